@@ -1,0 +1,124 @@
+//! How each fact changes a constraint's circuit. Nothing is decided here.
+
+use super::{Circuit, Condition, Fact, Phase, RuleAsked, Trip, TripRecord, Weight};
+use crate::{Instant, Moment};
+
+/// The circuit after a fact.
+pub fn apply(circuit: Option<Circuit>, fact: &Fact, at: Moment) -> Circuit {
+    let mut circuit = circuit.unwrap_or_default();
+    match fact {
+        Fact::RuleSet { rule, source, .. } => {
+            circuit.rule = rule.clone();
+            circuit.source.clone_from(source);
+            circuit.asked = None;
+            forget_oldest(&mut circuit);
+        }
+        Fact::RuleAsked { rule, source } => {
+            circuit.asked = Some(RuleAsked { rule: rule.clone(), source: source.clone() });
+        }
+        Fact::Adopted { state, last_trip, last_reset, trip } => {
+            circuit.last_trip = *last_trip;
+            circuit.last_reset = *last_reset;
+            circuit.generation += 1;
+            if let Some(trip) = trip {
+                circuit.trips.push(TripRecord { tripped: trip.since.at, closed: None, by_person: false });
+                circuit.totals.trips += 1;
+            }
+            circuit.phase = match (state, trip) {
+                (Condition::Open, Some(trip)) => Phase::Open(trip.clone()),
+                (Condition::HalfOpen, Some(trip)) => Phase::HalfOpen(trip.clone()),
+                (Condition::Closed | Condition::Retired, _) | (Condition::Open | Condition::HalfOpen, None) => {
+                    Phase::Closed
+                }
+            };
+        }
+        Fact::Violated { weight, imported, .. } => violated(&mut circuit, *weight, *imported, at),
+        Fact::Tripped { trip } => tripped(&mut circuit, trip),
+        Fact::HalfOpened => {
+            if let Phase::Open(trip) = circuit.phase {
+                circuit.phase = Phase::HalfOpen(trip);
+                circuit.generation += 1;
+            }
+        }
+        Fact::Passed => circuit.totals.passes += 1,
+        Fact::Recovered => {
+            circuit.totals.passes += 1;
+            close(&mut circuit, at.at, false);
+        }
+        Fact::Reset { .. } => close(&mut circuit, at.at, true),
+        Fact::Refused => circuit.totals.refused += 1,
+        Fact::OverrideGranted { granted } => circuit.granted = Some(granted.clone()),
+        Fact::OverrideSpent => {
+            circuit.totals.overrides += 1;
+            circuit.granted = None;
+        }
+        Fact::OverrideRevoked { .. } => circuit.granted = None,
+        Fact::Retired { created, .. } => {
+            circuit.created = *created;
+            circuit.granted = None;
+            circuit.asked = None;
+            circuit.generation += 1;
+            let from = match circuit.phase {
+                Phase::Closed => Condition::Closed,
+                Phase::Open(_) => Condition::Open,
+                Phase::HalfOpen(_) => Condition::HalfOpen,
+                Phase::Retired { from, .. } => from,
+            };
+            circuit.phase = Phase::Retired { at: at.at, from };
+        }
+    }
+    circuit.first = Some(circuit.first.map_or(at.at, |first| first.min(at.at)));
+    circuit
+}
+
+fn violated(circuit: &mut Circuit, weight: Weight, imported: bool, at: Moment) {
+    match weight {
+        Weight::Counted => {
+            circuit.totals.violations += 1;
+            circuit.totals.counted += 1;
+            // What happens here is newest by definition, whatever the clock says; what is imported finds its place.
+            let place = if imported {
+                circuit.counted.partition_point(|earlier| earlier.at <= at.at)
+            } else {
+                circuit.counted.len()
+            };
+            circuit.counted.insert(place, at);
+            forget_oldest(circuit);
+        }
+        Weight::Deduplicated => circuit.totals.deduplicated += 1,
+        Weight::WhileOpen => {
+            circuit.totals.violations += 1;
+            circuit.totals.while_open += 1;
+        }
+        Weight::Past => circuit.totals.violations += 1,
+    }
+}
+
+fn forget_oldest(circuit: &mut Circuit) {
+    let keep = circuit.rule.limits.violation_threshold as usize;
+    let excess = circuit.counted.len().saturating_sub(keep);
+    circuit.counted.drain(..excess);
+}
+
+fn tripped(circuit: &mut Circuit, trip: &Trip) {
+    circuit.generation += 1;
+    circuit.totals.trips += 1;
+    circuit.last_trip = Some(trip.since.at);
+    circuit.trips.push(TripRecord { tripped: trip.since.at, closed: None, by_person: false });
+    let excess = circuit.trips.len().saturating_sub(Circuit::TRIPS_MAX);
+    circuit.trips.drain(..excess);
+    circuit.phase = Phase::Open(trip.clone());
+}
+
+/// Closes: what counted so far counts no more (C2), and every trip since the last close ended now.
+fn close(circuit: &mut Circuit, at: Instant, by_person: bool) {
+    for trip in circuit.trips.iter_mut().rev().take_while(|trip| trip.closed.is_none()) {
+        trip.closed = Some(at);
+        trip.by_person = by_person;
+    }
+    circuit.phase = Phase::Closed;
+    circuit.generation += 1;
+    circuit.counted.clear();
+    circuit.last_reset = Some(at);
+    circuit.granted = None;
+}

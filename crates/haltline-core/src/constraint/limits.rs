@@ -1,0 +1,268 @@
+//! A constraint's limits, what it guards, and which change of them loosens (C5, C8, E9).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Instant, glob_matches};
+
+/// The numbers of seed 003's configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// This many counted violations in the window trip the circuit.
+    pub violation_threshold: u32,
+    /// The rolling window, in days.
+    pub window_days: u32,
+    /// How long the circuit stays OPEN, in hours.
+    pub cooldown_hours: u32,
+    /// Violations this soon after a counted one do not count again, in seconds.
+    pub dedup_seconds: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { violation_threshold: 5, window_days: 30, cooldown_hours: 24, dedup_seconds: 300 }
+    }
+}
+
+/// A number out of range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitError {
+    /// The key.
+    pub field: &'static str,
+    /// The value given.
+    pub value: i64,
+    /// The smallest value.
+    pub low: u32,
+    /// The largest value.
+    pub high: u32,
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, value, low, high } = self;
+        write!(formatter, "{field} = {value}: expected a whole number from {low} to {high}")
+    }
+}
+
+impl Limits {
+    /// The keys with their smallest and largest values.
+    pub const RANGES: [(&'static str, u32, u32); 4] = [
+        ("violation_threshold", 1, 10_000),
+        ("window_days", 1, 3_650),
+        ("cooldown_hours", 1, 8_760),
+        ("dedup_seconds", 0, 86_400),
+    ];
+
+    /// Sets one of the four numbers by its key.
+    pub fn set(&mut self, field: &str, value: i64) -> Result<(), LimitError> {
+        for (known, low, high) in Self::RANGES {
+            if known != field {
+                continue;
+            }
+            let out_of_range = LimitError { field: known, value, low, high };
+            let number =
+                u32::try_from(value).ok().filter(|number| (low..=high).contains(number)).ok_or(out_of_range)?;
+            match known {
+                "violation_threshold" => self.violation_threshold = number,
+                "window_days" => self.window_days = number,
+                "cooldown_hours" => self.cooldown_hours = number,
+                _dedup_seconds => self.dedup_seconds = number,
+            }
+        }
+        Ok(())
+    }
+
+    /// The values under their keys, in the order of [`Self::RANGES`].
+    pub fn values(&self) -> [(&'static str, u32); 4] {
+        [
+            ("violation_threshold", self.violation_threshold),
+            ("window_days", self.window_days),
+            ("cooldown_hours", self.cooldown_hours),
+            ("dedup_seconds", self.dedup_seconds),
+        ]
+    }
+
+    /// The rolling window in milliseconds.
+    pub fn window_ms(&self) -> u64 {
+        u64::from(self.window_days) * 86_400_000
+    }
+
+    /// The cooldown in milliseconds.
+    pub fn cooldown_ms(&self) -> u64 {
+        u64::from(self.cooldown_hours) * 3_600_000
+    }
+
+    /// The dedup window in milliseconds.
+    pub fn dedup_ms(&self) -> u64 {
+        u64::from(self.dedup_seconds) * 1_000
+    }
+
+    /// For each number the stricter of the two.
+    fn stricter(self, other: Self) -> Self {
+        Self {
+            violation_threshold: self.violation_threshold.min(other.violation_threshold),
+            window_days: self.window_days.max(other.window_days),
+            cooldown_hours: self.cooldown_hours.max(other.cooldown_hours),
+            dedup_seconds: self.dedup_seconds.min(other.dedup_seconds),
+        }
+    }
+}
+
+/// An action a constraint stands in front of: matched by client hooks while the circuit is OPEN (C8).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guard {
+    /// Which tools, as a glob.
+    pub tool: String,
+    /// Which commands, as a glob; `None` = any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Which paths, as a glob; `None` = any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+impl Guard {
+    /// Whether this guard stands in front of an action. A glob on something the action does not have does not match.
+    pub fn covers(&self, tool: &str, command: Option<&str>, path: Option<&str>) -> bool {
+        let fits = |glob: &Option<String>, text: Option<&str>| match (glob, text) {
+            (None, _any) => true,
+            (Some(glob), Some(text)) => glob_matches(glob, text),
+            (Some(_), None) => false,
+        };
+        glob_matches(&self.tool, tool) && fits(&self.command, command) && fits(&self.path, path)
+    }
+}
+
+/// What a constraint's file can set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// The numbers.
+    pub limits: Limits,
+    /// What it stands in front of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<Guard>,
+}
+
+/// Which file a rule was read from, and its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Relative to the project's root, with forward slashes.
+    pub path: String,
+    /// A digest of its front matter.
+    pub digest: String,
+}
+
+/// A constraint's file as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What it sets.
+    pub rule: Rule,
+    /// Where it stands.
+    pub source: Source,
+    /// When the constraint was made, if it says so.
+    pub created: Option<Instant>,
+}
+
+/// A key of a rule that a newer version of its file would loosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Loosened {
+    /// The key.
+    pub field: &'static str,
+    /// The value in force.
+    pub from: String,
+    /// The value asked for.
+    pub to: String,
+}
+
+impl Rule {
+    /// What may take effect at once when a file asks for `asked` while `self` is in force: for each key the stricter.
+    pub fn tightened_by(&self, asked: &Rule) -> Rule {
+        let mut guards = self.guards.clone();
+        guards.extend(asked.guards.iter().filter(|guard| !self.guards.contains(guard)).cloned());
+        Rule { limits: self.limits.stricter(asked.limits), guards }
+    }
+
+    /// The keys in which `asked` is looser than `self`.
+    pub fn loosened_by(&self, asked: &Rule) -> Vec<Loosened> {
+        let allowed = self.tightened_by(asked);
+        let mut loosened: Vec<Loosened> = std::iter::zip(allowed.limits.values(), asked.limits.values())
+            .filter(|(allowed, asked)| allowed != asked)
+            .map(|((field, from), (_, to))| Loosened { field, from: from.to_string(), to: to.to_string() })
+            .collect();
+        if allowed.guards.len() != asked.guards.len() {
+            let (from, to) = (allowed.guards.len(), asked.guards.len());
+            loosened.push(Loosened { field: "guards", from: from.to_string(), to: to.to_string() });
+        }
+        loosened
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(tool: &str) -> Guard {
+        Guard { tool: tool.to_owned(), command: None, path: None }
+    }
+
+    #[test]
+    fn each_number_has_a_range_and_says_so() {
+        let mut limits = Limits::default();
+        for (field, low, high) in Limits::RANGES {
+            for value in [low, high] {
+                limits.set(field, value.into()).expect("within range");
+                assert_eq!(limits.values().iter().find(|(key, _)| *key == field), Some(&(field, value)));
+            }
+            for value in [i64::from(low) - 1, i64::from(high) + 1] {
+                assert_eq!(limits.set(field, value), Err(LimitError { field, value, low, high }));
+            }
+        }
+        let message = limits.set("window_days", 0).expect_err("too small").to_string();
+        assert_eq!(message, "window_days = 0: expected a whole number from 1 to 3650");
+    }
+
+    #[test]
+    fn looser_means_more_violations_a_shorter_window_a_shorter_cooldown_or_a_longer_dedup() {
+        let rule = Rule::default();
+        for (field, value, looser) in [
+            ("violation_threshold", 6, true),
+            ("violation_threshold", 4, false),
+            ("window_days", 29, true),
+            ("window_days", 31, false),
+            ("cooldown_hours", 23, true),
+            ("cooldown_hours", 25, false),
+            ("dedup_seconds", 301, true),
+            ("dedup_seconds", 299, false),
+        ] {
+            let mut asked = rule.clone();
+            asked.limits.set(field, value).expect("in range");
+            let fields: Vec<_> = rule.loosened_by(&asked).into_iter().map(|loosened| loosened.field).collect();
+            assert_eq!(fields, if looser { vec![field] } else { vec![] }, "{field} = {value}");
+            let allowed = rule.tightened_by(&asked);
+            assert_eq!(allowed, if looser { rule.clone() } else { asked.clone() }, "{field} = {value}");
+        }
+    }
+
+    #[test]
+    fn dropping_a_guard_loosens_and_adding_one_does_not() {
+        let both = Rule { guards: vec![guard("Bash"), guard("Edit")], ..Rule::default() };
+        let one = Rule { guards: vec![guard("Bash")], ..Rule::default() };
+        assert_eq!(both.loosened_by(&one)[0].field, "guards");
+        assert_eq!(one.loosened_by(&both), vec![]);
+        assert_eq!(one.tightened_by(&both), both);
+        assert_eq!(both.tightened_by(&one), both);
+    }
+
+    #[test]
+    fn a_guard_covers_what_all_its_globs_match() {
+        let push = Guard { tool: "Bash".into(), command: Some("git push*--force*".into()), path: None };
+        assert!(push.covers("Bash", Some("git push --force"), None));
+        assert!(!push.covers("Bash", Some("git push"), None));
+        assert!(!push.covers("Bash", None, None));
+        assert!(!push.covers("Edit", Some("git push --force"), None));
+        let edits = Guard { tool: "*".into(), command: None, path: Some("migrations/*".into()) };
+        assert!(edits.covers("Write", None, Some("migrations/001.sql")));
+        assert!(!edits.covers("Write", None, Some("src/lib.rs")));
+    }
+}

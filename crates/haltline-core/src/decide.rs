@@ -1,0 +1,108 @@
+//! The one door: an event comes in, facts and a verdict go out.
+
+use crate::constraint::{self, Condition};
+use crate::trust;
+use crate::{CircuitName, Event, Fact, Instant, Memory, Moment, Policy, Texts, Verdict};
+
+/// What a run of the decision came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// These rows must be read first; the decision is then run again from the start.
+    Needs(Vec<CircuitName>),
+    /// Decided: commit the facts, then act and answer.
+    Decided(Decision),
+    /// The event cannot happen here. Nothing changes.
+    Rejected(Rejection),
+}
+
+/// Facts to commit together, and what follows from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// In the order they became true.
+    pub facts: Vec<Recorded>,
+    /// The answer to the asker, once the facts are committed.
+    pub verdict: Verdict,
+    /// What is to be done after the commit.
+    pub effects: Vec<Effect>,
+}
+
+/// A fact, of which circuit, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Whose.
+    pub circuit: CircuitName,
+    /// When it became true, which may lie before the event that showed it.
+    pub at: Moment,
+    /// What.
+    pub fact: Fact,
+    /// The texts that go with it.
+    pub texts: Texts,
+}
+
+/// Work that follows a commit. Each can be done twice without harm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Bring the constraint files' mirror up to date.
+    Mirror,
+    /// Put a retired circuit into the archive file.
+    Archive(CircuitName),
+    /// Tell the person of a trip (E16).
+    Notify {
+        /// The circuit that tripped.
+        circuit: CircuitName,
+        /// The trip.
+        incident: String,
+    },
+}
+
+/// Why an event cannot happen here (C7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// No active file and no circuit; or retired, and when.
+    NotFound {
+        /// When it was retired, if that is why.
+        retired: Option<Instant>,
+    },
+    /// The state does not allow it.
+    InvalidTransition {
+        /// The state it is in.
+        from: Condition,
+    },
+    /// There is no override to revoke.
+    NoOverride,
+    /// Nothing waits for the operator's trust.
+    NothingToTrust,
+}
+
+/// Decides an event. Pure: run it again with the same inputs and it says the same.
+pub fn decide(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> Step {
+    match event {
+        Event::Constraint { id, session, seen, what } => {
+            let name = CircuitName::constraint(id);
+            let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
+            let circuit = row.and_then(|state| state.as_constraint());
+            let question = constraint::Question { name, session: session.as_deref(), seen: seen.as_ref(), what };
+            temper(constraint::decide(circuit, policy, &question, now), policy)
+        }
+        Event::Trust { digest, operator } => {
+            let name = CircuitName::trust();
+            let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
+            if row.and_then(|state| state.as_trust()).is_some_and(|trust| trust.digest.as_ref() == Some(digest)) {
+                return Step::Rejected(Rejection::NothingToTrust);
+            }
+            let fact = trust::Fact::Trusted { digest: digest.clone(), who: operator.who.clone() };
+            let texts = Texts { session: None, text: operator.reason.clone() };
+            let facts = vec![Recorded { circuit: name, at: now, fact: Fact::Trust(fact), texts }];
+            Step::Decided(Decision { facts, verdict: Verdict::Pass, effects: Vec::new() })
+        }
+    }
+}
+
+fn temper(step: Step, policy: &Policy) -> Step {
+    match step {
+        Step::Decided(decision) => {
+            Step::Decided(Decision { verdict: policy.mode.temper(decision.verdict), ..decision })
+        }
+        other @ (Step::Needs(_) | Step::Rejected(_)) => other,
+    }
+}

@@ -1,0 +1,35 @@
+//! SHA-256, as the journal's chain, incident ids and content stamps use it.
+
+use sha2::{Digest, Sha256};
+
+/// The hash of `parts`, each preceded by its length so that no two lists of parts collide.
+pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+/// The first `bytes` of that hash, as lower-case hex.
+pub fn digest_hex(parts: &[&[u8]], bytes: usize) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(bytes * 2);
+    for byte in sha256(parts).iter().take(bytes) {
+        write!(text, "{byte:02x}").expect("writing to a String cannot fail");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        assert_ne!(sha256(&[b"ab", b"c"]), sha256(&[b"a", b"bc"]));
+        assert_eq!(digest_hex(&[b"a"], 4).len(), 8);
+        assert_eq!(digest_hex(&[b"a"], 4), digest_hex(&[b"a"], 32)[..8]);
+    }
+}

@@ -1,0 +1,46 @@
+//! What happened, in the words of the families.
+
+use crate::constraint;
+use crate::{ConstraintId, constraint::Seen};
+
+/// A fact of the outside world that asks for a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Something about a named constraint.
+    Constraint {
+        /// Which one.
+        id: ConstraintId,
+        /// The session it happened in, where there is one.
+        session: Option<String>,
+        /// What its file says now; `None` where there is no active file.
+        seen: Option<Seen>,
+        /// What happened.
+        what: constraint::Happening,
+    },
+    /// The operator accepts the project's own configuration file as it is.
+    Trust {
+        /// The content that is accepted.
+        digest: String,
+        /// Who accepts it.
+        operator: Operator,
+    },
+}
+
+/// A person who acted, and what they said (E6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// The account's name.
+    pub who: String,
+    /// Their reason, where they gave one.
+    pub reason: Option<String>,
+}
+
+impl Event {
+    /// The word the journal keeps as the cause of the facts that follow.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Event::Constraint { what, .. } => what.cause(),
+            Event::Trust { .. } => "trust",
+        }
+    }
+}

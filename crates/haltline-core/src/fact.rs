@@ -1,0 +1,44 @@
+//! What the journal keeps: facts, never decisions to be made again (E1).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{constraint, trust};
+
+/// One thing that became true of one circuit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// Of a constraint's circuit.
+    Constraint(constraint::Fact),
+    /// Of the operator's trust.
+    Trust(trust::Fact),
+}
+
+impl Fact {
+    /// Whether a person acted, or the world must hear of it: such facts are synced to disk before they are answered.
+    pub fn is_momentous(&self) -> bool {
+        match self {
+            Fact::Constraint(fact) => fact.is_momentous(),
+            Fact::Trust(_) => true,
+        }
+    }
+
+    /// The word for it in listings.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Fact::Constraint(fact) => fact.word(),
+            Fact::Trust(trust::Fact::Trusted { .. }) => "trusted",
+        }
+    }
+}
+
+/// What can be taken out of the journal again without touching a count: names of sessions, and free text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Texts {
+    /// The session it happened in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The action, or the operator's reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}

@@ -1,0 +1,31 @@
+//! The decisions of haltline, as pure functions.
+//!
+//! `decide(memory, policy, event, now)` yields facts; `apply(state, fact)` folds them into state. Nothing here
+//! reads a clock, a file or the environment, and nothing can fail: same inputs, same outputs. A store may
+//! therefore run a decision twice, and a journal may be folded again years later.
+//!
+//! A family is a file here (`constraint`), a variant in [`Event`], [`Fact`] and [`State`], and test data.
+
+pub mod constraint;
+mod decide;
+mod digest;
+mod event;
+mod fact;
+mod glob;
+mod memory;
+mod moment;
+mod name;
+mod policy;
+pub mod trust;
+mod verdict;
+
+pub use decide::{Decision, Effect, Recorded, Rejection, Step, decide};
+pub use digest::{digest_hex, sha256};
+pub use event::{Event, Operator};
+pub use fact::{Fact, Texts};
+pub use glob::glob_matches;
+pub use memory::{Memory, State, apply};
+pub use moment::{Boot, Elapsed, Instant, InstantError, Moment};
+pub use name::{CircuitName, ConstraintId, IdError};
+pub use policy::{Mode, Policy};
+pub use verdict::{Reason, Retry, Verdict};

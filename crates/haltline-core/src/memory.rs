@@ -1,0 +1,75 @@
+//! What a decision is shown, and how facts change it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::constraint::{self, Circuit};
+use crate::trust::{self, Trust};
+use crate::{CircuitName, Fact, Moment};
+
+/// The state of one circuit, as a store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// A constraint's.
+    Constraint(Box<Circuit>),
+    /// The operator's trust.
+    Trust(Trust),
+}
+
+impl State {
+    /// The constraint's circuit, if it is one.
+    pub fn as_constraint(&self) -> Option<&Circuit> {
+        match self {
+            State::Constraint(circuit) => Some(circuit),
+            State::Trust(_) => None,
+        }
+    }
+
+    /// The operator's trust, if it is that.
+    pub fn as_trust(&self) -> Option<&Trust> {
+        match self {
+            State::Trust(trust) => Some(trust),
+            State::Constraint(_) => None,
+        }
+    }
+}
+
+/// The rows read so far for one decision. A row that is not there was read and is empty; a row nobody asked for
+/// is missing, and the decision asks for it ([`crate::Step::Needs`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    rows: BTreeMap<CircuitName, Option<State>>,
+}
+
+impl Memory {
+    /// Adds what the store holds under a name.
+    pub fn insert(&mut self, name: CircuitName, state: Option<State>) {
+        self.rows.insert(name, state);
+    }
+
+    /// `None` where nobody has read that row yet.
+    pub fn row(&self, name: &CircuitName) -> Option<Option<&State>> {
+        self.rows.get(name).map(Option::as_ref)
+    }
+
+    /// The state under a name, where the row was read and is not empty.
+    pub fn state(&self, name: &CircuitName) -> Option<&State> {
+        self.row(name).flatten()
+    }
+}
+
+/// The state after a fact. Facts of another family than the state's begin a new state: that can only be a
+/// store whose rows were mixed up, and the journal is what is believed.
+pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
+    match (fact, state) {
+        (Fact::Constraint(fact), Some(State::Constraint(circuit))) => {
+            State::Constraint(Box::new(constraint::apply(Some(*circuit), fact, at)))
+        }
+        (Fact::Constraint(fact), None | Some(State::Trust(_))) => {
+            State::Constraint(Box::new(constraint::apply(None, fact, at)))
+        }
+        (Fact::Trust(fact), None | Some(State::Trust(_) | State::Constraint(_))) => State::Trust(trust::apply(fact)),
+    }
+}

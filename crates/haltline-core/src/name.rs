@@ -1,0 +1,137 @@
+//! Names of circuits, and of the constraints they are named after (E8, E14).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// `family/scope`, unique within a project.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CircuitName(String);
+
+impl CircuitName {
+    /// The circuit of a constraint.
+    pub fn constraint(id: &ConstraintId) -> Self {
+        Self(format!("constraint/{id}"))
+    }
+
+    /// Where the operator's trust in the project's own configuration is kept.
+    pub fn trust() -> Self {
+        Self("trust/project-file".to_owned())
+    }
+
+    /// A name read back from a store.
+    pub fn stored(name: String) -> Self {
+        Self(name)
+    }
+
+    /// The part before the first slash.
+    pub fn family(&self) -> &str {
+        self.0.split('/').next().unwrap_or_default()
+    }
+
+    /// The part after the first slash.
+    pub fn scope(&self) -> &str {
+        self.0.split_once('/').map_or("", |(_family, scope)| scope)
+    }
+
+    /// The whole name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CircuitName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// The name of a constraint: also a file name, so it is kept to characters every file system takes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct ConstraintId(String);
+
+/// The text cannot name a constraint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdError {
+    shown: String,
+}
+
+impl ConstraintId {
+    /// How long an id may be, in bytes.
+    pub const BYTES_MAX: usize = 128;
+
+    /// Takes a text as an id: letters, digits, `.`, `_` and `-`, beginning with a letter or digit, without `..`.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        let fits = text.len() <= Self::BYTES_MAX
+            && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+            && text.bytes().all(allowed)
+            && !text.contains("..");
+        if fits { Ok(Self(text.to_owned())) } else { Err(IdError { shown: shorten(text) }) }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A value for a one-line message: quoted, control characters escaped, never longer than a line.
+fn shorten(text: &str) -> String {
+    let mut shown: String = text.chars().take(40).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+        return format!("{shown:?} ({} bytes)", text.len());
+    }
+    format!("{shown:?}")
+}
+
+impl fmt::Display for ConstraintId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for IdError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "constraint id {}: expected letters, digits, '.', '_' or '-', without '..', at most {} bytes",
+            self.shown,
+            ConstraintId::BYTES_MAX
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_plain_file_name() {
+        for good in ["git-safety-force-push", "a", "C-12.v2", "x_y"] {
+            assert_eq!(ConstraintId::parse(good).expect("good").as_str(), good);
+        }
+        let long = "a".repeat(129);
+        for bad in ["", "a/b", "..", "a..b", ".hidden", "-flag", "a\nb", "é", " a", long.as_str()] {
+            assert!(ConstraintId::parse(bad).is_err(), "{bad:?} should be refused");
+        }
+        assert!(ConstraintId::parse(&"a".repeat(128)).is_ok());
+    }
+
+    #[test]
+    fn a_bad_id_is_shown_on_one_short_line() {
+        let message = ConstraintId::parse(&"line\n".repeat(2000)).expect_err("bad").to_string();
+        assert!(!message.contains('\n') && message.len() < 300, "{message}");
+        assert!(message.contains("10000 bytes"), "{message}");
+    }
+
+    #[test]
+    fn a_circuit_name_has_family_and_scope() {
+        let name = CircuitName::constraint(&ConstraintId::parse("a.b").expect("good"));
+        assert_eq!((name.family(), name.scope(), name.as_str()), ("constraint", "a.b", "constraint/a.b"));
+        assert_eq!(CircuitName::trust().family(), "trust");
+    }
+}

@@ -1,0 +1,65 @@
+//! What the owner has decided before anything happens: modes and default limits.
+
+use serde::{Deserialize, Serialize};
+
+use crate::constraint::Limits;
+use crate::{Verdict, digest_hex};
+
+/// Whether haltline stops anybody (E15).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Refuse what an open circuit forbids.
+    #[default]
+    Enforce,
+    /// Count and journal everything, refuse nothing.
+    Observe,
+}
+
+impl Mode {
+    /// What the asker is told in this mode.
+    pub fn temper(self, verdict: Verdict) -> Verdict {
+        match (self, verdict) {
+            (Mode::Enforce, verdict) => verdict,
+            (Mode::Observe, Verdict::Deny(reason) | Verdict::Stop(reason)) => Verdict::Warn(reason),
+            (Mode::Observe, verdict @ (Verdict::Pass | Verdict::Warn(_))) => verdict,
+        }
+    }
+}
+
+/// The configuration a decision sees.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Policy {
+    /// Observe or enforce.
+    pub mode: Mode,
+    /// Limits of a constraint whose file does not set its own.
+    pub constraint: Limits,
+}
+
+impl Policy {
+    /// A short name of exactly this policy, kept with every fact (E1).
+    pub fn digest(&self) -> String {
+        let Limits { violation_threshold, window_days, cooldown_hours, dedup_seconds } = self.constraint;
+        let numbers = [violation_threshold, window_days, cooldown_hours, dedup_seconds].map(u32::to_be_bytes);
+        let mode = match self.mode {
+            Mode::Enforce => b"enforce",
+            Mode::Observe => b"observe",
+        };
+        digest_hex(&[mode, numbers.as_flattened()], 6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_of_the_policy_is_in_its_digest() {
+        let plain = Policy::default();
+        let observing = Policy { mode: Mode::Observe, ..plain.clone() };
+        let longer = Policy { constraint: Limits { dedup_seconds: 1, ..plain.constraint }, ..plain.clone() };
+        assert_ne!(plain.digest(), observing.digest());
+        assert_ne!(plain.digest(), longer.digest());
+        assert_eq!(plain.digest(), Policy::default().digest());
+    }
+}
