@@ -6,6 +6,9 @@
 //!
 //! A family is a file here (`constraint`), a variant in [`Event`], [`Fact`] and [`State`], and test data.
 
+// A new variant must break the build where a decision is owed.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 pub mod constraint;
 mod decide;
 mod digest;

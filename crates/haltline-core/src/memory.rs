@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::constraint::{self, Circuit};
+use crate::constraint::{self, Circuit, Phase};
 use crate::trust::{self, Trust};
 use crate::{CircuitName, Fact, Moment};
 
@@ -24,6 +24,25 @@ impl State {
         match self {
             State::Constraint(circuit) => Some(circuit),
             State::Trust(_) => None,
+        }
+    }
+
+    /// Whether losing this state would let something through that is refused or on trial now.
+    pub fn is_held(&self) -> bool {
+        match self {
+            State::Constraint(circuit) => match circuit.phase {
+                Phase::Open(_) | Phase::HalfOpen(_) => true,
+                Phase::Closed | Phase::Retired { .. } => false,
+            },
+            State::Trust(_) => false,
+        }
+    }
+
+    /// Rises with every change of state (E12).
+    pub fn generation(&self) -> u64 {
+        match self {
+            State::Constraint(circuit) => circuit.generation,
+            State::Trust(_) => 0,
         }
     }
 

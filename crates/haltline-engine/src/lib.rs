@@ -1,1 +1,24 @@
-//! x
+//! The shell around haltline's core, for the binary and for programs that embed it.
+//!
+//! [`Engine`] takes an event, lets a [`store::Store`] commit what the core decides, and then carries out what
+//! follows: mirror files, archives, notifications. Fronts read through the store and never decide.
+
+mod archive;
+pub mod clock;
+pub mod config;
+pub mod constraint_file;
+mod engine;
+mod file;
+pub mod journal;
+pub mod mirror;
+mod network;
+mod notify;
+pub mod project;
+mod queue;
+pub mod redact;
+pub mod store;
+
+pub use archive::ARCHIVE_FILE;
+pub use engine::{Engine, EngineError};
+pub use file::set_aside_files;
+pub use network::network_kind;

@@ -1,0 +1,94 @@
+//! Seed 003's archive of retired circuits (C8): entries are added, never changed.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use haltline_core::constraint::{Circuit, Condition, Phase};
+use haltline_core::{Instant, Moment};
+use serde::Serialize;
+use serde_json::Map;
+
+use crate::file::{set_aside, write_whole};
+use crate::mirror::{MirrorViolation, Retired, listed};
+
+/// The archive's name, beside the state file.
+pub const ARCHIVE_FILE: &str = ".circuit-state-archive.json";
+/// How many damaged archives are kept.
+const SET_ASIDE_MAX: usize = 5;
+
+#[derive(Serialize)]
+struct ArchiveEntry {
+    archived: String,
+    final_state: &'static str,
+    total_violations: u64,
+    total_trips: u64,
+    lifetime_days: i64,
+    violations: Vec<MirrorViolation>,
+    trip_history: Vec<ArchivedTrip>,
+}
+
+#[derive(Serialize)]
+struct ArchivedTrip {
+    tripped: String,
+    reset: Option<String>,
+    method: Option<&'static str>,
+}
+
+/// Adds the retired circuits the archive beside `state_file` does not have yet.
+pub(crate) fn add_missing(state_file: &Path, retired: &[Retired], now: Moment) -> io::Result<()> {
+    if retired.is_empty() {
+        return Ok(());
+    }
+    let path = state_file.with_file_name(ARCHIVE_FILE);
+    let mut archive: Map<String, serde_json::Value> = match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
+        Err(error) => return Err(error),
+        Ok(content) => match serde_json::from_slice(&content) {
+            Ok(archive) => archive,
+            Err(_damaged) => {
+                set_aside(&path, &now.at.to_seconds_text().replace(':', ""), SET_ASIDE_MAX)?;
+                Map::new()
+            }
+        },
+    };
+    let known = archive.len();
+    for (name, circuit, history) in retired {
+        if !archive.contains_key(name.scope())
+            && let Phase::Retired { at, from } = circuit.phase
+        {
+            let entry = ArchiveEntry::new(circuit, at, from, listed(history));
+            archive.insert(name.scope().to_owned(), serde_json::to_value(entry).expect("strings and numbers"));
+        }
+    }
+    if archive.len() == known {
+        return Ok(());
+    }
+    let mut text = serde_json::to_vec_pretty(&archive).expect("strings and numbers");
+    text.push(b'\n');
+    write_whole(&path, &text)
+}
+
+impl ArchiveEntry {
+    fn new(circuit: &Circuit, at: Instant, from: Condition, violations: Vec<MirrorViolation>) -> Self {
+        let born = circuit.created.or(circuit.first).unwrap_or(at);
+        Self {
+            archived: at.to_seconds_text(),
+            final_state: from.dashed(),
+            total_violations: circuit.totals.violations,
+            total_trips: circuit.totals.trips,
+            lifetime_days: (at.as_millis() - born.as_millis()).max(0) / 86_400_000,
+            violations,
+            trip_history: circuit
+                .trips
+                .iter()
+                .rev()
+                .map(|trip| ArchivedTrip {
+                    tripped: trip.tripped.to_seconds_text(),
+                    reset: trip.closed.map(Instant::to_seconds_text),
+                    method: trip.closed.map(|_| if trip.by_person { "manual" } else { "cooldown" }),
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! One configuration file.
+
+use std::path::{Path, PathBuf};
+
+use super::key::{KEYS, Key, Scope, Value};
+
+/// The longest configuration file that is read, in bytes.
+const FILE_BYTES_MAX: usize = 1024 * 1024;
+
+/// A file that was taken.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// Where.
+    pub path: PathBuf,
+    /// What it holds, byte for byte.
+    pub content: Vec<u8>,
+    /// The keys it sets.
+    pub values: Vec<(&'static str, Value)>,
+}
+
+/// A file that cannot be taken, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("config {}: {problem}", path.display())]
+pub struct ConfigError {
+    /// Where.
+    pub path: PathBuf,
+    /// What, with the key, the value and what was expected.
+    pub problem: String,
+}
+
+impl Layer {
+    /// Reads a file; `None` where there is none.
+    pub fn read(path: &Path, scope: Scope) -> Result<Option<Self>, ConfigError> {
+        let content = match std::fs::read(path) {
+            Ok(content) => content,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
+            Err(error) => return Err(ConfigError { path: path.to_owned(), problem: error.to_string() }),
+        };
+        let values = parse(&content, scope).map_err(|problem| ConfigError { path: path.to_owned(), problem })?;
+        Ok(Some(Self { path: path.to_owned(), content, values }))
+    }
+}
+
+/// The keys a file's content sets, or what is wrong with it.
+pub fn parse(content: &[u8], scope: Scope) -> Result<Vec<(&'static str, Value)>, String> {
+    if content.len() > FILE_BYTES_MAX {
+        return Err(format!("{} bytes: expected at most {FILE_BYTES_MAX}", content.len()));
+    }
+    let text = std::str::from_utf8(content).map_err(|error| format!("expected UTF-8: {error}"))?;
+    let table: toml::Table = text.parse().map_err(|error| one_line(text, &error))?;
+    let mut values = Vec::new();
+    for (name, value) in &table {
+        match value {
+            toml::Value::Table(inner) if KEYS.iter().any(|key| key.name.starts_with(&format!("{name}."))) => {
+                for (below, value) in inner {
+                    values.push(take(&format!("{name}.{below}"), value, scope)?);
+                }
+            }
+            toml::Value::String(_)
+            | toml::Value::Integer(_)
+            | toml::Value::Float(_)
+            | toml::Value::Boolean(_)
+            | toml::Value::Datetime(_)
+            | toml::Value::Array(_)
+            | toml::Value::Table(_) => values.push(take(name, value, scope)?),
+        }
+    }
+    Ok(values)
+}
+
+fn take(name: &str, value: &toml::Value, scope: Scope) -> Result<(&'static str, Value), String> {
+    let Some(key) = KEYS.iter().find(|key| key.name == name) else { return Err(unknown(name)) };
+    if scope == Scope::Project && key.scope == Scope::User {
+        return Err(format!("{name} can only be set in the user's own file (see `haltline config path`)"));
+    }
+    match key.accept(value) {
+        Some(value) => Ok((key.name, value)),
+        None => Err(format!("{name} = {}: expected {}", short(value), key.expectation())),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    if KEYS.iter().any(|key| key.name.starts_with(&format!("{name}."))) {
+        return format!("{name}: expected a table, such as [{name}]");
+    }
+    let distance = |key: &&Key| strsim::damerau_levenshtein(key.name, name);
+    let nearest = KEYS.iter().min_by_key(distance).filter(|key| distance(key) <= name.len() / 3 + 1);
+    let shown: String = name.escape_debug().take(60).collect();
+    match nearest {
+        Some(key) => format!("unknown key `{shown}`; did you mean `{}`?", key.name),
+        None => format!("unknown key `{shown}`; `haltline config show` lists them all"),
+    }
+}
+
+fn short(value: &toml::Value) -> String {
+    let text: String = value.to_string().escape_debug().take(60).collect();
+    text.replace("\\\"", "\"")
+}
+
+fn one_line(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let message: Vec<&str> = error.message().lines().map(str::trim).collect();
+    format!("line {line}: {}", message.join(", "))
+}

@@ -1,0 +1,93 @@
+//! The reference, made from the keys: a commented file with the defaults, and a JSON schema.
+
+use serde_json::{Value as Json, json};
+
+use super::key::{KEYS, Kind, Scope, Value};
+
+/// The defaults as a commented TOML file.
+pub fn commented_toml() -> String {
+    let mut text = String::from("# haltline's configuration with its defaults. Set only what you want to change.\n");
+    let mut table = "";
+    for key in KEYS {
+        let (section, name) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+        if section != table {
+            text.push_str(&format!("\n[{section}]\n"));
+            table = section;
+        }
+        let scope = match key.scope {
+            Scope::User => " Only in the user's file.",
+            Scope::Project => "",
+        };
+        text.push_str(&format!("# {}{scope}\n# Takes {}.\n", key.help, key.expectation()));
+        text.push_str(&format!("{name} = {}\n", key.default_value()));
+    }
+    text
+}
+
+/// The JSON schema of a configuration file.
+pub fn json_schema() -> Json {
+    let mut top = serde_json::Map::new();
+    for key in KEYS {
+        let kind = match &key.kind {
+            Kind::Number { low, high, .. } => json!({"type": "integer", "minimum": low, "maximum": high}),
+            Kind::Choice(choices) => json!({"enum": choices}),
+            Kind::Text(_) => json!({"type": "string"}),
+            Kind::Flag(_) => json!({"type": "boolean"}),
+            Kind::List => json!({"type": "array", "items": {"type": "string"}}),
+        };
+        let Json::Object(mut property) = kind else { continue };
+        property.insert("description".to_owned(), key.help.into());
+        property.insert("default".to_owned(), default(&key.default_value()));
+        match key.name.rsplit_once('.') {
+            None => {
+                top.insert(key.name.to_owned(), property.into());
+            }
+            Some((section, name)) => {
+                let table = top
+                    .entry(section)
+                    .or_insert_with(|| json!({"type": "object", "additionalProperties": false, "properties": {}}));
+                table["properties"][name] = property.into();
+            }
+        }
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "haltline configuration",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": top,
+    })
+}
+
+fn default(value: &Value) -> Json {
+    match value {
+        Value::Number(number) => (*number).into(),
+        Value::Text(text) => text.as_str().into(),
+        Value::Flag(flag) => (*flag).into(),
+        Value::List(texts) => texts.as_slice().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::layer::parse;
+
+    #[test]
+    fn the_commented_file_sets_every_key_to_its_default() {
+        let values = parse(commented_toml().as_bytes(), Scope::User).expect("the reference is a valid file");
+        let expected: Vec<_> = KEYS.iter().map(|key| (key.name, key.default_value())).collect();
+        let mut found = values.clone();
+        found.sort_by_key(|(name, _)| KEYS.iter().position(|key| key.name == *name));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_schema_names_every_key() {
+        let schema = json_schema();
+        for key in KEYS {
+            let path = key.name.replace('.', "/properties/");
+            assert!(schema.pointer(&format!("/properties/{path}/description")).is_some(), "{}", key.name);
+        }
+    }
+}

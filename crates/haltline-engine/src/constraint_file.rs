@@ -1,0 +1,304 @@
+//! A constraint's file: where it stands, whether it is active, and what its front matter sets (C5, C8).
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use haltline_core::constraint::{Guard, Limits, Rule, Seen, Source};
+use haltline_core::{ConstraintId, Instant, digest_hex};
+use serde::Deserialize;
+
+/// How much of a file is looked at for its front matter, in bytes.
+const FRONT_BYTES_MAX: u64 = 64 * 1024;
+/// How deep below the constraints folder files are looked for.
+const DEPTH_MAX: usize = 8;
+/// Folders whose files are not active, as the constraint's life cycle names them.
+const INACTIVE: [&str; 6] = ["draft", "drafts", "retired", "deleted", "archive", "archived"];
+
+/// A constraint's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConstraintFile {
+    /// What it sets, and where it stands.
+    pub seen: Seen,
+    /// Whether it is in force: not a draft, not retired, not deleted.
+    pub is_active: bool,
+    /// `CRITICAL` and the like, as written.
+    pub severity: Option<String>,
+    /// What could not be read; defaults hold there.
+    pub problems: Vec<String>,
+}
+
+/// Finds a constraint's file below `root/directory`. An active file is preferred; `hint` is where it was last time.
+pub fn find(
+    root: &Path,
+    directory: &str,
+    id: &ConstraintId,
+    hint: Option<&Source>,
+    defaults: &Limits,
+) -> Option<ConstraintFile> {
+    let top = root.join(directory);
+    let name = format!("{id}.md");
+    let mut first_inactive = None;
+    let hinted = hint.map(|source| root.join(&source.path)).filter(|path| path.file_name() == Some(name.as_ref()));
+    let likely = [top.join("active").join(&name), top.join(&name)];
+    let mut look = |path: &Path| -> Option<ConstraintFile> {
+        let file = read(root, &top, path, defaults)?;
+        if file.is_active {
+            return Some(file);
+        }
+        first_inactive.get_or_insert(file);
+        None
+    };
+    for path in hinted.iter().chain(&likely) {
+        if let Some(file) = look(path) {
+            return Some(file);
+        }
+    }
+    let mut folders = vec![(top.clone(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for path in sorted(&folder) {
+            if path.file_name() == Some(name.as_ref())
+                && let Some(file) = look(&path)
+            {
+                return Some(file);
+            }
+            if depth < DEPTH_MAX && path.is_dir() && !path.is_symlink() {
+                folders.push((path, depth + 1));
+            }
+        }
+    }
+    first_inactive
+}
+
+/// The ids of all active files below `root/directory`, in order.
+pub fn active_ids(root: &Path, directory: &str, defaults: &Limits) -> Vec<ConstraintId> {
+    let top = root.join(directory);
+    let mut ids = Vec::new();
+    let mut folders = vec![(top.clone(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for path in sorted(&folder) {
+            if depth < DEPTH_MAX && path.is_dir() && !path.is_symlink() {
+                folders.push((path, depth + 1));
+            } else if path.extension().is_some_and(|extension| extension == "md")
+                && let Some(stem) = path.file_stem().and_then(|stem| stem.to_str())
+                && let Ok(id) = ConstraintId::parse(stem)
+                && read(root, &top, &path, defaults).is_some_and(|file| file.is_active && file.has_front_matter())
+            {
+                ids.push(id);
+            }
+        }
+    }
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn read(root: &Path, top: &Path, path: &Path, defaults: &Limits) -> Option<ConstraintFile> {
+    let mut content = Vec::new();
+    File::open(path).ok()?.take(FRONT_BYTES_MAX).read_to_end(&mut content).ok()?;
+    let front = front_matter(&content);
+    let mut problems = Vec::new();
+    let parsed = match front.map(parse) {
+        None => FrontMatter::default(),
+        Some(Ok(parsed)) => parsed,
+        Some(Err(problem)) => {
+            problems.push(problem);
+            FrontMatter::default()
+        }
+    };
+    let below = path.strip_prefix(top).unwrap_or(path);
+    let is_shelved = below.components().any(|part| INACTIVE.iter().any(|word| part.as_os_str() == *word));
+    let status = parsed.status.as_deref().map(str::to_ascii_lowercase);
+    let is_active = !is_shelved && !matches!(status.as_deref(), Some("draft" | "retired" | "deleted"));
+    let relative = path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/");
+    let digest = front.map(|front| digest_hex(&[front.as_bytes()], 8)).unwrap_or_default();
+    let created = parsed.created.as_deref().and_then(date);
+    let rule = parsed.rule(defaults, &mut problems);
+    let seen = Seen { rule, source: Source { path: relative, digest }, created };
+    Some(ConstraintFile { seen, is_active, severity: parsed.severity, problems })
+}
+
+impl ConstraintFile {
+    /// Files without front matter are notes, not constraints, unless they are asked for by name.
+    fn has_front_matter(&self) -> bool {
+        !self.seen.source.digest.is_empty()
+    }
+}
+
+/// The part between the first two `---` lines.
+fn front_matter(content: &[u8]) -> Option<&str> {
+    let text = match std::str::from_utf8(content) {
+        Ok(text) => text,
+        // The cap may have cut a character in half; what comes before it is still good.
+        Err(error) => std::str::from_utf8(&content[..error.valid_up_to()]).ok()?,
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let rest = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
+    let mut end = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some(&rest[..end]);
+        }
+        end += line.len();
+    }
+    None
+}
+
+/// The keys haltline reads; others are the constraint's own business.
+#[derive(Default, Deserialize)]
+struct FrontMatter {
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    severity: Option<String>,
+    #[serde(default)]
+    created: Option<String>,
+    #[serde(default)]
+    circuit_breaker: Option<BTreeMap<String, serde_json::Value>>,
+    #[serde(default)]
+    guards: Option<Vec<GuardFront>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GuardFront {
+    tool: String,
+    #[serde(default)]
+    command: Option<String>,
+    #[serde(default)]
+    path: Option<String>,
+}
+
+/// What a front matter sets, or why it cannot be read, in one line.
+fn parse(front: &str) -> Result<FrontMatter, String> {
+    if front.trim().is_empty() {
+        return Ok(FrontMatter::default());
+    }
+    serde_saphyr::from_str(front).map_err(|error| {
+        let message = error.to_string();
+        let first = message.lines().next().unwrap_or_default();
+        format!("the front matter cannot be read ({first})")
+    })
+}
+
+/// Any text as a front matter, for fuzzing: what it sets and what was wrong with it.
+pub fn read_front_matter(content: &[u8]) -> (Rule, Vec<String>) {
+    let mut problems = Vec::new();
+    let parsed = match front_matter(content).map(parse) {
+        Some(Ok(parsed)) => parsed,
+        Some(Err(problem)) => {
+            problems.push(problem);
+            FrontMatter::default()
+        }
+        None => FrontMatter::default(),
+    };
+    (parsed.rule(&Limits::default(), &mut problems), problems)
+}
+
+impl FrontMatter {
+    /// Limits and guards; what cannot be taken keeps its default and is named.
+    fn rule(&self, defaults: &Limits, problems: &mut Vec<String>) -> Rule {
+        let mut limits = *defaults;
+        for (field, value) in self.circuit_breaker.iter().flatten() {
+            if !Limits::RANGES.iter().any(|(known, _, _)| known == field) {
+                problems.push(format!("circuit_breaker.{}: unknown key, ignored", field.escape_debug()));
+            } else if let Some(number) = value.as_i64() {
+                if let Err(error) = limits.set(field, number) {
+                    problems.push(format!("circuit_breaker.{error}; the default holds"));
+                }
+            } else {
+                let shown: String = value.to_string().chars().take(60).collect();
+                problems.push(format!("circuit_breaker.{field} = {shown}: expected a whole number; the default holds"));
+            }
+        }
+        let guards = self.guards.iter().flatten().map(|guard| Guard {
+            tool: guard.tool.clone(),
+            command: guard.command.clone(),
+            path: guard.path.clone(),
+        });
+        Rule { limits, guards: guards.collect() }
+    }
+}
+
+/// `2026-02-13`, or a whole instant.
+fn date(text: &str) -> Option<Instant> {
+    Instant::parse(text).or_else(|_| Instant::parse(&format!("{}T00:00:00Z", text.trim()))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, path: &str, content: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("below root")).expect("created");
+        fs::write(path, content).expect("written");
+    }
+
+    fn id(text: &str) -> ConstraintId {
+        ConstraintId::parse(text).expect("valid")
+    }
+
+    fn lookup(root: &Path, name: &str) -> Option<ConstraintFile> {
+        find(root, "docs/constraints", &id(name), None, &Limits::default())
+    }
+
+    #[test]
+    fn the_seeds_example_is_read() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let text = "---\nid: git-safety-force-push\nseverity: CRITICAL\ncreated: 2026-01-01\ncircuit_breaker:\n  violation_threshold: 3   # More sensitive\n  window_days: 14\n  cooldown_hours: 48\n  dedup_seconds: 600\nguards:\n  - tool: Bash\n    command: \"git push*--force*\"\n---\n# Body\n";
+        write(folder.path(), "docs/constraints/active/git-safety-force-push.md", text);
+        let file = lookup(folder.path(), "git-safety-force-push").expect("found");
+        let limits = Limits { violation_threshold: 3, window_days: 14, cooldown_hours: 48, dedup_seconds: 600 };
+        assert_eq!(file.seen.rule.limits, limits);
+        assert_eq!(file.seen.rule.guards[0].command.as_deref(), Some("git push*--force*"));
+        assert_eq!((file.is_active, file.severity.as_deref()), (true, Some("CRITICAL")));
+        assert_eq!(file.seen.source.path, "docs/constraints/active/git-safety-force-push.md");
+        assert_eq!(file.seen.created.map(Instant::to_date_text), Some("2026-01-01".to_owned()));
+        assert_eq!(file.problems, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_in_any_sub_folder_is_found_and_an_active_one_is_preferred() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        write(folder.path(), "docs/constraints/retired/a.md", "---\nid: a\n---\n");
+        assert!(!lookup(folder.path(), "a").expect("found").is_active);
+        write(folder.path(), "docs/constraints/team/git/a.md", "---\nid: a\n---\n");
+        assert!(lookup(folder.path(), "a").expect("found").is_active);
+        write(folder.path(), "docs/constraints/b.md", "---\nstatus: Draft\n---\n");
+        assert!(!lookup(folder.path(), "b").expect("found").is_active);
+        write(folder.path(), "docs/constraints/c.md", "---\nstatus: retiring\n---\n");
+        write(folder.path(), "docs/constraints/README.md", "notes\n");
+        assert_eq!(lookup(folder.path(), "missing"), None);
+        let ids = active_ids(folder.path(), "docs/constraints", &Limits::default());
+        assert_eq!(ids, vec![id("a"), id("c")]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_keeps_the_default_and_is_named() {
+        for (front, threshold, named) in [
+            ("circuit_breaker:\n  violation_threshold: three\n", 5, "expected a whole number"),
+            ("circuit_breaker:\n  violation_threshold: 0\n", 5, "from 1 to 10000"),
+            ("circuit_breaker:\n  treshold: 2\n", 5, "unknown key"),
+            ("circuit_breaker: [1, 2\n", 5, "cannot be read"),
+            ("circuit_breaker:\n  violation_threshold: 2\n  window_days: -1\n", 2, "window_days = -1"),
+        ] {
+            let (rule, problems) = read_front_matter(format!("---\n{front}---\nbody").as_bytes());
+            assert_eq!(rule.limits.violation_threshold, threshold, "{front:?}");
+            assert!(problems.len() == 1 && problems[0].contains(named), "{front:?} gave {problems:?}");
+            assert!(!problems[0].contains('\n'));
+        }
+        let bomb = "---\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ncircuit_breaker: {x: *d}\n---\n";
+        assert_eq!(read_front_matter(bomb.as_bytes()).0, Rule::default());
+        assert_eq!(read_front_matter(b"no front matter").1, Vec::<String>::new());
+        assert_eq!(read_front_matter(b"---\nnever closed\n").1, Vec::<String>::new());
+    }
+}

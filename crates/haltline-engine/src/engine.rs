@@ -1,0 +1,254 @@
+//! Events in, committed decisions out, effects after the commit.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use haltline_core::constraint::Happening;
+use haltline_core::{
+    CircuitName, ConstraintId, Decision, Effect, Event, Memory, Moment, Operator, Policy, Rejection, State, Step,
+    decide,
+};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::constraint_file::{self, ConstraintFile};
+use crate::mirror::{Mirror, MirrorError, violations};
+use crate::notify;
+use crate::project::Project;
+use crate::redact::storable;
+use crate::store::{Committed, Outcome, Store, StoreError, Writing};
+
+/// The engine of one project.
+pub struct Engine<S> {
+    store: S,
+    project: Project,
+    config: Config,
+    clock: Clock,
+    state_folder: PathBuf,
+    notices: RefCell<Vec<String>>,
+}
+
+/// Why an event was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// It cannot happen in this state.
+    #[error("rejected")]
+    Rejected(Rejection),
+    /// The store did not take it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl<S: Store> Engine<S> {
+    /// An engine over a store.
+    pub fn new(store: S, project: Project, config: Config, clock: Clock, state_folder: PathBuf) -> Self {
+        Self { store, project, config, clock, state_folder, notices: RefCell::new(Vec::new()) }
+    }
+
+    /// The store, for reading.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The project.
+    pub fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// What a person should hear of, once.
+    pub fn notices(&self) -> Vec<String> {
+        self.notices.take()
+    }
+
+    fn note(&self, notice: impl ToString) {
+        self.notices.borrow_mut().push(notice.to_string());
+    }
+
+    /// The constraint's file as it is now, where there is one. What is wrong with it is noted.
+    pub fn constraint_file(&self, id: &ConstraintId) -> Result<Option<ConstraintFile>, StoreError> {
+        let known = self.store.circuit(self.project.key, &CircuitName::constraint(id))?;
+        let source = known.as_ref().and_then(State::as_constraint).and_then(|circuit| circuit.source.as_ref());
+        let (root, directory) = (&self.project.root, self.config.constraint_directory());
+        let file = constraint_file::find(root, directory, id, source, &self.config.policy().constraint);
+        for problem in file.iter().flat_map(|file| &file.problems) {
+            let path = file.as_ref().map(|file| file.seen.source.path.as_str()).unwrap_or_default();
+            self.note(format!("{path}: {problem}"));
+        }
+        Ok(file)
+    }
+
+    /// Takes an event of a constraint.
+    pub fn constraint(
+        &self,
+        id: &ConstraintId,
+        session: Option<&str>,
+        what: Happening,
+    ) -> Result<Committed, EngineError> {
+        let file = self.constraint_file(id)?.filter(|file| file.is_active);
+        let seen = file.map(|file| file.seen);
+        self.handle(Event::Constraint { id: id.clone(), session: session.map(str::to_owned), seen, what })
+    }
+
+    /// Takes an event: decides, commits, and then carries out what follows.
+    pub fn handle(&self, event: Event) -> Result<Committed, EngineError> {
+        let event = storable_event(event);
+        let committed = self.commit(&event)?;
+        let effects = &committed.decision.effects;
+        let is_archived = effects.iter().any(|effect| matches!(effect, Effect::Archive(_)));
+        if is_archived || (self.config.constraint_mirror() && effects.contains(&Effect::Mirror)) {
+            self.mirror_out();
+        }
+        if effects.iter().any(|effect| matches!(effect, Effect::Notify { .. })) {
+            self.deliver();
+        }
+        Ok(committed)
+    }
+
+    fn commit(&self, event: &Event) -> Result<Committed, EngineError> {
+        let policy = self.config.policy();
+        let digest = policy.digest();
+        let writing = Writing { cause: event.cause(), policy: &digest };
+        let outcome = self.store.transact(&self.project, writing, &|memory| self.decide(memory, &policy, event))?;
+        match outcome {
+            Outcome::Committed(committed) => Ok(*committed),
+            Outcome::Rejected(rejection) => Err(EngineError::Rejected(rejection)),
+        }
+    }
+
+    /// The clock is read where the decision is made: in the store's turn, so that moments come in order.
+    fn decide(&self, memory: &Memory, policy: &Policy, event: &Event) -> Step {
+        match decide(memory, policy, event, self.clock.now()) {
+            Step::Decided(decision) if !notify::is_configured(&self.config) => {
+                let is_kept = |effect: &Effect| !matches!(effect, Effect::Notify { .. });
+                let effects = decision.effects.into_iter().filter(is_kept).collect();
+                Step::Decided(Decision { effects, ..decision })
+            }
+            step => step,
+        }
+    }
+
+    fn mirror(&self) -> Mirror {
+        let directory = self.config.constraint_directory();
+        Mirror::new(self.config.constraint_mirror(), &self.project, directory, &self.state_folder)
+    }
+
+    /// Takes over what somebody else wrote into the state file. Called before anything is asked or told.
+    pub fn mirror_in(&self) {
+        let mirror = self.mirror();
+        if mirror.is_foreign()
+            && let Err(error) = self.take_foreign(&mirror)
+        {
+            self.note(error);
+        }
+    }
+
+    fn take_foreign(&self, mirror: &Mirror) -> Result<(), MirrorError> {
+        let _lock = mirror.lock()?;
+        let (reading, kept) = mirror.read_foreign(self.now())?;
+        for (id, mut foreign) in reading.circuits {
+            let name = CircuitName::constraint(&id);
+            if self.store.circuit(self.project.key, &name)?.is_some() {
+                let history = self.store.history(self.project.key, &name, usize::MAX)?;
+                Mirror::keep_unknown(&mut foreign, &history);
+                if foreign.violations.is_empty() {
+                    continue;
+                }
+            }
+            let seen = self.constraint_file(&id)?.filter(|file| file.is_active).map(|file| file.seen);
+            let event = Event::Constraint { id, session: None, seen, what: Happening::Found(foreign) };
+            match self.commit(&event) {
+                Ok(_) | Err(EngineError::Rejected(_)) => {}
+                Err(EngineError::Store(error)) => return Err(error.into()),
+            }
+        }
+        if let Some(kept) = kept {
+            let path = mirror.path().display();
+            let problem = reading.problems.join("; ");
+            self.note(format!("{path}: {problem}; kept as {}, rebuilt from the store", kept.display()));
+        }
+        mirror.write(&self.store, &self.project, self.now())
+    }
+
+    /// Brings the state file and the archive up to date.
+    pub fn mirror_out(&self) {
+        let mirror = self.mirror();
+        // What somebody wrote meanwhile is read before it is written over.
+        let result = if mirror.is_foreign() {
+            self.take_foreign(&mirror)
+        } else {
+            mirror.lock().and_then(|_lock| mirror.write(&self.store, &self.project, self.now()))
+        };
+        if let Err(error) = result {
+            self.note(error);
+        }
+    }
+
+    /// Tells people of trips they have not heard of.
+    pub fn deliver(&self) {
+        if let Err(error) = self.try_deliver() {
+            self.note(error);
+        }
+    }
+
+    fn try_deliver(&self) -> Result<(), StoreError> {
+        for message in self.store.undelivered(self.project.key)? {
+            let state = self.store.circuit(self.project.key, &message.circuit)?;
+            let told = match state.as_ref().and_then(State::as_constraint) {
+                Some(circuit) => {
+                    let history = self.store.history(self.project.key, &message.circuit, notify::EVIDENCE_MAX * 4)?;
+                    let project = self.project.identity.display().to_string();
+                    let evidence = violations(&history);
+                    let now = self.now();
+                    let text = notify::incident(&project, &message.circuit, &message.incident, circuit, &evidence, now);
+                    notify::tell(&self.config, &text)
+                }
+                None => Ok(()),
+            };
+            if let Err(problem) = &told {
+                self.note(format!("incident {} was not delivered: {problem}", message.incident));
+            }
+            self.store.delivered(message.id, told.is_ok())?;
+        }
+        Ok(())
+    }
+}
+
+/// The event with its texts as they may be stored (E10).
+fn storable_event(event: Event) -> Event {
+    match event {
+        Event::Constraint { id, session, seen, what } => Event::Constraint {
+            id,
+            session: session.map(|session| storable(&session)),
+            seen,
+            what: match what {
+                Happening::Violation { action } => Happening::Violation { action: storable(&action) },
+                Happening::Clean { action } => Happening::Clean { action: action.map(|action| storable(&action)) },
+                Happening::Enforce { action, violated } => Happening::Enforce { action: storable(&action), violated },
+                Happening::Reset(operator) => Happening::Reset(storable_operator(operator)),
+                Happening::Retire(operator) => Happening::Retire(storable_operator(operator)),
+                Happening::Override { lifetime_ms, operator } => {
+                    Happening::Override { lifetime_ms, operator: storable_operator(operator) }
+                }
+                Happening::Revoke(operator) => Happening::Revoke(storable_operator(operator)),
+                Happening::TrustRule(operator) => Happening::TrustRule(storable_operator(operator)),
+                // Redacted when it was read.
+                Happening::Found(foreign) => Happening::Found(foreign),
+            },
+        },
+        Event::Trust { digest, operator } => Event::Trust { digest, operator: storable_operator(operator) },
+    }
+}
+
+fn storable_operator(operator: Operator) -> Operator {
+    Operator { who: operator.who, reason: operator.reason.map(|reason| storable(&reason)) }
+}

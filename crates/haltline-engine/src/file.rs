@@ -1,0 +1,85 @@
+//! Files that are either old or new, never half: written beside, synced, renamed.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Replaces a file's content in one step. The temporary name is `NAME.tmp`, as seed 003 has it; callers hold a
+/// lock, or write content that is the same whoever wins.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".tmp");
+    let temporary = PathBuf::from(temporary);
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_data()
+    });
+    if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
+        // Leave no half file behind; the first error is the one to tell.
+        fs::remove_file(&temporary).ok();
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// Moves a damaged file out of the way, beside itself, and says where. Keeps the newest `keep`.
+pub fn set_aside(path: &Path, label: &str, keep: usize) -> io::Result<PathBuf> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let prefix = format!("{name}.corrupt-");
+    let mut target = path.with_file_name(format!("{prefix}{label}"));
+    let mut attempt = 1;
+    while target.exists() {
+        attempt += 1;
+        target = path.with_file_name(format!("{prefix}{label}-{attempt}"));
+    }
+    fs::rename(path, &target)?;
+    forget_oldest(path.parent().unwrap_or(Path::new(".")), &prefix, keep);
+    Ok(target)
+}
+
+fn forget_oldest(folder: &Path, prefix: &str, keep: usize) {
+    for old in set_aside_files(folder, prefix).iter().rev().skip(keep) {
+        fs::remove_file(old).ok();
+    }
+}
+
+/// The files of a folder whose names begin with `prefix`.
+pub fn set_aside_files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let Ok(files) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<PathBuf> = files
+        .flatten()
+        .filter(|file| file.file_name().to_string_lossy().starts_with(prefix))
+        .map(|file| file.path())
+        .collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let path = folder.path().join("state.json");
+        for content in ["one", "two"] {
+            write_whole(&path, content.as_bytes()).expect("written");
+            assert_eq!(fs::read_to_string(&path).expect("read"), content);
+        }
+        assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 1);
+        assert!(write_whole(&folder.path().join("missing/state.json"), b"x").is_err());
+    }
+
+    #[test]
+    fn damaged_files_are_kept_but_not_without_end() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let path = folder.path().join("state.json");
+        for _ in 0..8 {
+            fs::write(&path, "damaged").expect("written");
+            set_aside(&path, "20260212", 3).expect("moved");
+        }
+        assert!(!path.exists());
+        assert_eq!(set_aside_files(folder.path(), "state.json.corrupt-").len(), 3);
+    }
+}

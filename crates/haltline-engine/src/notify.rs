@@ -1,0 +1,111 @@
+//! A trip reaches the person through the configured command or address, after the commit, once (E16).
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use haltline_core::constraint::Circuit;
+use haltline_core::{CircuitName, Moment};
+use serde_json::{Value, json};
+
+use crate::clock::Patience;
+use crate::config::Config;
+use crate::mirror::Violation;
+
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(5);
+/// How often a running command is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How many violations go along as evidence.
+pub(crate) const EVIDENCE_MAX: usize = 10;
+
+/// The incident as JSON.
+pub(crate) fn incident(
+    project: &str,
+    name: &CircuitName,
+    incident: &str,
+    circuit: &Circuit,
+    evidence: &[Violation],
+    now: Moment,
+) -> Value {
+    let limits = circuit.limits();
+    let evidence: Vec<Value> = evidence
+        .iter()
+        .take(EVIDENCE_MAX)
+        .map(|violation| json!({"at": violation.at.to_string(), "action": violation.action, "session": violation.session}))
+        .collect();
+    let id = name.scope();
+    json!({
+        "schema": 1,
+        "incident": incident,
+        "circuit": name.as_str(),
+        "project": project,
+        "state": circuit.phase_at(now).condition().dashed().replace('-', "_"),
+        "tripped": circuit.last_trip.map(|at| at.to_string()),
+        "reason": format!("{} violations counted within {} days", circuit.in_window(now), limits.window_days),
+        "cost_usd": null,
+        "evidence": evidence,
+        "options": [
+            format!("wait: the cooldown is {} hours", limits.cooldown_hours),
+            format!("haltline constraint reset {id} --reason TEXT"),
+            format!("haltline constraint override {id} --reason TEXT"),
+        ],
+    })
+}
+
+/// Whether anybody is to be told.
+pub(crate) fn is_configured(config: &Config) -> bool {
+    !config.notify_command().is_empty() || !config.notify_webhook().is_empty()
+}
+
+/// Tells whoever is configured.
+pub(crate) fn tell(config: &Config, message: &Value) -> Result<(), String> {
+    let text = message.to_string();
+    if let [program, arguments @ ..] = config.notify_command() {
+        run(program, arguments, &text).map_err(|problem| format!("notify.command {program}: {problem}"))?;
+    }
+    let address = config.notify_webhook();
+    if !address.is_empty() {
+        post(address, &text).map_err(|problem| format!("notify.webhook: {problem}"))?;
+    }
+    Ok(())
+}
+
+fn run(program: &str, arguments: &[String], text: &str) -> Result<(), String> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    if let Some(mut input) = child.stdin.take() {
+        // A program that does not read its input may still have done its work.
+        input.write_all(text.as_bytes()).ok();
+    }
+    let patience = Patience::new(ATTEMPT);
+    loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(status.to_string()),
+            None if patience.left().is_zero() => {
+                child.kill().ok();
+                child.wait().ok();
+                return Err(format!("did not end within {} s", ATTEMPT.as_secs()));
+            }
+            None => std::thread::park_timeout(LOOK_EVERY),
+        }
+    }
+}
+
+#[cfg(feature = "webhook")]
+fn post(address: &str, text: &str) -> Result<(), String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(ATTEMPT)).build().into();
+    let sent = agent.post(address).header("content-type", "application/json").send(text);
+    sent.map(drop).map_err(|error| error.to_string())
+}
+
+#[cfg(not(feature = "webhook"))]
+fn post(_address: &str, _text: &str) -> Result<(), String> {
+    Err("this haltline was built without webhooks".to_owned())
+}

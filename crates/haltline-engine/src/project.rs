@@ -1,0 +1,95 @@
+//! Which project a folder belongs to (E14), found by reading `.git` by hand: no program is started.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use haltline_core::sha256;
+
+/// A short, stable name of a project in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProjectKey(pub i64);
+
+/// A project and the work tree one is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Its name in the store.
+    pub key: ProjectKey,
+    /// The git common directory, or the root folder where there is no git: what worktrees share.
+    pub identity: PathBuf,
+    /// The top of this work tree.
+    pub root: PathBuf,
+}
+
+impl Project {
+    /// The project around `start`: the nearest folder with `.git`, else the nearest with one of `marks`, else `start`.
+    pub fn around(start: &Path, marks: &[&str]) -> io::Result<Self> {
+        let start = fs::canonicalize(start)?;
+        for folder in start.ancestors() {
+            if let Some(identity) = git_common_directory(folder) {
+                return Ok(Self::new(identity, folder.to_owned()));
+            }
+        }
+        let marked = start.ancestors().find(|folder| marks.iter().any(|mark| folder.join(mark).exists()));
+        let root = marked.unwrap_or(&start).to_owned();
+        Ok(Self::new(root.clone(), root))
+    }
+
+    /// A project by its identity.
+    pub fn new(identity: PathBuf, root: PathBuf) -> Self {
+        let digest = sha256(&[identity.as_os_str().as_encoded_bytes()]);
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&digest[..8]);
+        // Positive, so that the name reads the same as a number everywhere.
+        Self { key: ProjectKey(i64::from_be_bytes(bytes) & i64::MAX), identity, root }
+    }
+}
+
+/// The git directory all worktrees of `folder` share, if `folder` is the top of one.
+fn git_common_directory(folder: &Path) -> Option<PathBuf> {
+    let git = folder.join(".git");
+    let kind = fs::metadata(&git).ok()?;
+    if kind.is_dir() {
+        return fs::canonicalize(git).ok();
+    }
+    let pointer = fs::read_to_string(&git).ok()?;
+    let directory = folder.join(pointer.strip_prefix("gitdir:")?.trim());
+    let common = match fs::read_to_string(directory.join("commondir")) {
+        Ok(relative) => directory.join(relative.trim()),
+        Err(_no_worktree) => directory,
+    };
+    fs::canonicalize(common).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worktrees_share_a_project_and_sub_folders_find_its_root() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let top = fs::canonicalize(folder.path()).expect("exists");
+        for path in ["main/.git/worktrees/side", "main/src/deep", "side"] {
+            fs::create_dir_all(top.join(path)).expect("create");
+        }
+        fs::write(top.join("main/.git/worktrees/side/commondir"), "../..\n").expect("write");
+        fs::write(top.join("side/.git"), "gitdir: ../main/.git/worktrees/side\n").expect("write");
+        let main = Project::around(&top.join("main/src/deep"), &[]).expect("found");
+        let side = Project::around(&top.join("side"), &[]).expect("found");
+        assert_eq!((&main.root, &side.root), (&top.join("main"), &top.join("side")));
+        assert_eq!((main.key, &main.identity), (side.key, &side.identity));
+    }
+
+    #[test]
+    fn without_git_a_mark_or_the_folder_itself_is_the_root() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let top = fs::canonicalize(folder.path()).expect("exists");
+        fs::create_dir_all(top.join("a/docs/constraints")).expect("create");
+        fs::create_dir_all(top.join("a/b")).expect("create");
+        let marked = Project::around(&top.join("a/b"), &["docs/constraints"]).expect("found");
+        assert_eq!(marked.root, top.join("a"));
+        let bare = Project::around(&top, &["docs/constraints"]).expect("found");
+        assert_eq!(bare.root, top);
+        assert_ne!(marked.key, bare.key);
+    }
+}

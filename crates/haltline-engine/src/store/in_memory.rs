@@ -1,0 +1,194 @@
+//! A store without a disk, for embedders and tests.
+//!
+//! It decides without holding its lock and commits only if nothing it read has changed meanwhile, else decides
+//! again: the optimistic half of the contract that [`super::Sqlite`] keeps with a lock.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use haltline_core::{CircuitName, Effect, Memory, State, Step, apply};
+
+use super::entry::{Entry, Head};
+use super::{Anchor, Committed, DELIVERY_ATTEMPTS_MAX, Known, Outcome, Store, StoreError, Undelivered, Writing};
+use crate::project::{Project, ProjectKey};
+
+/// The store.
+#[derive(Debug, Default)]
+pub struct InMemory {
+    content: Mutex<Content>,
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    projects: BTreeMap<ProjectKey, OneProject>,
+    outbox: Vec<(ProjectKey, Undelivered)>,
+    messages: i64,
+}
+
+#[derive(Debug, Default)]
+struct OneProject {
+    identity: std::path::PathBuf,
+    circuits: BTreeMap<CircuitName, Row>,
+    facts: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    last: u64,
+    state: State,
+}
+
+impl OneProject {
+    fn head(&self) -> Head {
+        self.facts.last().map_or_else(Head::default, |entry| Head { seq: entry.seq, hash: entry.hash })
+    }
+}
+
+impl InMemory {
+    fn content(&self) -> MutexGuard<'_, Content> {
+        // A panic elsewhere cannot have left half a commit: commits are made of infallible steps.
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is stored under these names, and the number of each circuit's last fact.
+    fn rows(&self, project: ProjectKey, names: &[CircuitName]) -> Vec<Option<Row>> {
+        let content = self.content();
+        let circuits = content.projects.get(&project).map(|project| &project.circuits);
+        names.iter().map(|name| circuits.and_then(|circuits| circuits.get(name).cloned())).collect()
+    }
+
+    fn of<T>(&self, project: ProjectKey, read: impl Fn(&OneProject) -> T) -> Option<T> {
+        self.content().projects.get(&project).map(read)
+    }
+}
+
+impl Store for InMemory {
+    fn transact(
+        &self,
+        project: &Project,
+        writing: Writing<'_>,
+        decide: &dyn Fn(&Memory) -> Step,
+    ) -> Result<Outcome, StoreError> {
+        'again: loop {
+            let mut before = Memory::default();
+            let mut versions: BTreeMap<CircuitName, u64> = BTreeMap::new();
+            let decision = loop {
+                match decide(&before) {
+                    Step::Needs(names) => {
+                        for (name, row) in std::iter::zip(&names, self.rows(project.key, &names)) {
+                            versions.insert(name.clone(), row.as_ref().map_or(0, |row| row.last));
+                            before.insert(name.clone(), row.map(|row| row.state));
+                        }
+                    }
+                    Step::Decided(decision) => break decision,
+                    Step::Rejected(rejection) => return Ok(Outcome::Rejected(rejection)),
+                }
+            };
+            let mut content = self.content();
+            let Content { projects, outbox, messages } = &mut *content;
+            let stored = projects.entry(project.key).or_default();
+            stored.identity.clone_from(&project.identity);
+            for (name, version) in &versions {
+                if stored.circuits.get(name).map_or(0, |row| row.last) != *version {
+                    continue 'again;
+                }
+            }
+            let mut after = before.clone();
+            for recorded in &decision.facts {
+                let row = stored.circuits.remove(&recorded.circuit);
+                let previous = row.as_ref().map_or(0, |row| row.last);
+                let entry = Entry::new(stored.head(), previous, recorded, writing);
+                let state = apply(row.map(|row| row.state), &recorded.fact, recorded.at);
+                after.insert(recorded.circuit.clone(), Some(state.clone()));
+                stored.circuits.insert(recorded.circuit.clone(), Row { last: entry.seq, state });
+                stored.facts.push(entry);
+            }
+            for effect in &decision.effects {
+                if let Effect::Notify { circuit, incident } = effect {
+                    *messages += 1;
+                    let message = Undelivered {
+                        id: *messages,
+                        circuit: circuit.clone(),
+                        incident: incident.clone(),
+                        attempts: 0,
+                    };
+                    outbox.push((project.key, message));
+                }
+            }
+            let head = stored.head();
+            return Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })));
+        }
+    }
+
+    fn circuit(&self, project: ProjectKey, name: &CircuitName) -> Result<Option<State>, StoreError> {
+        Ok(self.of(project, |project| project.circuits.get(name).map(|row| row.state.clone())).flatten())
+    }
+
+    fn circuits(&self, project: ProjectKey) -> Result<Vec<(CircuitName, State)>, StoreError> {
+        let all = |project: &OneProject| {
+            project.circuits.iter().map(|(name, row)| (name.clone(), row.state.clone())).collect()
+        };
+        Ok(self.of(project, all).unwrap_or_default())
+    }
+
+    fn history(&self, project: ProjectKey, name: &CircuitName, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let newest = |project: &OneProject| {
+            project.facts.iter().rev().filter(|entry| entry.circuit == *name).take(limit).cloned().collect()
+        };
+        Ok(self.of(project, newest).unwrap_or_default())
+    }
+
+    fn journal(&self, project: ProjectKey, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let later = |project: &OneProject| {
+            project.facts.iter().filter(|entry| entry.seq > after).take(limit).cloned().collect()
+        };
+        Ok(self.of(project, later).unwrap_or_default())
+    }
+
+    fn anchor(&self, _project: ProjectKey) -> Result<Anchor, StoreError> {
+        Ok(Anchor::default())
+    }
+
+    fn head(&self, project: ProjectKey) -> Result<Head, StoreError> {
+        Ok(self.of(project, OneProject::head).unwrap_or_default())
+    }
+
+    fn projects(&self) -> Result<Vec<Known>, StoreError> {
+        let content = self.content();
+        let known = |(key, project): (&ProjectKey, &OneProject)| Known {
+            key: *key,
+            identity: project.identity.clone(),
+            head: project.head(),
+        };
+        Ok(content.projects.iter().map(known).collect())
+    }
+
+    fn purge(&self, session: &str) -> Result<usize, StoreError> {
+        let mut content = self.content();
+        let mut purged = 0;
+        for entry in content.projects.values_mut().flat_map(|project| &mut project.facts) {
+            if entry.texts.is_some() && entry.texts().session.as_deref() == Some(session) {
+                entry.texts = None;
+                purged += 1;
+            }
+        }
+        Ok(purged)
+    }
+
+    fn undelivered(&self, project: ProjectKey) -> Result<Vec<Undelivered>, StoreError> {
+        let content = self.content();
+        let waiting = content.outbox.iter().filter(|(owner, _)| *owner == project);
+        Ok(waiting.map(|(_, message)| message.clone()).collect())
+    }
+
+    fn delivered(&self, id: i64, reached: bool) -> Result<(), StoreError> {
+        let mut content = self.content();
+        for (_, message) in &mut content.outbox {
+            message.attempts += u32::from(message.id == id);
+        }
+        content
+            .outbox
+            .retain(|(_, message)| message.id != id || (!reached && message.attempts < DELIVERY_ATTEMPTS_MAX));
+        Ok(())
+    }
+}

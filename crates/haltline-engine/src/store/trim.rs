@@ -1,0 +1,117 @@
+//! The journal stays bounded (E11): the oldest facts are folded into the anchor, a few with each write.
+//!
+//! Folding is exact: the anchor holds each circuit as it was at the last fact taken away, so totals and states
+//! stay what they were and `journal verify` still starts from a known point.
+
+use haltline_core::{CircuitName, Fact, Moment, State, apply};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::entry::Entry;
+use super::sqlite::{ENTRY, Sqlite, read_entry};
+use super::{StoreError, salvage};
+use crate::project::ProjectKey;
+
+/// How many facts one write takes away at most.
+const FACTS_AT_ONCE: u32 = 64;
+/// Begin before the limit is reached, so that it never is.
+const FILL_PERCENT: u64 = 90;
+
+/// Takes the oldest facts away where the folder is full or they are too old.
+pub(super) fn trim(store: &Sqlite, connection: &Connection, writer: ProjectKey) -> Result<(), StoreError> {
+    let fail = |error| store.database(error);
+    if bytes_used(connection).map_err(fail)? > bytes_allowed(store) {
+        let largest = "SELECT id FROM project ORDER BY seq - oldest_seq DESC LIMIT 1";
+        let project: Option<i64> = connection.query_row(largest, [], |row| row.get(0)).optional().map_err(fail)?;
+        if let Some(project) = project {
+            fold_oldest(store, connection, ProjectKey(project), FACTS_AT_ONCE, None)?;
+        }
+    }
+    let age_ms = i64::from(store.options.journal_days) * 86_400_000;
+    let before = store.options.clock.now().at.plus_millis(-age_ms);
+    fold_oldest(store, connection, writer, FACTS_AT_ONCE, Some(before.as_millis()))
+}
+
+fn bytes_used(connection: &Connection) -> rusqlite::Result<u64> {
+    let number = |pragma| connection.prepare_cached(pragma)?.query_row([], |row| row.get::<_, u64>(0));
+    let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
+    Ok(pages * number("PRAGMA page_size")?)
+}
+
+/// What the database may take: the folder's limit less what was set aside, but never less than a quarter.
+fn bytes_allowed(store: &Sqlite) -> u64 {
+    let limit = store.options.bytes_max;
+    let free = limit.saturating_sub(salvage::bytes_set_aside(store.folder())).max(limit / 4);
+    free / 100 * FILL_PERCENT
+}
+
+fn fold_oldest(
+    store: &Sqlite,
+    connection: &Connection,
+    project: ProjectKey,
+    count: u32,
+    before_millis: Option<i64>,
+) -> Result<(), StoreError> {
+    let fail = |error| store.database(error);
+    let (mut anchor_seq, mut anchor_hash): (u64, [u8; 32]) = connection
+        .query_row("SELECT anchor_seq, anchor_hash FROM project WHERE id = ?1", [project.0], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .map_err(fail)?;
+    let sql = format!("SELECT {ENTRY} FROM fact WHERE project = ?1 ORDER BY seq LIMIT ?2");
+    let oldest: Vec<Entry> = connection
+        .prepare_cached(&sql)
+        .and_then(|mut query| query.query_map(params![project.0, count], read_entry)?.collect())
+        .map_err(fail)?;
+    let mut folded = 0;
+    for entry in &oldest {
+        let Some((at, fact)) = readable(entry) else { break };
+        if before_millis.is_some_and(|before| at.at.as_millis() >= before) {
+            break;
+        }
+        if entry.seq > anchor_seq {
+            fold_into_anchor(store, connection, project, &entry.circuit, &fact, at)?;
+            (anchor_seq, anchor_hash) = (entry.seq, entry.hash);
+        }
+        folded = entry.seq;
+    }
+    if folded == 0 {
+        return Ok(());
+    }
+    connection
+        .execute("DELETE FROM fact WHERE project = ?1 AND seq <= ?2", params![project.0, folded])
+        .and_then(|_| {
+            connection.execute(
+                "UPDATE project SET anchor_seq = ?2, anchor_hash = ?3, oldest_seq = ?4 WHERE id = ?1",
+                params![project.0, anchor_seq, anchor_hash, folded + 1],
+            )
+        })
+        .map_err(fail)?;
+    Ok(())
+}
+
+fn readable(entry: &Entry) -> Option<(Moment, Fact)> {
+    let read = entry.read().ok()?;
+    Some((read.at, read.fact?))
+}
+
+fn fold_into_anchor(
+    store: &Sqlite,
+    connection: &Connection,
+    project: ProjectKey,
+    name: &CircuitName,
+    fact: &Fact,
+    at: Moment,
+) -> Result<(), StoreError> {
+    let fail = |error| store.database(error);
+    let text: Option<String> = connection
+        .prepare_cached("SELECT state FROM anchor WHERE project = ?1 AND name = ?2")
+        .and_then(|mut query| query.query_row(params![project.0, name.as_str()], |row| row.get(0)).optional())
+        .map_err(fail)?;
+    let state: Option<State> = text.map(|text| store.parse_state(name.as_str(), &text)).transpose()?;
+    let state = serde_json::to_string(&apply(state, fact, at)).expect("states hold nothing that JSON cannot");
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO anchor (project, name, state) VALUES (?1, ?2, ?3)")
+        .and_then(|mut put| put.execute(params![project.0, name.as_str(), state]))
+        .map_err(fail)?;
+    Ok(())
+}
