@@ -9,7 +9,7 @@ use haltline_core::{Instant, Moment};
 use serde::Serialize;
 use serde_json::Map;
 
-use crate::file::{set_aside, write_whole};
+use crate::file::{Lasting, set_aside, write_whole};
 use crate::mirror::{MirrorViolation, Retired, listed};
 
 /// The archive's name, beside the state file.
@@ -66,7 +66,7 @@ pub(crate) fn add_missing(state_file: &Path, retired: &[Retired], now: Moment) -
     }
     let mut text = serde_json::to_vec_pretty(&archive).expect("strings and numbers");
     text.push(b'\n');
-    write_whole(&path, &text)
+    write_whole(&path, &text, Lasting::Synced)
 }
 
 impl ArchiveEntry {

@@ -193,6 +193,13 @@ impl<S: Store> Engine<S> {
         }
     }
 
+    /// Makes the state file anew although no fact was added: texts were purged.
+    pub fn remake_mirror(&self) {
+        let mirror = self.mirror();
+        mirror.forget_stamp_order();
+        self.mirror_out();
+    }
+
     /// Tells people of trips they have not heard of.
     pub fn deliver(&self) {
         if let Err(error) = self.try_deliver() {

@@ -4,15 +4,27 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+/// Whether a file must survive a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// It is the last resort: on disk before we go on.
+    Synced,
+    /// It can be made again from the store.
+    Remade,
+}
+
 /// Replaces a file's content in one step. The temporary name is `NAME.tmp`, as seed 003 has it; callers hold a
 /// lock, or write content that is the same whoever wins.
-pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+pub fn write_whole(path: &Path, content: &[u8], lasting: Lasting) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(content)?;
-        file.sync_data()
+        match lasting {
+            Lasting::Synced => file.sync_data(),
+            Lasting::Remade => Ok(()),
+        }
     });
     if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
         // Leave no half file behind; the first error is the one to tell.
@@ -64,11 +76,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("temp folder");
         let path = folder.path().join("state.json");
         for content in ["one", "two"] {
-            write_whole(&path, content.as_bytes()).expect("written");
+            write_whole(&path, content.as_bytes(), Lasting::Synced).expect("written");
             assert_eq!(fs::read_to_string(&path).expect("read"), content);
         }
         assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 1);
-        assert!(write_whole(&folder.path().join("missing/state.json"), b"x").is_err());
+        assert!(write_whole(&folder.path().join("missing/state.json"), b"x", Lasting::Remade).is_err());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use haltline_core::constraint::{
 use haltline_core::{CircuitName, ConstraintId, Fact, Instant, Moment, State, digest_hex};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{set_aside, write_whole};
+use crate::file::{Lasting, set_aside, write_whole};
 use crate::project::Project;
 use crate::queue::{Turn, line_up};
 use crate::redact::storable;
@@ -247,6 +247,13 @@ impl Mirror {
         fs::read(&self.stamp_path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
+    /// Makes the next write happen although the journal did not grow.
+    pub(crate) fn forget_stamp_order(&self) {
+        if let Ok(text) = serde_json::to_vec(&Stamp { seq: 0, ..self.stamp() }) {
+            write_whole(&self.stamp_path, &text, Lasting::Remade).ok();
+        }
+    }
+
     /// One process at a time reads or writes the file.
     pub(crate) fn lock(&self) -> Result<Turn, MirrorError> {
         let folder = self.lock_path.parent().unwrap_or(Path::new("."));
@@ -321,12 +328,12 @@ impl Mirror {
         if self.is_on && (!entries.is_empty() || self.path.exists()) {
             let mut text = serde_json::to_vec_pretty(&entries).expect("entries are strings and numbers");
             text.push(b'\n');
-            write_whole(&self.path, &text).map_err(|source| self.io(source))?;
+            write_whole(&self.path, &text, Lasting::Remade).map_err(|source| self.io(source))?;
         }
         crate::archive::add_missing(&self.path, &archived, now).map_err(|source| self.io(source))?;
         if let Some(stamp) = Stamp::of(&self.path, head.seq) {
             let text = serde_json::to_vec(&stamp).expect("stamps are numbers");
-            write_whole(&self.stamp_path, &text).map_err(|source| self.io(source))?;
+            write_whole(&self.stamp_path, &text, Lasting::Remade).map_err(|source| self.io(source))?;
         }
         Ok(())
     }

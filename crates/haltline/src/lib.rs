@@ -1,1 +1,40 @@
-//! x
+//! The command line of haltline as a function of a clock, so that a test binary can bring its own.
+
+mod cli;
+mod commands;
+mod error;
+mod exit_code;
+mod front;
+mod operator;
+mod surroundings;
+mod view;
+mod workplace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use haltline_engine::clock::Clock;
+
+/// Runs the command line of this process.
+pub fn run(clock: Clock) -> ExitCode {
+    let arguments = match cli::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are answers, not errors; a closed pipe is nobody's fault.
+            error.print().ok();
+            return if error.use_stderr() { exit_code::usage() } else { exit_code::FINE };
+        }
+    };
+    match commands::run(arguments, clock) {
+        Ok(code) => code,
+        Err(failure) => {
+            front::text::complain(&failure);
+            failure.exit_code()
+        }
+    }
+}
+
+/// The command line's definition, for the generated reference.
+pub fn command() -> clap::Command {
+    <cli::Arguments as clap::CommandFactory>::command()
+}

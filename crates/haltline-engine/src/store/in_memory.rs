@@ -84,6 +84,11 @@ impl Store for InMemory {
                     Step::Rejected(rejection) => return Ok(Outcome::Rejected(rejection)),
                 }
             };
+            if decision.facts.is_empty() {
+                let head = self.of(project.key, OneProject::head).unwrap_or_default();
+                let after = before.clone();
+                return Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })));
+            }
             let mut content = self.content();
             let Content { projects, outbox, messages } = &mut *content;
             let stored = projects.entry(project.key).or_default();

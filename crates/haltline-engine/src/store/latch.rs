@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use haltline_core::{CircuitName, State, digest_hex};
 use serde::{Deserialize, Serialize};
 
-use crate::file::write_whole;
+use crate::file::{Lasting, write_whole};
 use crate::project::{Project, ProjectKey};
 
 /// What a latch file holds.
@@ -42,7 +42,7 @@ pub(super) fn follow(folder: &Path, project: &Project, name: &CircuitName, befor
     let latch =
         Latch { project: project.key.0, identity: project.identity.clone(), name: name.clone(), state: after.clone() };
     let text = serde_json::to_vec(&latch).expect("states hold nothing that JSON cannot");
-    fs::create_dir_all(folder).and_then(|()| write_whole(&path, &text)).ok();
+    fs::create_dir_all(folder).and_then(|()| write_whole(&path, &text, Lasting::Synced)).ok();
 }
 
 /// All latches that can be read.

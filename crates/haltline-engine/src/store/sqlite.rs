@@ -78,6 +78,12 @@ impl Sqlite {
         self.folder.join("latches")
     }
 
+    /// Sets the limits the configuration names, once it could be read.
+    pub fn set_limits(&mut self, bytes_max: u64, journal_days: u32) {
+        self.options.bytes_max = bytes_max;
+        self.options.journal_days = journal_days;
+    }
+
     /// What had to be rescued since this store was opened; told once.
     pub fn salvages(&self) -> Vec<Salvage> {
         self.salvages.take()
@@ -509,6 +515,8 @@ impl Store for Sqlite {
     }
 
     fn journal(&self, project: ProjectKey, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        // SQLite counts to i64::MAX; "all of them" may be asked for in larger numbers.
+        let (after, limit) = (i64::try_from(after).unwrap_or(i64::MAX), i64::try_from(limit).unwrap_or(i64::MAX));
         let entries = self.read(|connection| {
             let sql = format!("SELECT {ENTRY} FROM fact WHERE project = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
             let mut query = connection.prepare_cached(&sql)?;
@@ -569,7 +577,9 @@ impl Store for Sqlite {
             connection.execute_batch("COMMIT").map_err(fail)?;
             self.sync_log()?;
             // What was purged must not be readable in free pages or the log either.
-            connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); VACUUM").map_err(fail)?;
+            connection
+                .execute_batch("PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+                .map_err(fail)?;
             Ok(purged)
         })
     }

@@ -1,0 +1,18 @@
+//! The same command line at the instant `HALTLINE_AT` names. Never shipped: an agent must not be able to end its
+//! own cooldown with a variable.
+
+use std::process::ExitCode;
+
+use haltline_core::{Instant, Moment};
+use haltline_engine::clock::Clock;
+
+fn main() -> ExitCode {
+    let text = std::env::var("HALTLINE_AT").unwrap_or_default();
+    match Instant::parse(&text) {
+        Ok(at) => haltline::run(Clock::Fixed(Moment::recorded(at))),
+        Err(error) => {
+            eprintln!("error: HALTLINE_AT: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

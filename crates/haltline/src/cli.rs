@@ -1,0 +1,273 @@
+//! The command line's words.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Stops AI agents that have stopped making progress
+#[derive(Debug, Parser)]
+#[command(
+    name = "haltline",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Examples:\n  haltline status\n  haltline constraint check git-safety-force-push\n  haltline constraint record git-safety-force-push --action \"git push --force\"\n\nExit codes: 0 fine, 1 error, 2 usage, 77 refused until a person decides"
+)]
+pub struct Arguments {
+    /// Work as if started in this folder
+    #[arg(short = 'C', long = "directory", global = true, value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+    /// Answer in JSON
+    #[arg(long = "json", global = true)]
+    pub is_json: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Count violations of a named rule and block it when there are too many
+    #[command(subcommand)]
+    Constraint(Constraint),
+    /// Show what is open, what waits for you, and how the store is
+    Status,
+    /// Read the journal of facts, check it, or write it out
+    #[command(subcommand)]
+    Journal(Journal),
+    /// Show, check or describe the configuration
+    #[command(subcommand)]
+    Config(Config),
+    /// Accept what the project's files would loosen (for people)
+    #[command(after_help = "Examples:\n  haltline trust --list\n  haltline trust --reason \"agreed with the team\"")]
+    Trust(Trust),
+    /// Forget the texts of a session; counts stay (for people)
+    #[command(after_help = "Example:\n  haltline purge sess_abc123")]
+    Purge {
+        /// The session's name
+        session: String,
+    },
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  haltline completions bash > ~/.local/share/bash-completion/completions/haltline"
+    )]
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Constraint {
+    /// Show all circuits, or one of them
+    #[command(
+        after_help = "Examples:\n  haltline constraint status --all\n  haltline constraint status git-safety-force-push --json"
+    )]
+    Status {
+        /// The constraint; all of them without it
+        #[arg(value_name = "ID", conflicts_with = "is_all")]
+        id: Option<String>,
+        /// Show all circuits
+        #[arg(long = "all")]
+        is_all: bool,
+    },
+    /// Say whether an action would be blocked: exit 0 allowed, 77 blocked
+    #[command(after_help = "Example:\n  haltline constraint check git-safety-force-push && git push --force")]
+    Check {
+        /// The constraint
+        id: String,
+    },
+    /// Record a violation
+    #[command(
+        after_help = "Example:\n  haltline constraint record git-safety-force-push --action \"git push --force\""
+    )]
+    Record(Record),
+    /// Record a clean action: what closes a circuit that is on trial
+    #[command(after_help = "Example:\n  haltline constraint pass git-safety-force-push")]
+    Pass {
+        /// The constraint
+        id: String,
+        /// What was done
+        #[arg(long)]
+        action: Option<String>,
+        /// The session it was done in
+        #[arg(long)]
+        session: Option<String>,
+    },
+    /// Check, then record a violation or a clean action, in one step
+    #[command(
+        after_help = "Example:\n  haltline constraint enforce git-safety-force-push --action \"git push --force\" --violated"
+    )]
+    Enforce(Enforce),
+    /// Close a circuit, or clear the window of a closed one (for people)
+    #[command(after_help = "Example:\n  haltline constraint reset git-safety-force-push --reason \"Root cause fixed\"")]
+    Reset {
+        /// The constraint
+        id: String,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// List violations, newest first
+    #[command(after_help = "Example:\n  haltline constraint history git-safety-force-push --days 90")]
+    History {
+        /// The constraint
+        id: String,
+        /// How far back
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36500))]
+        days: u32,
+    },
+    /// Show the limits in force and where they come from
+    #[command(after_help = "Example:\n  haltline constraint config git-safety-force-push")]
+    Config {
+        /// The constraint
+        id: String,
+    },
+    /// Allow one refused action, or take that back (for people)
+    #[command(
+        after_help = "Examples:\n  haltline constraint override git-safety-force-push --reason \"release\" --for 30m\n  haltline constraint override git-safety-force-push --revoke"
+    )]
+    Override(Override),
+    /// End a circuit for good and archive it (for people)
+    #[command(
+        after_help = "Example:\n  haltline constraint retire git-safety-force-push --reason \"protected branch\""
+    )]
+    Retire {
+        /// The constraint
+        id: String,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Record {
+    /// The constraint
+    pub id: String,
+    /// What was done
+    #[arg(long)]
+    pub action: String,
+    /// The session it was done in
+    #[arg(long)]
+    pub session: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Enforce {
+    /// The constraint
+    pub id: String,
+    /// What is about to be done
+    #[arg(long)]
+    pub action: String,
+    /// The session it is done in
+    #[arg(long)]
+    pub session: Option<String>,
+    #[command(flatten)]
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Outcome {
+    /// The action violates the rule
+    #[arg(long = "violated")]
+    pub is_violated: bool,
+    /// The action respects the rule
+    #[arg(long = "clean")]
+    pub is_clean: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Override {
+    /// The constraint
+    pub id: String,
+    /// Why; required unless --revoke
+    #[arg(long, required_unless_present = "is_revoked")]
+    pub reason: Option<String>,
+    /// How long it may be used: 30m, 2h, 1d; at most a day
+    #[arg(long = "for", default_value = "1h", value_name = "TIME", value_parser = lifetime)]
+    pub lifetime_ms: u64,
+    /// Take an unused override back
+    #[arg(long = "revoke")]
+    pub is_revoked: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Trust {
+    /// Only list what waits
+    #[arg(long = "list")]
+    pub is_list: bool,
+    /// Why
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Journal {
+    /// Show the newest facts of this project
+    #[command(
+        after_help = "Examples:\n  haltline journal show --limit 20\n  haltline journal show --circuit constraint/git-safety-force-push"
+    )]
+    Show {
+        /// Only this circuit, such as constraint/ID
+        #[arg(long)]
+        circuit: Option<String>,
+        /// How many
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        limit: u32,
+    },
+    /// Fold all facts again and compare with the stored state
+    #[command(after_help = "Example:\n  haltline journal verify --all")]
+    Verify {
+        /// All projects, not only this one
+        #[arg(long = "all")]
+        is_all: bool,
+    },
+    /// Write all facts of this project as JSON Lines
+    #[command(after_help = "Example:\n  haltline journal export > journal.jsonl")]
+    Export,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Show every value and where it comes from
+    #[command(after_help = "Examples:\n  haltline config show\n  haltline config show --json")]
+    Show,
+    /// Check both configuration files
+    Check,
+    /// Print the JSON schema of a configuration file
+    Schema,
+    /// Print a commented file with all defaults
+    Defaults,
+    /// Print where configuration and state are
+    Path,
+}
+
+/// `30m`, `2h` or `1d` in milliseconds, from a minute to a day.
+fn lifetime(text: &str) -> Result<u64, String> {
+    let expected = || format!("{text:?}: expected a time from 1m to 24h, such as 30m, 2h or 1d");
+    let unit = match text.chars().last() {
+        Some('m') => 60_000,
+        Some('h') => 3_600_000,
+        Some('d') => 86_400_000,
+        Some(_) | None => return Err(expected()),
+    };
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| expected())?;
+    let millis = number.checked_mul(unit).ok_or_else(expected)?;
+    if (60_000..=86_400_000).contains(&millis) { Ok(millis) } else { Err(expected()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_a_number_with_a_unit_up_to_a_day() {
+        for (text, millis) in [("1m", 60_000), ("30m", 1_800_000), ("2h", 7_200_000), ("1d", 86_400_000)] {
+            assert_eq!(lifetime(text), Ok(millis));
+        }
+        for text in ["", "0m", "25h", "2d", "10", "h", "-1h", "1.5h", "99999999999999999999d", "5é"] {
+            assert!(lifetime(text).is_err(), "{text}");
+        }
+    }
+}

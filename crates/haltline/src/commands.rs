@@ -1,0 +1,40 @@
+//! One file per verb; each turns arguments into an event or a view.
+
+mod config;
+mod constraint;
+mod journal;
+mod purge;
+mod status;
+mod trust;
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use haltline_engine::clock::Clock;
+
+use crate::cli::{Arguments, Command};
+use crate::error::Failure;
+use crate::exit_code;
+use crate::workplace::Workplace;
+
+/// Runs a command and tells what came up on the way.
+pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
+    if let Command::Completions { shell } = arguments.command {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut Arguments::command(), "haltline", &mut script);
+        std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
+        return Ok(exit_code::FINE);
+    }
+    let workplace = Workplace::open(arguments.folder.as_deref(), arguments.is_json, clock)?;
+    let result = match arguments.command {
+        Command::Constraint(command) => constraint::run(&workplace, command),
+        Command::Status => status::run(&workplace),
+        Command::Journal(command) => journal::run(&workplace, &command),
+        Command::Config(command) => config::run(&workplace, &command),
+        Command::Trust(command) => trust::run(&workplace, &command),
+        Command::Purge { session } => purge::run(&workplace, &session),
+        Command::Completions { .. } => Ok(exit_code::FINE),
+    };
+    workplace.tell_notices();
+    result
+}

@@ -1,0 +1,49 @@
+//! `haltline config`.
+
+use std::process::ExitCode;
+
+use haltline_engine::config::{PROJECT_FILE, commented_toml, json_schema};
+
+use super::trust;
+use crate::cli::Config;
+use crate::error::Failure;
+use crate::exit_code;
+use crate::front::text;
+use crate::surroundings;
+use crate::view::SCHEMA;
+use crate::view::config::{CheckView, PathView, ShowView};
+use crate::workplace::Workplace;
+
+/// Runs a config command.
+pub fn run(workplace: &Workplace, command: &Config) -> Result<ExitCode, Failure> {
+    let engine = &workplace.engine;
+    match command {
+        Config::Show => workplace.answer(&ShowView::new(engine.config()), text::config_show)?,
+        Config::Schema => {
+            let schema = json_schema();
+            workplace.answer(&schema, |schema| format!("{schema:#}\n"))?;
+        }
+        Config::Defaults => workplace.answer(&serde_json::json!({"toml": commented_toml()}), |_| commented_toml())?,
+        Config::Path => {
+            let view = PathView {
+                schema: SCHEMA,
+                user_config: surroundings::user_config()?.display().to_string(),
+                project_config: engine.project().root.join(PROJECT_FILE).display().to_string(),
+                state: engine.store().folder().display().to_string(),
+                project: engine.project().identity.display().to_string(),
+            };
+            workplace.answer(&view, text::config_path)?;
+        }
+        Config::Check => {
+            let errors: Vec<String> = engine.config().errors.iter().map(ToString::to_string).collect();
+            let waiting = trust::waiting(workplace)?;
+            let waiting = waiting
+                .iter()
+                .map(|waiting| format!("{}: {} {} → {}", waiting.file, waiting.key, waiting.from, waiting.to));
+            let view = CheckView { schema: SCHEMA, is_valid: errors.is_empty(), errors, waiting: waiting.collect() };
+            workplace.answer(&view, text::config_check)?;
+            return Ok(if view.is_valid { exit_code::FINE } else { exit_code::ERROR });
+        }
+    }
+    Ok(if engine.config().errors.is_empty() { exit_code::FINE } else { exit_code::ERROR })
+}

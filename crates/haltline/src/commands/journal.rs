@@ -1,0 +1,88 @@
+//! `haltline journal`.
+
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+use haltline_core::CircuitName;
+use haltline_engine::journal::verify;
+use haltline_engine::store::Store;
+
+use crate::cli::Journal;
+use crate::error::Failure;
+use crate::exit_code;
+use crate::front::text;
+use crate::view::SCHEMA;
+use crate::view::journal::{FactView, ProjectView, ShowView, VerifyView};
+use crate::workplace::Workplace;
+
+/// How many facts are read at once.
+const FACTS_AT_ONCE: usize = 4096;
+
+/// Runs a journal command.
+pub fn run(workplace: &Workplace, command: &Journal) -> Result<ExitCode, Failure> {
+    match command {
+        Journal::Show { circuit, limit } => show(workplace, circuit.as_deref(), *limit),
+        Journal::Verify { is_all } => check(workplace, *is_all),
+        Journal::Export => export(workplace),
+    }
+}
+
+fn show(workplace: &Workplace, circuit: Option<&str>, limit: u32) -> Result<ExitCode, Failure> {
+    let engine = &workplace.engine;
+    let (store, project) = (engine.store(), engine.project());
+    let limit = limit as usize;
+    let mut entries = match circuit {
+        Some(name) => store.history(project.key, &CircuitName::stored(name.to_owned()), limit)?,
+        None => {
+            let after = store.head(project.key)?.seq.saturating_sub(limit as u64);
+            let mut entries = store.journal(project.key, after, limit)?;
+            entries.reverse();
+            entries
+        }
+    };
+    if let (Some(name), true) = (circuit, entries.is_empty()) {
+        return Err(Failure::Plain(format!(
+            "circuit {name:?} has no facts here; expected a name such as constraint/ID"
+        )));
+    }
+    entries.truncate(limit);
+    let view = ShowView {
+        schema: SCHEMA,
+        project: project.identity.display().to_string(),
+        facts: entries.iter().map(FactView::new).collect(),
+    };
+    workplace.answer(&view, text::show)?;
+    Ok(exit_code::FINE)
+}
+
+fn check(workplace: &Workplace, is_all: bool) -> Result<ExitCode, Failure> {
+    let engine = &workplace.engine;
+    let store = engine.store();
+    let mut projects = Vec::new();
+    for known in store.projects()? {
+        if is_all || known.key == engine.project().key {
+            let found = verify(store, known.key)?;
+            projects.push(ProjectView::new(known.identity.display().to_string(), found));
+        }
+    }
+    let view = VerifyView::new(projects);
+    workplace.answer(&view, text::verify)?;
+    Ok(if view.is_clean { exit_code::FINE } else { exit_code::ERROR })
+}
+
+fn export(workplace: &Workplace) -> Result<ExitCode, Failure> {
+    let engine = &workplace.engine;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut after = 0;
+    loop {
+        let entries = engine.store().journal(engine.project().key, after, FACTS_AT_ONCE)?;
+        let Some(last) = entries.last() else { break };
+        after = last.seq;
+        for entry in &entries {
+            serde_json::to_writer(&mut out, &FactView::new(entry)).map_err(std::io::Error::from)?;
+            out.write_all(b"\n")?;
+        }
+    }
+    out.flush()?;
+    Ok(exit_code::FINE)
+}

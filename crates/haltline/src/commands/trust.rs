@@ -1,0 +1,93 @@
+//! `haltline trust`: a person accepts what the project's files would loosen (E9).
+
+use std::process::ExitCode;
+
+use haltline_core::constraint::Happening;
+use haltline_core::{ConstraintId, Event, State};
+use haltline_engine::EngineError;
+use haltline_engine::store::Store;
+
+use super::constraint::audit;
+use crate::cli::Trust;
+use crate::error::Failure;
+use crate::exit_code;
+use crate::front::text;
+use crate::operator::{Proof, confirm};
+use crate::view::SCHEMA;
+use crate::view::status::{TrustView, WaitingView};
+use crate::workplace::Workplace;
+
+/// Lists what waits, and accepts it unless only asked to list.
+pub fn run(workplace: &Workplace, command: &Trust) -> Result<ExitCode, Failure> {
+    let engine = &workplace.engine;
+    let waiting = waiting(workplace)?;
+    if command.is_list || waiting.is_empty() {
+        let view = TrustView { schema: SCHEMA, waiting, is_accepted: false, audit: None };
+        workplace.answer(&view, text::trust)?;
+        return Ok(exit_code::FINE);
+    }
+    let operator = confirm("trust", command.reason.as_deref(), Proof::Presence, engine.config())?;
+    let mut accepted = None;
+    for (id, _) in loosened_rules(workplace)? {
+        let what = Happening::TrustRule(operator.clone());
+        let committed = engine.constraint(&id, None, what).map_err(|error| Failure::of_constraint(&id, error))?;
+        accepted = Some(committed);
+    }
+    if engine.config().is_waiting_for_trust()
+        && let Some((_, digest)) = engine.config().project_file.clone()
+    {
+        match engine.handle(Event::Trust { digest, operator: operator.clone() }) {
+            Ok(committed) => accepted = Some(committed),
+            Err(EngineError::Rejected(_trusted_meanwhile)) => {}
+            Err(EngineError::Store(error)) => return Err(error.into()),
+        }
+    }
+    let audit = accepted.map(|committed| audit(&committed, operator.who, command.reason.as_deref()));
+    let view = TrustView { schema: SCHEMA, waiting, is_accepted: true, audit };
+    workplace.answer(&view, text::trust)?;
+    Ok(exit_code::FINE)
+}
+
+/// Everything that waits for trust, from the configuration and from constraint files.
+pub fn waiting(workplace: &Workplace) -> Result<Vec<WaitingView>, Failure> {
+    let mut waiting = Vec::new();
+    for setting in workplace.engine.config().settings() {
+        if let Some(asked) = &setting.waiting {
+            waiting.push(WaitingView {
+                file: haltline_engine::config::PROJECT_FILE.to_owned(),
+                key: setting.key.name.to_owned(),
+                from: setting.value.to_string(),
+                to: asked.to_string(),
+            });
+        }
+    }
+    for (_, rule) in loosened_rules(workplace)? {
+        waiting.extend(rule);
+    }
+    Ok(waiting)
+}
+
+/// The constraints whose files ask for a looser rule than the one in force.
+fn loosened_rules(workplace: &Workplace) -> Result<Vec<(ConstraintId, Vec<WaitingView>)>, Failure> {
+    let engine = &workplace.engine;
+    let mut found = Vec::new();
+    for (name, state) in engine.store().circuits(engine.project().key)? {
+        let State::Constraint(circuit) = state else { continue };
+        let Ok(id) = ConstraintId::parse(name.scope()) else { continue };
+        if matches!(circuit.phase, haltline_core::constraint::Phase::Retired { .. }) {
+            continue;
+        }
+        let Some(file) = engine.constraint_file(&id)?.filter(|file| file.is_active) else { continue };
+        let loosened = circuit.rule.loosened_by(&file.seen.rule);
+        let view = |key: haltline_core::constraint::Loosened| WaitingView {
+            file: file.seen.source.path.clone(),
+            key: key.field.to_owned(),
+            from: key.from,
+            to: key.to,
+        };
+        if !loosened.is_empty() {
+            found.push((id, loosened.into_iter().map(view).collect()));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,89 @@
+//! Why a command ended without doing its work: one line, with what to do next.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use haltline_core::constraint::Condition;
+use haltline_core::{ConstraintId, Rejection};
+use haltline_engine::EngineError;
+use haltline_engine::store::StoreError;
+
+use crate::exit_code;
+
+/// A command's failure.
+#[derive(Debug)]
+pub enum Failure {
+    /// The input makes no sense, or the world said no.
+    Plain(String),
+    /// An operator verb where no operator is (E6).
+    NotOperator(String),
+    /// The store failed while a decision was asked for, and `fail = "closed"` (E7).
+    Closed(String),
+    /// The reader of our output went away; nobody is left to complain to.
+    Silent,
+}
+
+impl Failure {
+    /// What the process ends with.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Failure::Plain(_) => exit_code::ERROR,
+            Failure::NotOperator(_) | Failure::Closed(_) => exit_code::refused(),
+            Failure::Silent => exit_code::FINE,
+        }
+    }
+
+    /// An engine's refusal, in the seed's words (C7).
+    pub fn of_constraint(id: &ConstraintId, error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Rejected(rejection) => Failure::Plain(match rejection {
+                Rejection::NotFound { retired: None } => format!(
+                    "Constraint not found: {id} (no active file {id}.md and no circuit; `haltline constraint status --all` lists what there is)"
+                ),
+                Rejection::NotFound { retired: Some(at) } => {
+                    format!("Constraint not found: {id} (retired {})", at.to_date_text())
+                }
+                Rejection::InvalidTransition { from } => {
+                    format!("Invalid transition from {}{}", from.dashed(), transition_hint(id, from))
+                }
+                Rejection::NoOverride => format!("{id} has no override to revoke"),
+                Rejection::NothingToTrust => format!("{id} has nothing that waits for trust"),
+            }),
+        }
+    }
+}
+
+fn transition_hint(id: &ConstraintId, from: Condition) -> String {
+    match from {
+        Condition::Open => format!(" (wait for the cooldown, or a person runs `haltline constraint reset {id}`)"),
+        Condition::Closed | Condition::HalfOpen => {
+            " (an override is for an OPEN circuit; nothing is refused now)".to_owned()
+        }
+        Condition::Retired => String::new(),
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Plain(text) | Failure::NotOperator(text) | Failure::Closed(text) => formatter.write_str(text),
+            Failure::Silent => Ok(()),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Failure::Plain(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::Silent,
+            _other => Failure::Plain(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Fronts render views; they never decide and never query.
+
+pub mod text;

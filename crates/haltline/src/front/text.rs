@@ -1,0 +1,121 @@
+//! Plain text: 80 columns, no colour needed, the same through a pipe.
+
+mod config;
+mod constraint;
+mod journal;
+mod status;
+
+use std::path::Path;
+
+use haltline_engine::store::Salvage;
+
+pub use config::{config_check, config_path, config_show};
+pub use constraint::{all, change, check, configuration, history, one};
+pub use journal::{show, verify};
+pub use status::{status, trust};
+
+use crate::error::Failure;
+
+/// How wide a line may be.
+const WIDTH: usize = 80;
+
+/// Says why a command ended, on standard error.
+pub fn complain(failure: &Failure) {
+    match failure {
+        Failure::Silent => {}
+        Failure::Plain(text) | Failure::Closed(text) => eprintln!("error: {text}"),
+        Failure::NotOperator(text) => eprintln!("refused: {text}"),
+    }
+}
+
+/// Says something a person should know, on standard error.
+pub fn warn(text: &str) {
+    eprintln!("warning: {text}");
+}
+
+/// What was done about a damaged store.
+pub fn salvage(salvage: &Salvage, folder: &Path) -> String {
+    let Salvage { kept, circuits, latched, facts } = salvage;
+    match kept {
+        Some(kept) => format!(
+            "the store in {} was damaged; it is kept as {} and was rebuilt with {circuits} circuits ({latched} of them from latches) and {facts} facts",
+            folder.display(),
+            kept.display()
+        ),
+        None => format!(
+            "the store in {} was gone; {latched} circuits that are not CLOSED were restored from their latches",
+            folder.display()
+        ),
+    }
+}
+
+/// A heading with a rule under it.
+fn heading(text: &str) -> String {
+    format!("{text}\n{}\n", "-".repeat(text.chars().count().min(WIDTH)))
+}
+
+/// A line that fits: control characters shown, cut with an ellipsis.
+fn fit(text: &str, width: usize) -> String {
+    let shown: String = text
+        .chars()
+        .flat_map(|character| {
+            let escaped: Vec<char> =
+                if character.is_control() { character.escape_default().collect() } else { vec![character] };
+            escaped
+        })
+        .collect();
+    if shown.chars().count() <= width {
+        return shown;
+    }
+    let mut cut: String = shown.chars().take(width.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// `1 violation`, `2 violations`.
+fn count(number: impl Into<u64>, noun: &str) -> String {
+    let number = number.into();
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// Breaks a sentence over lines of at most 80 columns, the later ones indented.
+fn wrap(label: &str, text: &str) -> String {
+    let indent = label.chars().count();
+    let mut out = String::from(label);
+    let mut column = indent;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > WIDTH {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if column > indent {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_or_odd_texts_fit_on_one_line() {
+        assert_eq!(fit("short", 10), "short");
+        assert_eq!(fit("0123456789abc", 10), "012345678…");
+        assert_eq!(fit("a\nb\u{1b}[31m", 20), "a\\nb\\u{1b}[31m");
+    }
+
+    #[test]
+    fn sentences_wrap_at_eighty_columns_under_their_label() {
+        let text = wrap("Reason:  ", &"word ".repeat(30));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("         word")), "{text}");
+    }
+}

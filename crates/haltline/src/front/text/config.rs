@@ -1,0 +1,38 @@
+//! `haltline config`.
+
+use super::fit;
+use crate::view::config::{CheckView, PathView, ShowView};
+
+/// `config show`.
+pub fn config_show(view: &ShowView) -> String {
+    let mut out = String::new();
+    for value in &view.values {
+        let origin = match &value.file {
+            Some(file) => format!("{} {file}", value.origin),
+            None => value.origin.to_owned(),
+        };
+        let setting = format!("{} = {}", value.key, value.value);
+        out.push_str(&format!("{}  # {}\n", format_args!("{setting:<42}"), fit(&origin, 60)));
+        if let Some(waiting) = &value.waiting {
+            out.push_str(&format!("  # the project's file asks for {waiting}: waits for `haltline trust`\n"));
+        }
+    }
+    out
+}
+
+/// `config check`.
+pub fn config_check(view: &CheckView) -> String {
+    if view.is_valid {
+        let waiting: String = view.waiting.iter().map(|line| format!("waits for `haltline trust`: {line}\n")).collect();
+        return format!("Both configuration files are fine.\n{waiting}");
+    }
+    view.errors.iter().map(|error| format!("{error}\n")).collect()
+}
+
+/// `config path`.
+pub fn config_path(view: &PathView) -> String {
+    format!(
+        "user config     {}\nproject config  {}\nstate           {}\nproject         {}\n",
+        view.user_config, view.project_config, view.state, view.project
+    )
+}

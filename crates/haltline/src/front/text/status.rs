@@ -1,0 +1,84 @@
+//! `haltline status` and `haltline trust`.
+
+use haltline_core::Mode;
+use haltline_core::constraint::Condition;
+
+use super::{count, fit, wrap};
+use crate::view::status::{StatusView, TrustView, WaitingView};
+
+/// `haltline status`.
+pub fn status(view: &StatusView) -> String {
+    let mode = match view.mode {
+        Mode::Enforce => "enforce",
+        Mode::Observe => "observe (nothing is refused)",
+    };
+    let mut out = format!("haltline {}   mode {mode}\n", view.version);
+    let mut line = |label: &str, text: String| out.push_str(&format!("{label:<11}{text}\n"));
+    line("Project", fit(&view.project, 68));
+    let summary = &view.summary;
+    let total = summary.closed + summary.open + summary.half_open;
+    line(
+        "Circuits",
+        format!("{} ({} closed, {} open, {} half-open)", total, summary.closed, summary.open, summary.half_open),
+    );
+    line("Incidents", format!("{} in the last 24 h", view.incidents_24h));
+    let store = &view.store;
+    line("Store", fit(&store.path, 68));
+    line("", format!("{} KB of {} MB, schema {}", store.bytes.div_ceil(1024), store.bytes_max >> 20, store.schema));
+    line("Journal", format!("{}, head {}", count(store.facts, "fact"), store.head));
+    if let Some(newer) = store.newer_schema {
+        line("", format!("written by a newer haltline (schema {newer}): it is only read"));
+    }
+    if let Some(network) = store.network {
+        line("", format!("on a network file system ({network}): counts can be lost there"));
+    }
+    if !view.attention.is_empty() {
+        out.push_str("\nNot closed:\n");
+    }
+    for circuit in &view.attention {
+        let trip = circuit.trip.as_ref();
+        let (since, until) = trip.map_or(("", ""), |trip| (trip.since.as_str(), trip.until.as_str()));
+        let words = match circuit.state {
+            Condition::Open if trip.is_some_and(|trip| trip.is_clock_behind) => {
+                format!("tripped {since}, in the future of this clock")
+            }
+            Condition::Open => format!("until {until}, or a person resets it"),
+            Condition::Closed | Condition::HalfOpen | Condition::Retired => {
+                "on trial: one violation re-opens it".to_owned()
+            }
+        };
+        out.push_str(&format!(
+            "  {:<10}constraint/{}\n            {words}\n",
+            circuit.state.dashed(),
+            fit(&circuit.id, 55)
+        ));
+    }
+    if !view.waiting.is_empty() {
+        out.push_str("\nWaiting for `haltline trust`:\n");
+        out.push_str(&waiting(&view.waiting));
+    }
+    for file in &view.set_aside {
+        out.push_str(&wrap("\nSet aside: ", file));
+    }
+    out
+}
+
+fn waiting(waiting: &[WaitingView]) -> String {
+    waiting
+        .iter()
+        .map(|WaitingView { file, key, from, to }| format!("  {}: {key} {from} → {to}\n", fit(file, 44)))
+        .collect()
+}
+
+/// `haltline trust`.
+pub fn trust(view: &TrustView) -> String {
+    if view.waiting.is_empty() {
+        return "Nothing waits for trust.\n".to_owned();
+    }
+    let title = if view.is_accepted { "Trusted:\n" } else { "Waiting for `haltline trust`:\n" };
+    let mut out = title.to_owned() + &waiting(&view.waiting);
+    if let Some(audit) = &view.audit {
+        out.push_str(&format!("Journal: fact {}, head {}\n", audit.journal_seq, audit.journal_head));
+    }
+    out
+}

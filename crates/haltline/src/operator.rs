@@ -1,0 +1,213 @@
+//! Operator verbs are for people (E6).
+//!
+//! Inside an agent they are refused. At a terminal they run. Where the surroundings are doubtful, a token is
+//! shown on the terminal device itself and must be typed back there. Without a terminal they run only where the
+//! user's own file says so.
+
+use std::fs::{File, OpenOptions};
+use std::io::{IsTerminal, Read, Write};
+use std::time::Duration;
+
+use haltline_core::Operator;
+use haltline_engine::clock::Patience;
+use haltline_engine::config::Config;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::error::Failure;
+use crate::surroundings::variable;
+
+/// Variables agents set for what they start.
+const AGENT_MARKERS: [&str; 14] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CODEX_THREAD_ID",
+    "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED",
+    "GEMINI_CLI",
+    "GEMINI_SESSION_ID",
+    "QWEN_CODE",
+    "OPENCODE",
+    "CURSOR_AGENT",
+    "COPILOT_AGENT_SESSION_ID",
+    "CLINE_ACTIVE",
+    "AI_AGENT",
+];
+/// Programs that are agents; below one of them a person may still be typing, so the token decides.
+const AGENT_PROGRAMS: [&str; 12] = [
+    "claude",
+    "codex",
+    "gemini",
+    "qwen",
+    "opencode",
+    "copilot",
+    "cline",
+    "cursor-agent",
+    "aider",
+    "goose",
+    "crush",
+    "amp",
+];
+/// How far up the line of parents one looks.
+const ANCESTORS_MAX: usize = 64;
+/// Letters and digits that cannot be taken for one another.
+const TOKEN_ALPHABET: &[u8; 31] = b"ABCDEFGHJKMNPQRSTUVWXYZ23456789";
+const TOKEN_LENGTH: usize = 6;
+const TOKEN_TRIES: u32 = 3;
+const TOKEN_PATIENCE: Duration = Duration::from_secs(5 * 60);
+
+/// How sure one must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// A person at a terminal is enough.
+    Presence,
+    /// The token is always asked for.
+    Token,
+}
+
+/// Makes sure that a person acts, and says who it is.
+pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) -> Result<Operator, Failure> {
+    if let Some(marker) = AGENT_MARKERS.iter().find(|marker| variable(marker).is_some()) {
+        return Err(Failure::NotOperator(format!(
+            "`haltline {verb}` is for people and is refused inside an agent ({marker} is set); ask the person to run it in their own terminal"
+        )));
+    }
+    let operator = Operator { who: account(), reason: reason.map(str::to_owned) };
+    let is_attended = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let doubt = match agent_ancestor() {
+        Some(agent) => Some(format!("it runs below the agent {agent:?}")),
+        None if !is_attended => Some("its input or output is not a terminal".to_owned()),
+        None => None,
+    };
+    if proof == Proof::Presence && doubt.is_none() {
+        return Ok(operator);
+    }
+    match OpenOptions::new().read(true).write(true).open("/dev/tty") {
+        Ok(terminal) => ask_token(verb, terminal).map(|()| operator),
+        Err(_no_terminal) if config.operator_unattended() => Ok(operator),
+        Err(_no_terminal) => Err(Failure::NotOperator(format!(
+            "`haltline {verb}` is for people: no terminal to ask at; run it in a terminal, or set operator.unattended = true in your own config for unattended use"
+        ))),
+    }
+}
+
+fn account() -> String {
+    let name = variable("USER").or_else(|| variable("LOGNAME"));
+    let number = rustix::process::getuid().as_raw();
+    name.map_or_else(|| format!("uid {number}"), |name| format!("{name} (uid {number})"))
+}
+
+/// Shows the token on the terminal device and waits for it there. Nothing is stored.
+fn ask_token(verb: &str, mut terminal: File) -> Result<(), Failure> {
+    let token = token()?;
+    let patience = Patience::new(TOKEN_PATIENCE);
+    write!(terminal, "\nhaltline {verb}: a person must confirm this.\nToken: {token}\n")?;
+    for attempt in 1..=TOKEN_TRIES {
+        write!(terminal, "Type it to go on ({attempt} of {TOKEN_TRIES}): ")?;
+        terminal.flush()?;
+        let Some(line) = read_line(&mut terminal, &patience)? else {
+            return Err(Failure::NotOperator(format!(
+                "`haltline {verb}`: nobody typed the token within 5 minutes; nothing was changed"
+            )));
+        };
+        if line.trim().eq_ignore_ascii_case(&token) {
+            return Ok(());
+        }
+    }
+    Err(Failure::NotOperator(format!(
+        "`haltline {verb}`: the token was wrong {TOKEN_TRIES} times; nothing was changed"
+    )))
+}
+
+fn token() -> Result<String, Failure> {
+    let mut random = File::open("/dev/urandom")?;
+    let mut token = String::with_capacity(TOKEN_LENGTH);
+    let mut byte = [0];
+    while token.len() < TOKEN_LENGTH {
+        random.read_exact(&mut byte)?;
+        // 248 is the largest multiple of 31 in a byte: beyond it some letters would be likelier than others.
+        if byte[0] < 248 {
+            token.push(char::from(TOKEN_ALPHABET[usize::from(byte[0]) % TOKEN_ALPHABET.len()]));
+        }
+    }
+    Ok(token)
+}
+
+/// One line from the terminal, or `None` when patience ran out or the terminal closed.
+fn read_line(terminal: &mut File, patience: &Patience) -> Result<Option<String>, Failure> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    loop {
+        let left = patience.left();
+        let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        let mut waiting = [PollFd::new(terminal, PollFlags::IN)];
+        let ready = poll(&mut waiting, Some(&timeout)).map_err(std::io::Error::from)?;
+        if ready == 0 || terminal.read(&mut byte)? == 0 {
+            return Ok(None);
+        }
+        if byte[0] == b'\n' || byte[0] == b'\r' {
+            return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+        }
+        line.push(byte[0]);
+    }
+}
+
+/// The nearest parent process that is a known agent.
+#[cfg(target_os = "linux")]
+fn agent_ancestor() -> Option<&'static str> {
+    let mut process = rustix::process::getppid()?.as_raw_nonzero().get();
+    for _ in 0..ANCESTORS_MAX {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        // The name stands in brackets and may hold anything, brackets included.
+        let (before, after) = stat.rsplit_once(')')?;
+        let name = before.split_once('(')?.1;
+        if let Some(agent) = known_agent(name).or_else(|| known_script(process)) {
+            return Some(agent);
+        }
+        process = after.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        if process <= 1 {
+            return None;
+        }
+    }
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn agent_ancestor() -> Option<&'static str> {
+    None
+}
+
+fn known_agent(name: &str) -> Option<&'static str> {
+    let name = name.trim_end_matches(".js").trim_end_matches(".mjs").trim_end_matches(".cjs");
+    AGENT_PROGRAMS.iter().find(|agent| **agent == name).copied()
+}
+
+/// An agent that runs as a script: `node /usr/bin/claude`.
+#[cfg(target_os = "linux")]
+fn known_script(process: i32) -> Option<&'static str> {
+    let line = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
+    let mut words = line.split(|&byte| byte == 0).take(2).map(String::from_utf8_lossy);
+    words.find_map(|word| known_agent(word.rsplit('/').next().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_has_six_plain_characters_and_is_never_the_same() {
+        let tokens: std::collections::BTreeSet<String> =
+            (0..50).map(|_| token().expect("random bytes are there")).collect();
+        assert_eq!(tokens.len(), 50);
+        assert!(
+            tokens.iter().all(|token| token.len() == 6 && token.bytes().all(|byte| TOKEN_ALPHABET.contains(&byte)))
+        );
+    }
+
+    #[test]
+    fn agents_are_known_by_program_or_script_name() {
+        assert_eq!(known_agent("claude"), Some("claude"));
+        assert_eq!(known_agent("gemini.js"), Some("gemini"));
+        assert_eq!(known_agent("claudette"), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! The configuration, as seen.
+
+use haltline_engine::config::{Config, Origin, Setting, Value};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::SCHEMA;
+
+/// All values.
+#[derive(Debug, Serialize)]
+pub struct ShowView {
+    pub schema: u32,
+    pub values: Vec<ValueView>,
+    pub errors: Vec<String>,
+}
+
+/// One value and where it comes from.
+#[derive(Debug, Serialize)]
+pub struct ValueView {
+    pub key: &'static str,
+    pub value: Json,
+    /// `default`, `user` or `project`.
+    pub origin: &'static str,
+    pub file: Option<String>,
+    /// What the project's file asks for, once trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Json>,
+}
+
+impl ShowView {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            schema: SCHEMA,
+            values: config.settings().iter().map(ValueView::new).collect(),
+            errors: config.errors.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl ValueView {
+    fn new(setting: &Setting) -> Self {
+        let (origin, file) = match &setting.origin {
+            Origin::Default => ("default", None),
+            Origin::User(path) => ("user", Some(path.display().to_string())),
+            Origin::Project(path) => ("project", Some(path.display().to_string())),
+        };
+        let waiting = setting.waiting.as_ref().map(json);
+        Self { key: setting.key.name, value: json(&setting.value), origin, file, waiting }
+    }
+}
+
+fn json(value: &Value) -> Json {
+    match value {
+        Value::Number(number) => (*number).into(),
+        Value::Text(text) => text.as_str().into(),
+        Value::Flag(flag) => (*flag).into(),
+        Value::List(texts) => texts.as_slice().into(),
+    }
+}
+
+/// Where things are.
+#[derive(Debug, Serialize)]
+pub struct PathView {
+    pub schema: u32,
+    pub user_config: String,
+    pub project_config: String,
+    pub state: String,
+    pub project: String,
+}
+
+/// Whether both files can be taken.
+#[derive(Debug, Serialize)]
+pub struct CheckView {
+    pub schema: u32,
+    pub is_valid: bool,
+    pub errors: Vec<String>,
+    /// What waits for trust.
+    pub waiting: Vec<String>,
+}

@@ -1,0 +1,96 @@
+//! Facts, as seen.
+
+use haltline_engine::journal::Verification;
+use haltline_engine::store::Entry;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::SCHEMA;
+
+/// One fact: a line of `journal show` and of `journal export`.
+#[derive(Debug, Serialize)]
+pub struct FactView {
+    pub seq: u64,
+    pub at: String,
+    pub circuit: String,
+    /// The fact's word, or `unknown` where a newer haltline wrote it.
+    pub word: &'static str,
+    pub cause: String,
+    pub policy: String,
+    pub session: Option<String>,
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_purged: bool,
+    pub fact: Value,
+    pub hash: String,
+}
+
+impl FactView {
+    pub fn new(entry: &Entry) -> Self {
+        let body: Value = serde_json::from_str(&entry.body).unwrap_or_default();
+        let texts = entry.texts();
+        let read = entry.read().ok();
+        let at = read.as_ref().map(|read| read.at.at.to_string()).unwrap_or_default();
+        let fact = read.as_ref().and_then(|read| read.fact.as_ref());
+        Self {
+            seq: entry.seq,
+            at,
+            circuit: entry.circuit.to_string(),
+            word: fact.map_or("unknown", haltline_core::Fact::word),
+            cause: read.as_ref().map(|read| read.cause.clone()).unwrap_or_default(),
+            policy: read.as_ref().map(|read| read.policy.clone()).unwrap_or_default(),
+            session: texts.session,
+            text: texts.text,
+            is_purged: entry.texts.is_none(),
+            fact: body.get("fact").cloned().unwrap_or_default(),
+            hash: entry.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        }
+    }
+}
+
+/// The newest facts.
+#[derive(Debug, Serialize)]
+pub struct ShowView {
+    pub schema: u32,
+    pub project: String,
+    pub facts: Vec<FactView>,
+}
+
+/// What folding everything again found.
+#[derive(Debug, Serialize)]
+pub struct VerifyView {
+    pub schema: u32,
+    pub is_clean: bool,
+    pub projects: Vec<ProjectView>,
+}
+
+/// One project of it.
+#[derive(Debug, Serialize)]
+pub struct ProjectView {
+    pub project: String,
+    pub anchor: u64,
+    pub facts: u64,
+    pub circuits: usize,
+    pub head: String,
+    pub problems: Vec<String>,
+}
+
+impl ProjectView {
+    pub fn new(project: String, found: Verification) -> Self {
+        Self {
+            project,
+            anchor: found.anchor,
+            facts: found.facts,
+            circuits: found.circuits,
+            head: found.head.short(),
+            problems: found.problems,
+        }
+    }
+}
+
+impl VerifyView {
+    pub fn new(projects: Vec<ProjectView>) -> Self {
+        let is_clean = projects.iter().all(|project| project.problems.is_empty());
+        Self { schema: SCHEMA, is_clean, projects }
+    }
+}

@@ -1,0 +1,59 @@
+//! The state of everything at a glance.
+
+use serde::Serialize;
+
+use super::constraint::{CircuitView, Summary};
+
+/// `haltline status`.
+#[derive(Debug, Serialize)]
+pub struct StatusView {
+    pub schema: u32,
+    pub version: &'static str,
+    pub project: String,
+    pub mode: haltline_core::Mode,
+    pub summary: Summary,
+    /// Circuits that are not CLOSED.
+    pub attention: Vec<CircuitView>,
+    /// What waits for the operator's trust.
+    pub waiting: Vec<WaitingView>,
+    pub incidents_24h: usize,
+    pub store: StoreView,
+    /// Damaged files that were kept.
+    pub set_aside: Vec<String>,
+}
+
+/// Something that waits for trust.
+#[derive(Debug, Serialize)]
+pub struct WaitingView {
+    /// The file that asks.
+    pub file: String,
+    pub key: String,
+    pub from: String,
+    pub to: String,
+}
+
+/// `haltline trust`.
+#[derive(Debug, Serialize)]
+pub struct TrustView {
+    pub schema: u32,
+    pub waiting: Vec<WaitingView>,
+    /// Whether it was accepted just now.
+    pub is_accepted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<super::constraint::AuditView>,
+}
+
+/// The store.
+#[derive(Debug, Serialize)]
+pub struct StoreView {
+    pub path: String,
+    pub bytes: u64,
+    pub bytes_max: u64,
+    pub schema: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newer_schema: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<&'static str>,
+    pub facts: u64,
+    pub head: String,
+}
