@@ -32,6 +32,8 @@ pub enum Happening {
     Clean {
         /// By what, if said.
         action: Option<String>,
+        /// The generation of the check that allowed it, if known: an older one moves no state (E12).
+        generation: Option<u64>,
     },
     /// Check, act and report in one: refused while OPEN unless an override is ready (C8).
     Enforce {

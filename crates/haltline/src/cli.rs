@@ -92,6 +92,9 @@ pub enum Constraint {
         /// The session it was done in
         #[arg(long)]
         session: Option<String>,
+        /// The generation `check --json` named; if the circuit has changed since, it stays as it is
+        #[arg(long)]
+        generation: Option<u64>,
     },
     /// Check, then record a violation or a clean action, in one step
     #[command(

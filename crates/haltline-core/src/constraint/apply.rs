@@ -1,5 +1,6 @@
 //! How each fact changes a constraint's circuit. Nothing is decided here.
 
+use super::circuit::is_in_window;
 use super::{Circuit, Condition, Fact, Phase, RuleAsked, Trip, TripRecord, Weight};
 use crate::{Instant, Moment};
 
@@ -11,7 +12,6 @@ pub fn apply(circuit: Option<Circuit>, fact: &Fact, at: Moment) -> Circuit {
             circuit.rule = rule.clone();
             circuit.source.clone_from(source);
             circuit.asked = None;
-            forget_oldest(&mut circuit);
         }
         Fact::RuleAsked { rule, source } => {
             circuit.asked = Some(RuleAsked { rule: rule.clone(), source: source.clone() });
@@ -83,7 +83,7 @@ fn violated(circuit: &mut Circuit, weight: Weight, imported: bool, at: Moment) {
                 circuit.counted.len()
             };
             circuit.counted.insert(place, at);
-            forget_oldest(circuit);
+            forget_oldest(circuit, at);
         }
         Weight::Deduplicated => circuit.totals.deduplicated += 1,
         Weight::WhileOpen => {
@@ -94,10 +94,15 @@ fn violated(circuit: &mut Circuit, weight: Weight, imported: bool, at: Moment) {
     }
 }
 
-fn forget_oldest(circuit: &mut Circuit) {
+/// Only as many as can trip are kept. Those that no longer count go first, wherever they stand: after a clock
+/// that went back, the first in line may be the one whose age cannot be told.
+fn forget_oldest(circuit: &mut Circuit, now: Moment) {
     let keep = circuit.rule.limits.violation_threshold as usize;
-    let excess = circuit.counted.len().saturating_sub(keep);
-    circuit.counted.drain(..excess);
+    let window = circuit.rule.limits.window_ms();
+    while circuit.counted.len() > keep {
+        let spent = circuit.counted.iter().position(|&then| !is_in_window(now, then, window));
+        circuit.counted.remove(spent.unwrap_or(0));
+    }
 }
 
 fn tripped(circuit: &mut Circuit, trip: &Trip) {
@@ -108,6 +113,8 @@ fn tripped(circuit: &mut Circuit, trip: &Trip) {
     let excess = circuit.trips.len().saturating_sub(Circuit::TRIPS_MAX);
     circuit.trips.drain(..excess);
     circuit.phase = Phase::Open(trip.clone());
+    // What a person allowed was one action of the trip before.
+    circuit.granted = None;
 }
 
 /// Closes: what counted so far counts no more (C2), and every trip since the last close ended now.

@@ -250,14 +250,19 @@ impl Circuit {
         }
     }
 
-    /// How many counted violations lie in the window at `now`. One exactly a window old no longer counts (E13);
-    /// one whose age cannot be told does (E3).
+    /// The generation at `now`: a trial that nobody wrote down yet has begun a new one.
+    pub fn generation_at(&self, now: Moment) -> u64 {
+        match (&self.phase, self.phase_at(now)) {
+            (Phase::Open(_), PhaseAt::HalfOpen(_)) => self.generation + 1,
+            (Phase::Open(_) | Phase::Closed | Phase::HalfOpen(_) | Phase::Retired { .. }, _) => self.generation,
+        }
+    }
+
+    /// How many counted violations lie in the window at `now`.
     pub fn in_window(&self, now: Moment) -> u32 {
-        let counts = |&&then: &&Moment| match now.since(then) {
-            Elapsed::Known(age) => age < self.rule.limits.window_ms(),
-            Elapsed::Unknown => true,
-        };
-        u32::try_from(self.counted.iter().filter(counts).count()).unwrap_or(u32::MAX)
+        let window = self.rule.limits.window_ms();
+        let counts = self.counted.iter().filter(|&&then| is_in_window(now, then, window)).count();
+        u32::try_from(counts).unwrap_or(u32::MAX)
     }
 
     /// Whether a violation at `now` repeats the last counted one (C3).
@@ -277,5 +282,14 @@ impl Circuit {
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.rule.limits
+    }
+}
+
+/// Whether a violation at `then` counts at `now`. One exactly a window old does not (E13); one whose age cannot be
+/// told does (E3).
+pub(super) fn is_in_window(now: Moment, then: Moment, window_ms: u64) -> bool {
+    match now.since(then) {
+        Elapsed::Known(age) => age < window_ms,
+        Elapsed::Unknown => true,
     }
 }

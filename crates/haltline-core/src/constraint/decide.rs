@@ -65,7 +65,7 @@ pub fn decide(circuit: Option<&Circuit>, policy: &Policy, question: &Question<'_
     draft.see_cooldown_end();
     let verdict = match question.what {
         Happening::Violation { action } => Ok(draft.violate(action)),
-        Happening::Clean { action } => draft.pass(action.as_deref()),
+        Happening::Clean { action, generation } => draft.pass(action.as_deref(), *generation),
         Happening::Enforce { action, violated } => draft.enforce(action, *violated),
         Happening::Reset(operator) => {
             draft.by_operator(Fact::Reset { who: operator.who.clone() }, operator);
@@ -225,9 +225,12 @@ impl Draft<'_> {
         }
     }
 
-    fn pass(&mut self, action: Option<&str>) -> Result<Verdict, Rejection> {
+    fn pass(&mut self, action: Option<&str>, generation: Option<u64>) -> Result<Verdict, Rejection> {
+        // A result that belongs to an earlier state of the circuit is kept and moves nothing (E12).
+        let is_stale = generation.is_some_and(|generation| generation != self.circuit.generation);
         let fact = match self.circuit.phase_at(self.now) {
             PhaseAt::Closed => Fact::Passed,
+            PhaseAt::HalfOpen(_) | PhaseAt::Open(..) if is_stale => Fact::Passed,
             PhaseAt::HalfOpen(_) => Fact::Recovered,
             PhaseAt::Open(..) | PhaseAt::Retired(_) => {
                 return Err(Rejection::InvalidTransition { from: Condition::Open });
@@ -246,7 +249,7 @@ impl Draft<'_> {
                 Verdict::Deny(reason) | Verdict::Stop(reason) => Verdict::Warn(reason),
                 verdict @ (Verdict::Pass | Verdict::Warn(_)) => verdict,
             }),
-            PhaseAt::Closed | PhaseAt::HalfOpen(_) => self.pass(Some(action)),
+            PhaseAt::Closed | PhaseAt::HalfOpen(_) => self.pass(Some(action), None),
             PhaseAt::Open(..) | PhaseAt::Retired(_) => {
                 let is_overridden = self.circuit.ready_override(self.now).is_some();
                 if violated {
@@ -301,8 +304,12 @@ impl Draft<'_> {
     fn find(&mut self, foreign: &Foreign, is_new: bool) {
         if is_new {
             let since = foreign.last_trip.map_or(self.now, Moment::recorded);
+            let counted = foreign.violations.iter().filter(|violation| {
+                violation.at <= since.at && foreign.last_reset.is_none_or(|reset| violation.at > reset)
+            });
+            let count = u32::try_from(counted.count()).unwrap_or(u32::MAX);
             let trip = match foreign.state {
-                Condition::Open | Condition::HalfOpen => Some(self.new_trip(since)),
+                Condition::Open | Condition::HalfOpen => Some(Trip { count, ..self.new_trip(since) }),
                 Condition::Closed | Condition::Retired => None,
             };
             let Foreign { state, last_trip, last_reset, .. } = *foreign;
@@ -316,7 +323,11 @@ impl Draft<'_> {
             let weight = self.weigh_import(at, is_new);
             let fact = Fact::Violated { weight, fingerprint: violation.fingerprint(), imported: true };
             let texts = Texts { session: Some(violation.session.clone()), text: Some(violation.action.clone()) };
+            let is_on_trial = matches!(self.circuit.phase_at(self.now), PhaseAt::HalfOpen(_));
             self.push_with(at, fact, texts);
+            if is_on_trial && weight == Weight::Counted && !is_new {
+                self.trip();
+            }
         }
         // A file that says CLOSED is believed when it is adopted; violations that reach a known circuit trip it.
         let is_closed = self.circuit.phase_at(self.now) == PhaseAt::Closed;
@@ -327,7 +338,8 @@ impl Draft<'_> {
 
     fn weigh_import(&self, at: Moment, is_new: bool) -> Weight {
         let circuit = &self.circuit;
-        let is_before_close = circuit.last_reset.is_some_and(|reset| at.at <= reset);
+        // A close that lies in the future of this clock tells nothing (E3).
+        let is_before_close = circuit.last_reset.is_some_and(|reset| at.at <= reset && reset <= self.now.at);
         let is_before_window = match self.now.since(at) {
             Elapsed::Known(age) => age >= circuit.limits().window_ms(),
             Elapsed::Unknown => false,
@@ -347,6 +359,7 @@ impl Draft<'_> {
                     Weight::Past
                 }
             }
+            PhaseAt::HalfOpen(trip) if at.at >= trip.until() && !is_new => Weight::Counted,
             PhaseAt::Open(..) | PhaseAt::HalfOpen(_) | PhaseAt::Retired(_) => Weight::WhileOpen,
         }
     }

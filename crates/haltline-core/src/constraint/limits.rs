@@ -179,7 +179,11 @@ impl Rule {
     /// What may take effect at once when a file asks for `asked` while `self` is in force: for each key the stricter.
     pub fn tightened_by(&self, asked: &Rule) -> Rule {
         let mut guards = self.guards.clone();
-        guards.extend(asked.guards.iter().filter(|guard| !self.guards.contains(guard)).cloned());
+        for guard in &asked.guards {
+            if !guards.contains(guard) {
+                guards.push(guard.clone());
+            }
+        }
         Rule { limits: self.limits.stricter(asked.limits), guards }
     }
 
@@ -190,7 +194,7 @@ impl Rule {
             .filter(|(allowed, asked)| allowed != asked)
             .map(|((field, from), (_, to))| Loosened { field, from: from.to_string(), to: to.to_string() })
             .collect();
-        if allowed.guards.len() != asked.guards.len() {
+        if self.guards.iter().any(|guard| !asked.guards.contains(guard)) {
             let (from, to) = (allowed.guards.len(), asked.guards.len());
             loosened.push(Loosened { field: "guards", from: from.to_string(), to: to.to_string() });
         }
@@ -249,6 +253,9 @@ mod tests {
         let both = Rule { guards: vec![guard("Bash"), guard("Edit")], ..Rule::default() };
         let one = Rule { guards: vec![guard("Bash")], ..Rule::default() };
         assert_eq!(both.loosened_by(&one)[0].field, "guards");
+        let twice = Rule { guards: vec![guard("Bash"), guard("Bash")], ..Rule::default() };
+        assert_eq!(both.loosened_by(&twice)[0].field, "guards");
+        assert_eq!(one.loosened_by(&twice), vec![]);
         assert_eq!(one.loosened_by(&both), vec![]);
         assert_eq!(one.tightened_by(&both), both);
         assert_eq!(both.tightened_by(&one), both);

@@ -37,9 +37,9 @@ pub fn run(workplace: &Workplace, command: Constraint) -> Result<ExitCode, Failu
             let what = Happening::Violation { action: action(&record.action)? };
             change(workplace, &parse(&record.id)?, "record", record.session, what)
         }
-        Constraint::Pass { id, action: done, session } => {
-            let done = done.map(|done| action(&done)).transpose()?;
-            change(workplace, &parse(&id)?, "pass", session, Happening::Clean { action: done })
+        Constraint::Pass { id, action: done, session, generation } => {
+            let action = done.map(|done| action(&done)).transpose()?;
+            change(workplace, &parse(&id)?, "pass", session, Happening::Clean { action, generation })
         }
         Constraint::Enforce(enforce) => {
             let what = Happening::Enforce { action: action(&enforce.action)?, violated: enforce.outcome.is_violated };

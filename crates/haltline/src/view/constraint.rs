@@ -212,6 +212,8 @@ pub struct CheckView {
     pub retry_at: Option<String>,
     pub violations: u32,
     pub threshold: u32,
+    /// To be handed to `pass`: rises with every change of state.
+    pub generation: u64,
     /// It would be refused, but the mode is observe.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_observed: bool,
@@ -236,6 +238,7 @@ impl CheckView {
             retry_at: reason.and_then(retry_at),
             violations: view.violations,
             threshold: view.limits.violation_threshold,
+            generation: circuit.map_or(0, |circuit| circuit.generation_at(now)),
             is_observed: is_refused && !verdict.refuses(),
             override_until: view.override_until.clone(),
         }
