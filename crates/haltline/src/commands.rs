@@ -26,6 +26,10 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         return Ok(exit_code::FINE);
     }
     let workplace = Workplace::open(arguments.folder.as_deref(), arguments.is_json, clock)?;
+    // `config` itself says what is wrong with the files.
+    if !matches!(arguments.command, Command::Config(_)) {
+        workplace.tell_config_errors();
+    }
     let result = match arguments.command {
         Command::Constraint(command) => constraint::run(&workplace, command),
         Command::Status => status::run(&workplace),

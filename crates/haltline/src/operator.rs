@@ -16,38 +16,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::error::Failure;
 use crate::surroundings::variable;
 
-/// Variables agents set for what they start.
-const AGENT_MARKERS: [&str; 14] = [
-    "CLAUDECODE",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CODEX_THREAD_ID",
-    "CODEX_SANDBOX",
-    "CODEX_SANDBOX_NETWORK_DISABLED",
-    "GEMINI_CLI",
-    "GEMINI_SESSION_ID",
-    "QWEN_CODE",
-    "OPENCODE",
-    "CURSOR_AGENT",
-    "COPILOT_AGENT_SESSION_ID",
-    "CLINE_ACTIVE",
-    "AI_AGENT",
-];
-/// Programs that are agents; below one of them a person may still be typing, so the token decides.
-const AGENT_PROGRAMS: [&str; 12] = [
-    "claude",
-    "codex",
-    "gemini",
-    "qwen",
-    "opencode",
-    "copilot",
-    "cline",
-    "cursor-agent",
-    "aider",
-    "goose",
-    "crush",
-    "amp",
-];
 /// How far up the line of parents one looks.
 const ANCESTORS_MAX: usize = 64;
 /// Letters and digits that cannot be taken for one another.
@@ -67,7 +35,7 @@ pub enum Proof {
 
 /// Makes sure that a person acts, and says who it is.
 pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) -> Result<Operator, Failure> {
-    if let Some(marker) = AGENT_MARKERS.iter().find(|marker| variable(marker).is_some()) {
+    if let Some(marker) = haltline_agents::marker_in(|name| variable(name).is_some()) {
         return Err(Failure::NotOperator(format!(
             "`haltline {verb}` is for people and is refused inside an agent ({marker} is set); ask the person to run it in their own terminal"
         )));
@@ -161,8 +129,8 @@ fn agent_ancestor() -> Option<&'static str> {
         // The name stands in brackets and may hold anything, brackets included.
         let (before, after) = stat.rsplit_once(')')?;
         let name = before.split_once('(')?.1;
-        if let Some(agent) = known_agent(name).or_else(|| known_script(process)) {
-            return Some(agent);
+        if let Some(agent) = haltline_agents::of_program(name).or_else(|| script_of(process)) {
+            return Some(agent.name);
         }
         process = after.split_ascii_whitespace().nth(1)?.parse().ok()?;
         if process <= 1 {
@@ -177,17 +145,12 @@ fn agent_ancestor() -> Option<&'static str> {
     None
 }
 
-fn known_agent(name: &str) -> Option<&'static str> {
-    let name = name.trim_end_matches(".js").trim_end_matches(".mjs").trim_end_matches(".cjs");
-    AGENT_PROGRAMS.iter().find(|agent| **agent == name).copied()
-}
-
 /// An agent that runs as a script: `node /usr/bin/claude`.
 #[cfg(target_os = "linux")]
-fn known_script(process: i32) -> Option<&'static str> {
+fn script_of(process: i32) -> Option<&'static haltline_agents::Client> {
     let line = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
     let mut words = line.split(|&byte| byte == 0).take(2).map(String::from_utf8_lossy);
-    words.find_map(|word| known_agent(word.rsplit('/').next().unwrap_or_default()))
+    words.find_map(|word| haltline_agents::of_program(word.rsplit('/').next().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -202,12 +165,5 @@ mod tests {
         assert!(
             tokens.iter().all(|token| token.len() == 6 && token.bytes().all(|byte| TOKEN_ALPHABET.contains(&byte)))
         );
-    }
-
-    #[test]
-    fn agents_are_known_by_program_or_script_name() {
-        assert_eq!(known_agent("claude"), Some("claude"));
-        assert_eq!(known_agent("gemini.js"), Some("gemini"));
-        assert_eq!(known_agent("claudette"), None);
     }
 }

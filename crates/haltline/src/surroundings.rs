@@ -5,9 +5,6 @@ use std::path::PathBuf;
 
 use crate::error::Failure;
 
-/// Variables in which agents pass their session's name on to what they start.
-const SESSIONS: [&str; 4] = ["HALTLINE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID"];
-
 /// A variable's value; an empty one counts as unset.
 pub fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
@@ -15,7 +12,7 @@ pub fn variable(name: &str) -> Option<String> {
 
 /// The session this process was started in, where an agent says so.
 pub fn session() -> Option<String> {
-    SESSIONS.iter().find_map(|name| variable(name))
+    variable("HALTLINE_SESSION").or_else(|| haltline_agents::session_in(variable))
 }
 
 /// Where state is kept: `HALTLINE_STATE_DIR`, or below the XDG state folder.

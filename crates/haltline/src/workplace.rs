@@ -57,11 +57,15 @@ impl Workplace {
         Ok(out.flush()?)
     }
 
+    /// Tells the person which configuration files are left out, on standard error.
+    pub fn tell_config_errors(&self) {
+        for error in &self.engine.config().errors {
+            text::warn(&format!("{error} (the file is left out until it is mended: haltline config check)"));
+        }
+    }
+
     /// Tells the person what came up on the way, on standard error.
     pub fn tell_notices(&self) {
-        for error in &self.engine.config().errors {
-            text::warn(&format!("{error}; the file is left out until it is mended (`haltline config check`)"));
-        }
         for salvage in self.engine.store().salvages() {
             text::warn(&text::salvage(&salvage, self.engine.store().folder()));
         }

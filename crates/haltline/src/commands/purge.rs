@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::error::Failure;
 use crate::exit_code;
+use crate::front::text;
 use crate::operator::{Proof, confirm};
 use crate::view::SCHEMA;
 use crate::workplace::Workplace;
@@ -31,7 +32,8 @@ pub fn run(workplace: &Workplace, session: &str) -> Result<ExitCode, Failure> {
     engine.remake_mirror();
     let view = PurgeView { schema: SCHEMA, session: session.to_owned(), facts };
     workplace.answer(&view, |view| {
-        format!("The texts of {} facts of session {} are gone; the counts stay.\n", view.facts, view.session)
+        let facts = text::count(view.facts as u64, "fact");
+        format!("The texts of {facts} of session {} are gone; the counts stay.\n", view.session)
     })?;
     Ok(exit_code::FINE)
 }

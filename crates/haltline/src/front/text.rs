@@ -73,7 +73,7 @@ fn fit(text: &str, width: usize) -> String {
 }
 
 /// `1 violation`, `2 violations`.
-fn count(number: impl Into<u64>, noun: &str) -> String {
+pub fn count(number: impl Into<u64>, noun: &str) -> String {
     let number = number.into();
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")

@@ -1,0 +1,91 @@
+//! How a process that an agent started can be told: the variables the client sets for it, and the client's own name
+//! among its ancestors (E6).
+
+/// An agent client.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Client {
+    /// As plain events spell it.
+    pub name: &'static str,
+    /// Variables it sets for what it starts.
+    pub markers: &'static [&'static str],
+    /// The variable that carries its session's name, where there is one.
+    pub session: Option<&'static str>,
+    /// What its process, or the script that it runs as, is called.
+    pub programs: &'static [&'static str],
+}
+
+/// The clients haltline knows.
+pub const CLIENTS: &[Client] = &[
+    Client {
+        name: "claude-code",
+        markers: &["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"],
+        session: Some("CLAUDE_CODE_SESSION_ID"),
+        programs: &["claude"],
+    },
+    Client {
+        name: "codex",
+        markers: &["CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"],
+        session: Some("CODEX_THREAD_ID"),
+        programs: &["codex"],
+    },
+    Client {
+        name: "gemini",
+        markers: &["GEMINI_CLI", "GEMINI_SESSION_ID"],
+        session: Some("GEMINI_SESSION_ID"),
+        programs: &["gemini"],
+    },
+    Client { name: "qwen", markers: &["QWEN_CODE"], session: None, programs: &["qwen"] },
+    Client { name: "opencode", markers: &["OPENCODE"], session: None, programs: &["opencode"] },
+    Client { name: "cursor", markers: &["CURSOR_AGENT"], session: None, programs: &["cursor-agent"] },
+    Client {
+        name: "copilot",
+        markers: &["COPILOT_AGENT_SESSION_ID"],
+        session: Some("COPILOT_AGENT_SESSION_ID"),
+        programs: &["copilot"],
+    },
+    Client { name: "cline", markers: &["CLINE_ACTIVE"], session: None, programs: &["cline"] },
+    Client { name: "any", markers: &["AI_AGENT"], session: None, programs: &["aider", "goose", "crush", "amp"] },
+];
+
+/// The first variable that says an agent started this process, by a look-up in its environment.
+pub fn marker_in(is_set: impl Fn(&str) -> bool) -> Option<&'static str> {
+    CLIENTS.iter().flat_map(|client| client.markers).find(|marker| is_set(marker)).copied()
+}
+
+/// The session an agent started this process in, by a look-up in its environment.
+pub fn session_in(value: impl Fn(&str) -> Option<String>) -> Option<String> {
+    CLIENTS.iter().filter_map(|client| client.session).find_map(value)
+}
+
+/// The client whose process, or script, has this name.
+pub fn of_program(name: &str) -> Option<&'static Client> {
+    let script = [".js", ".mjs", ".cjs"].iter().find_map(|ending| name.strip_suffix(ending));
+    let name = script.unwrap_or(name);
+    CLIENTS.iter().find(|client| client.programs.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_told_by_any_of_its_variables() {
+        assert_eq!(marker_in(|name| name == "CLAUDECODE"), Some("CLAUDECODE"));
+        assert_eq!(marker_in(|name| name == "CODEX_SANDBOX"), Some("CODEX_SANDBOX"));
+        assert_eq!(marker_in(|name| name == "HOME"), None);
+    }
+
+    #[test]
+    fn a_session_is_read_from_the_clients_own_variable() {
+        let environment = |name: &str| (name == "CLAUDE_CODE_SESSION_ID").then(|| "s1".to_owned());
+        assert_eq!(session_in(environment), Some("s1".to_owned()));
+        assert_eq!(session_in(|_| None), None);
+    }
+
+    #[test]
+    fn a_client_is_known_by_its_program_or_script_and_by_nothing_else() {
+        assert_eq!(of_program("claude").map(|client| client.name), Some("claude-code"));
+        assert_eq!(of_program("gemini.js").map(|client| client.name), Some("gemini"));
+        assert_eq!(of_program("claudette"), None);
+    }
+}

@@ -1,0 +1,255 @@
+//! House style that a machine can check. Each message says what to do instead.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("crates/NAME lies two folders below the root").to_owned()
+}
+
+/// Every file git tracks or would track, relative to the root.
+fn files() -> Vec<String> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
+        .current_dir(root())
+        .output()
+        .expect("git is there: the tests run in a clone");
+    let text = String::from_utf8(listed.stdout).expect("paths are UTF-8");
+    let mut files: Vec<String> = text.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+    files.retain(|path| root().join(path).is_file());
+    assert!(files.len() > 50, "git lists only {} files", files.len());
+    files
+}
+
+fn read(path: &str) -> String {
+    fs::read(root().join(path))
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .expect("listed files are there")
+}
+
+fn rust_files() -> Vec<(String, String)> {
+    let rust = files().into_iter().filter(|path| path.ends_with(".rs"));
+    rust.map(|path| (path.clone(), read(&path))).collect()
+}
+
+/// Fails with all findings at once.
+fn report(findings: &[String]) {
+    assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
+}
+
+/// The lines before the unit tests of a file.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let end = text.lines().position(|line| line == "#[cfg(test)]").unwrap_or(usize::MAX);
+    text.lines().enumerate().take(end).map(|(number, line)| (number + 1, line))
+}
+
+#[test]
+fn crates_know_only_whom_they_may_know() {
+    let allowed: [(&str, &[&str]); 5] = [
+        ("haltline-core", &[]),
+        ("haltline-agents", &["haltline-core"]),
+        ("haltline-engine", &["haltline-core"]),
+        ("haltline", &["haltline-core", "haltline-agents", "haltline-engine"]),
+        ("haltline-sim", &["haltline-core", "haltline-agents", "haltline-engine", "haltline"]),
+    ];
+    let mut findings = Vec::new();
+    let crates: BTreeSet<String> =
+        files().iter().filter_map(|path| Some(path.strip_prefix("crates/")?.split_once('/')?.0.to_owned())).collect();
+    for name in &crates {
+        let Some((_, may)) = allowed.iter().find(|(known, _)| known == name) else {
+            findings.push(format!("crates/{name}: five crates; a family, a front or a store is a file"));
+            continue;
+        };
+        let manifest = read(&format!("crates/{name}/Cargo.toml"));
+        for (other, _) in allowed {
+            let depends = manifest
+                .lines()
+                .any(|line| line.starts_with(&format!("{other}.")) || line.starts_with(&format!("{other} ")));
+            if depends && !may.contains(&other) {
+                findings
+                    .push(format!("crates/{name}/Cargo.toml: {name} must not know {other} (ARCHITECTURE.md, edges)"));
+            }
+        }
+    }
+    assert_eq!(crates.len(), 5);
+    report(&findings);
+}
+
+#[test]
+fn every_file_says_what_it_is_for_and_is_found_by_name() {
+    let mut findings = Vec::new();
+    for (path, text) in rust_files() {
+        if !text.starts_with("//!") && !text.starts_with("#![no_main]") {
+            findings.push(format!("{path}: open with `//!`: what it is for and what it must never do"));
+        }
+        if text.lines().count() > 700 {
+            findings.push(format!("{path}: {} lines; does it hold one thing?", text.lines().count()));
+        }
+        let words = ["util", "utils", "helper", "helpers", "common", "misc", "manager"];
+        let stem = Path::new(&path).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        if words.contains(&stem) {
+            findings.push(format!("{path}: name the file after what it holds"));
+        }
+        for (number, line) in code(&text) {
+            let named = ["struct ", "enum ", "trait ", "mod "]
+                .iter()
+                .any(|word| line.trim_start().trim_start_matches("pub ").starts_with(word));
+            let lower = line.to_lowercase();
+            if named && ["manager", "helper", "utils", "service"].iter().any(|word| lower.contains(word)) {
+                findings.push(format!("{path}:{number}: use the domain's noun instead of a manager or helper"));
+            }
+        }
+    }
+    report(&findings);
+}
+
+#[test]
+fn nothing_is_left_over() {
+    let marks = [
+        concat!("to", "do!("),
+        concat!("unimplemen", "ted!("),
+        concat!("db", "g!("),
+        concat!("FIX", "ME"),
+        concat!("XX", "X"),
+    ];
+    let mut findings = Vec::new();
+    for (path, text) in rust_files() {
+        for (number, line) in text.lines().enumerate() {
+            if let Some(mark) = marks.iter().find(|mark| line.contains(**mark)) {
+                findings.push(format!("{path}:{}: {mark} is left over", number + 1));
+            }
+            if line.contains(concat!("#[ig", "nore")) || line.contains(concat!("thread::sl", "eep")) {
+                findings
+                    .push(format!("{path}:{}: tests neither sleep nor are ignored; time is an argument", number + 1));
+            }
+            if line.trim_start().starts_with("#[allow(")
+                || (line.contains("allow(") && line.contains("#![") && !line.contains("reason"))
+            {
+                findings.push(format!("{path}:{}: #[expect(…, reason = \"…\")] instead of a bare allow", number + 1));
+            }
+        }
+        for (number, line) in code(&text) {
+            if line.contains(concat!(".unw", "rap()")) && !path.contains("/tests/") {
+                findings.push(format!("{path}:{number}: expect(\"why it cannot fail\") instead of unwrap"));
+            }
+            if line.trim_start().starts_with("let _ =") {
+                findings.push(format!("{path}:{number}: say what happens to the result instead of `let _ =`"));
+            }
+        }
+    }
+    report(&findings);
+}
+
+#[test]
+fn only_the_clock_reads_a_clock_and_only_the_store_opens_the_store() {
+    let mut findings = Vec::new();
+    for (path, text) in rust_files() {
+        let in_src = path.starts_with("crates/") && path.contains("/src/") && !path.starts_with("crates/haltline-sim/");
+        if !in_src {
+            continue;
+        }
+        for (number, line) in code(&text) {
+            let reads_clock = ["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now", "clock_gettime("];
+            if reads_clock.iter().any(|call| line.contains(call)) && path != "crates/haltline-engine/src/clock.rs" {
+                findings.push(format!("{path}:{number}: ask engine::clock, the only file that reads a clock"));
+            }
+            if line.contains("rusqlite") && !path.starts_with("crates/haltline-engine/src/store") {
+                findings.push(format!("{path}:{number}: go through engine::store; nothing else opens the store"));
+            }
+            let is_core = path.starts_with("crates/haltline-core/");
+            if is_core
+                && ["std::fs", "std::env", "std::thread", "std::net", "println!"].iter().any(|word| line.contains(word))
+            {
+                findings.push(format!("{path}:{number}: the core touches nothing; return a value"));
+            }
+            if is_core && (line.trim_start().starts_with("_ =>") || line.contains(" _ => ")) {
+                findings.push(format!("{path}:{number}: name every case; a new variant must break the build here"));
+            }
+        }
+    }
+    report(&findings);
+}
+
+#[test]
+fn no_path_of_one_machine_is_in_the_tree() {
+    let starts = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/fa", "rm/")];
+    let mut findings = Vec::new();
+    for path in files() {
+        for (number, line) in read(&path).lines().enumerate() {
+            if starts.iter().any(|start| {
+                line.split(|c: char| c.is_whitespace() || "\"'`(=".contains(c)).any(|word| word.starts_with(start))
+            }) {
+                findings.push(format!("{path}:{}: a path of one machine", number + 1));
+            }
+        }
+    }
+    report(&findings);
+}
+
+#[test]
+fn every_command_has_a_transcript_and_every_code_a_page() {
+    let docs: String = files().iter().filter(|path| path.ends_with(".md")).map(|path| read(path)).collect();
+    let mut findings = Vec::new();
+    let mut leaves = Vec::new();
+    collect_leaves(&haltline::command(), "haltline", &mut leaves);
+    assert!(leaves.len() > 15, "{leaves:?}");
+    for leaf in leaves {
+        let is_shown = docs.lines().any(|line| line.starts_with("$ ") && line.contains(&leaf));
+        if !is_shown {
+            findings.push(format!("`{leaf}` has no transcript: show it in docs/ in a console block"));
+        }
+    }
+    for (path, text) in rust_files() {
+        if !path.contains("/src/") {
+            continue;
+        }
+        for part in text.split('"').filter(|part| part.starts_with("HL-") && part.len() < 12) {
+            if !docs.contains(&format!("`{part}`")) {
+                findings.push(format!("{path}: the code {part} is explained on no page of docs/"));
+            }
+        }
+    }
+    report(&findings);
+}
+
+fn collect_leaves(command: &clap::Command, path: &str, leaves: &mut Vec<String>) {
+    if !command.has_subcommands() {
+        leaves.push(path.to_owned());
+    }
+    for below in command.get_subcommands() {
+        collect_leaves(below, &format!("{path} {}", below.get_name()), leaves);
+    }
+}
+
+#[test]
+fn every_fact_has_a_golden_line() {
+    let golden = read("crates/haltline-core/testdata/facts.jsonl");
+    let source = read("crates/haltline-core/src/constraint.rs");
+    let body =
+        source.split("pub enum Fact {").nth(1).and_then(|rest| rest.split("\n}\n").next()).expect("the enum is there");
+    let variants = body.lines().filter_map(|line| {
+        let line = line.strip_prefix("    ")?;
+        let name: String = line.chars().take_while(|letter| letter.is_alphanumeric()).collect();
+        line.starts_with(|letter: char| letter.is_ascii_uppercase()).then_some(name)
+    });
+    let mut findings = Vec::new();
+    let mut count = 0;
+    for variant in variants {
+        count += 1;
+        let mut word = String::new();
+        for (place, letter) in variant.chars().enumerate() {
+            if letter.is_uppercase() && place > 0 {
+                word.push('_');
+            }
+            word.extend(letter.to_lowercase());
+        }
+        if !golden.contains(&format!("\"{word}\"")) {
+            findings.push(format!("{variant}: add its written form to testdata/facts.jsonl; formats are promises"));
+        }
+    }
+    assert!(count > 10, "only {count} variants were found");
+    report(&findings);
+}
