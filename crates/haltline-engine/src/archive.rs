@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haltline_core::constraint::{Circuit, Condition, Phase};
 use haltline_core::{Instant, Moment};
@@ -35,11 +35,13 @@ struct ArchivedTrip {
     method: Option<&'static str>,
 }
 
-/// Adds the retired circuits the archive beside `state_file` does not have yet.
-pub(crate) fn add_missing(state_file: &Path, retired: &[Retired], now: Moment) -> io::Result<()> {
+/// Adds the retired circuits the archive beside `state_file` does not have yet. Says where a damaged archive was
+/// moved to.
+pub(crate) fn add_missing(state_file: &Path, retired: &[Retired], now: Moment) -> io::Result<Option<PathBuf>> {
     if retired.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
+    let mut kept = None;
     let path = state_file.with_file_name(ARCHIVE_FILE);
     let mut archive: Map<String, serde_json::Value> = match fs::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
@@ -47,7 +49,7 @@ pub(crate) fn add_missing(state_file: &Path, retired: &[Retired], now: Moment) -
         Ok(content) => match serde_json::from_slice(&content) {
             Ok(archive) => archive,
             Err(_damaged) => {
-                set_aside(&path, &now.at.to_seconds_text().replace(':', ""), SET_ASIDE_MAX)?;
+                kept = Some(set_aside(&path, &now.at.to_seconds_text().replace(':', ""), SET_ASIDE_MAX)?);
                 Map::new()
             }
         },
@@ -62,11 +64,12 @@ pub(crate) fn add_missing(state_file: &Path, retired: &[Retired], now: Moment) -
         }
     }
     if archive.len() == known {
-        return Ok(());
+        return Ok(kept);
     }
     let mut text = serde_json::to_vec_pretty(&archive).expect("strings and numbers");
     text.push(b'\n');
-    write_whole(&path, &text, Lasting::Synced)
+    write_whole(&path, &text, Lasting::Synced)?;
+    Ok(kept)
 }
 
 impl ArchiveEntry {

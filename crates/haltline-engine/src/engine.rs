@@ -9,6 +9,7 @@ use haltline_core::{
     decide,
 };
 
+use crate::archive::ARCHIVE_FILE;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::constraint_file::{self, ConstraintFile};
@@ -145,21 +146,27 @@ impl<S: Store> Engine<S> {
     /// Takes over what somebody else wrote into the state file. Called before anything is asked or told.
     pub fn mirror_in(&self) {
         let mirror = self.mirror();
-        if mirror.is_foreign()
-            && let Err(error) = self.take_foreign(&mirror)
-        {
+        let result = match self.store.head(self.project.key) {
+            Ok(head) if mirror.is_foreign(head) => self.bring_in_step(&mirror),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = result {
             self.note(error);
         }
     }
 
-    fn take_foreign(&self, mirror: &Mirror) -> Result<(), MirrorError> {
+    /// Reads what somebody else wrote, then writes: both under one lock, so that nothing is written over unread.
+    fn bring_in_step(&self, mirror: &Mirror) -> Result<(), MirrorError> {
         let _lock = mirror.lock()?;
-        let (reading, kept) = mirror.read_foreign(self.now())?;
+        let head = self.store.head(self.project.key)?;
+        let (reading, kept) = mirror.read_foreign(head, self.now())?;
         for (id, mut foreign) in reading.circuits {
             let name = CircuitName::constraint(&id);
-            if self.store.circuit(self.project.key, &name)?.is_some() {
+            let known = self.store.circuit(self.project.key, &name)?;
+            if let Some(circuit) = known.as_ref().and_then(State::as_constraint) {
                 let history = self.store.history(self.project.key, &name, usize::MAX)?;
-                Mirror::keep_unknown(&mut foreign, &history);
+                Mirror::keep_unknown(&mut foreign, circuit, &history);
                 if foreign.violations.is_empty() {
                     continue;
                 }
@@ -176,19 +183,16 @@ impl<S: Store> Engine<S> {
             let problem = reading.problems.join("; ");
             self.note(format!("{path}: {problem}; kept as {}, rebuilt from the store", kept.display()));
         }
-        mirror.write(&self.store, &self.project, self.now())
+        if let Some(kept) = mirror.write(&self.store, &self.project, self.now())? {
+            let archive = mirror.path().with_file_name(ARCHIVE_FILE);
+            self.note(format!("{}: not JSON; kept as {}, begun anew", archive.display(), kept.display()));
+        }
+        Ok(())
     }
 
     /// Brings the state file and the archive up to date.
     pub fn mirror_out(&self) {
-        let mirror = self.mirror();
-        // What somebody wrote meanwhile is read before it is written over.
-        let result = if mirror.is_foreign() {
-            self.take_foreign(&mirror)
-        } else {
-            mirror.lock().and_then(|_lock| mirror.write(&self.store, &self.project, self.now()))
-        };
-        if let Err(error) = result {
+        if let Err(error) = self.bring_in_step(&self.mirror()) {
             self.note(error);
         }
     }
@@ -239,7 +243,9 @@ fn storable_event(event: Event) -> Event {
             seen,
             what: match what {
                 Happening::Violation { action } => Happening::Violation { action: storable(&action) },
-                Happening::Clean { action } => Happening::Clean { action: action.map(|action| storable(&action)) },
+                Happening::Clean { action, generation } => {
+                    Happening::Clean { action: action.map(|action| storable(&action)), generation }
+                }
                 Happening::Enforce { action, violated } => Happening::Enforce { action: storable(&action), violated },
                 Happening::Reset(operator) => Happening::Reset(storable_operator(operator)),
                 Happening::Retire(operator) => Happening::Retire(storable_operator(operator)),

@@ -45,12 +45,15 @@ pub fn set_aside(path: &Path, label: &str, keep: usize) -> io::Result<PathBuf> {
         target = path.with_file_name(format!("{prefix}{label}-{attempt}"));
     }
     fs::rename(path, &target)?;
-    forget_oldest(path.parent().unwrap_or(Path::new(".")), &prefix, keep);
+    forget_oldest(&target, &prefix, keep);
     Ok(target)
 }
 
-fn forget_oldest(folder: &Path, prefix: &str, keep: usize) {
-    for old in set_aside_files(folder, prefix).iter().rev().skip(keep) {
+/// By their labels; the one just set aside stays whatever the clock said.
+fn forget_oldest(newest: &Path, prefix: &str, keep: usize) {
+    let mut others = set_aside_files(newest.parent().unwrap_or(Path::new(".")), prefix);
+    others.retain(|other| other != newest);
+    for old in others.iter().rev().skip(keep.saturating_sub(1)) {
         fs::remove_file(old).ok();
     }
 }

@@ -12,7 +12,7 @@ use crate::store::{Anchor, Entry, Head, Store, StoreError, link};
 
 /// How many facts are read at once.
 const FACTS_AT_ONCE: usize = 4096;
-/// How often the fold begins anew where others wrote meanwhile: the facts it was about to read may be in the anchor.
+/// How often the fold begins anew where the store moved meanwhile: facts were folded into the anchor, or rescued.
 const ATTEMPTS_MAX: usize = 10;
 
 /// What a verification found.
@@ -38,8 +38,13 @@ pub fn verify(store: &dyn Store, project: ProjectKey) -> Result<Verification, St
         let begin = store.head(project)?;
         let stored = store.circuits(project)?.into_iter().collect();
         let end = store.head(project)?;
-        let found = Fold::new(Compared { stored, begin, end }, store.anchor(project)?).run(store, project)?;
-        if found.problems.is_empty() || attempts == ATTEMPTS_MAX || store.head(project)? == begin {
+        let anchor = store.anchor(project)?;
+        let anchored = anchor.head;
+        let found = Fold::new(Compared { stored, begin, end }, anchor).run(store, project)?;
+        let is_at_rest = || -> Result<bool, StoreError> {
+            Ok(store.head(project)? == begin && store.anchor(project)?.head == anchored)
+        };
+        if found.problems.is_empty() || attempts == ATTEMPTS_MAX || is_at_rest()? {
             return Ok(found);
         }
     }

@@ -21,7 +21,7 @@ use crate::file::{Lasting, set_aside, write_whole};
 use crate::project::Project;
 use crate::queue::{Turn, line_up};
 use crate::redact::storable;
-use crate::store::{Entry, Store, StoreError};
+use crate::store::{Entry, Head, Store, StoreError};
 
 /// The file's name, below the constraints folder.
 pub const STATE_FILE: &str = ".circuit-state.json";
@@ -92,6 +92,25 @@ pub(crate) fn listed(entries: &[Entry]) -> Vec<MirrorViolation> {
         session: violation.session.unwrap_or_else(|| PURGED.to_owned()),
     };
     counted.take(VIOLATIONS_MAX).map(line).collect()
+}
+
+/// When a fact was written, unless it was imported and so tells of another time.
+fn happened_here(entry: &Entry) -> Option<Instant> {
+    let read = entry.read().ok()?;
+    let is_imported = matches!(read.fact, Some(Fact::Constraint(ConstraintFact::Violated { imported: true, .. })));
+    (!is_imported).then_some(read.at.at)
+}
+
+/// As much of a circuit's history as the file lists violations of: any number of other facts may stand between.
+fn newest(store: &dyn Store, project: &Project, name: &CircuitName) -> Result<Vec<Entry>, StoreError> {
+    let mut limit = VIOLATIONS_MAX * 4;
+    loop {
+        let history = store.history(project.key, name, limit)?;
+        if history.len() < limit || listed(&history).len() == VIOLATIONS_MAX {
+            return Ok(history);
+        }
+        limit *= 4;
+    }
 }
 
 impl MirrorEntry {
@@ -234,13 +253,13 @@ impl Mirror {
         &self.path
     }
 
-    /// Whether the file is not the one haltline wrote last.
-    pub fn is_foreign(&self) -> bool {
+    /// Whether the file is not the one haltline wrote last, or tells of facts after `head`: the store lost them.
+    pub fn is_foreign(&self, head: Head) -> bool {
         if !self.is_on {
             return false;
         }
         let stamp = self.stamp();
-        Stamp::of(&self.path, stamp.seq).is_some_and(|found| found != stamp)
+        Stamp::of(&self.path, stamp.seq).is_some_and(|found| found != stamp || stamp.seq > head.seq)
     }
 
     fn stamp(&self) -> Stamp {
@@ -267,8 +286,8 @@ impl Mirror {
     }
 
     /// What somebody else wrote into the file since haltline did, with a damaged file moved aside. Under the lock.
-    pub fn read_foreign(&self, now: Moment) -> Result<(Reading, Option<PathBuf>), MirrorError> {
-        if !self.is_foreign() {
+    pub fn read_foreign(&self, head: Head, now: Moment) -> Result<(Reading, Option<PathBuf>), MirrorError> {
+        if !self.is_foreign(head) {
             return Ok((Reading::default(), None));
         }
         let size = fs::metadata(&self.path).map_err(|source| self.io(source))?.len();
@@ -285,10 +304,12 @@ impl Mirror {
         Ok((reading, Some(kept)))
     }
 
-    /// Leaves only the violations of a known circuit that its journal does not have.
-    pub fn keep_unknown(foreign: &mut Foreign, entries: &[Entry]) {
+    /// Leaves only the violations of a known circuit that its journal does not have. `entries` is all of it.
+    pub fn keep_unknown(foreign: &mut Foreign, circuit: &Circuit, entries: &[Entry]) {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        let mut folded = circuit.totals.violations;
         for violation in violations(entries) {
+            folded = folded.saturating_sub(u64::from(violation.weight != Weight::Deduplicated));
             *known.entry(violation.fingerprint).or_default() += 1;
         }
         foreign.violations.retain(|violation| {
@@ -301,24 +322,34 @@ impl Mirror {
                     Some(_) | None => true,
                 }
         });
+        // The circuit also counts violations whose facts were folded or lost. As many of the oldest lines, from
+        // before the journal begins, are taken for those: counting them again would be worse than missing one.
+        let begin = entries.iter().rev().find_map(happened_here);
+        foreign.violations.sort_by_key(|violation| violation.at);
+        foreign.violations.retain(|violation| {
+            let is_folded = folded > 0 && begin.is_none_or(|begin| violation.at <= begin);
+            folded -= u64::from(is_folded);
+            !is_folded
+        });
     }
 
-    /// Makes the file anew from the store, unless one at least as new stands there. Under the lock.
-    pub fn write(&self, store: &dyn Store, project: &Project, now: Moment) -> Result<(), MirrorError> {
+    /// Makes the file anew from the store, unless it stands there already. Under the lock. Says where a damaged
+    /// archive was moved to.
+    pub fn write(&self, store: &dyn Store, project: &Project, now: Moment) -> Result<Option<PathBuf>, MirrorError> {
         if !self.path.parent().is_some_and(Path::is_dir) {
-            return Ok(());
+            return Ok(None);
         }
         let head = store.head(project.key)?;
         let stamp = self.stamp();
-        if stamp.seq >= head.seq && Stamp::of(&self.path, stamp.seq) == Some(stamp) {
-            return Ok(());
+        // Both are read under the lock, so a stamp ahead of the store means that the store was lost meanwhile.
+        if stamp.seq == head.seq && Stamp::of(&self.path, stamp.seq) == Some(stamp) {
+            return Ok(None);
         }
         let mut entries = BTreeMap::new();
         let mut archived = Vec::new();
         for (name, state) in store.circuits(project.key)? {
             let State::Constraint(circuit) = state else { continue };
-            // Repeats and other facts stand between the violations; four times as many is plenty.
-            let history = store.history(project.key, &name, VIOLATIONS_MAX * 4)?;
+            let history = newest(store, project, &name)?;
             if matches!(circuit.phase, Phase::Retired { .. }) {
                 archived.push((name, circuit, history));
             } else {
@@ -330,12 +361,12 @@ impl Mirror {
             text.push(b'\n');
             write_whole(&self.path, &text, Lasting::Remade).map_err(|source| self.io(source))?;
         }
-        crate::archive::add_missing(&self.path, &archived, now).map_err(|source| self.io(source))?;
+        let kept = crate::archive::add_missing(&self.path, &archived, now).map_err(|source| self.io(source))?;
         if let Some(stamp) = Stamp::of(&self.path, head.seq) {
             let text = serde_json::to_vec(&stamp).expect("stamps are numbers");
             write_whole(&self.stamp_path, &text, Lasting::Remade).map_err(|source| self.io(source))?;
         }
-        Ok(())
+        Ok(kept)
     }
 }
 

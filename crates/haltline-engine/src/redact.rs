@@ -75,17 +75,36 @@ const SECRETS: &[Secret] = &[
 const MASK: &str = "[redacted]";
 
 /// The text as it may be stored: secrets masked, at most [`TEXT_BYTES_MAX`] bytes with a hash of the whole.
+/// A stored text is storable as it is: a state file is compared with the journal by its texts.
 pub fn storable(text: &str) -> String {
-    let masked = mask(text);
+    let masked = mask_all(text);
     if masked.len() <= TEXT_BYTES_MAX {
-        return masked.into_owned();
+        return masked;
     }
-    let note = format!("… [{} bytes, sha256 {}]", text.len(), digest_hex(&[text.as_bytes()], 8));
-    let mut end = TEXT_BYTES_MAX - note.len();
+    // The space keeps the note out of a word that the cut goes through.
+    let note = format!(" … [{} bytes, sha256 {}]", text.len(), digest_hex(&[text.as_bytes()], 8));
+    let mut end = TEXT_BYTES_MAX - note.len() - CUT_BYTES_SPARE;
     while !masked.is_char_boundary(end) {
         end -= 1;
     }
-    masked[..end].to_owned() + &note
+    mask_all(&masked[..end]) + &note
+}
+
+/// A word that was cut may look like a secret it was not before; masking it can make the text longer.
+const CUT_BYTES_SPARE: usize = 64;
+/// How often a text is masked again because a mask left something beside it that looks like a secret.
+const PASSES_MAX: usize = 16;
+
+fn mask_all(text: &str) -> String {
+    let mut masked = mask(text).into_owned();
+    for _pass in 1..PASSES_MAX {
+        let again = mask(&masked);
+        if again == masked {
+            break;
+        }
+        masked = again.into_owned();
+    }
+    masked
 }
 
 /// The text with its secrets masked.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use haltline_core::{CircuitName, State, apply};
 use rusqlite::{Connection, OpenFlags, Row, params};
+use rustix::fs::{Access, access};
 
 use super::entry::{Entry, Head};
 use super::sqlite::{ENTRY, Sqlite, read_entry};
@@ -42,15 +43,26 @@ pub(super) fn bytes_set_aside(folder: &Path) -> u64 {
 struct Rescued {
     projects: BTreeMap<i64, (Vec<u8>, Head)>,
     circuits: BTreeMap<(i64, CircuitName), (u64, State)>,
+    /// Where a fold begins: after which fact, and from what.
+    anchors: BTreeMap<(i64, CircuitName), (u64, State)>,
     facts: BTreeMap<(i64, u64), Entry>,
+    messages: BTreeMap<i64, Message>,
     latched: usize,
+}
+
+/// What a person is still to be told.
+struct Message {
+    project: i64,
+    name: String,
+    incident: String,
+    attempts: u32,
 }
 
 impl Salvage {
     /// Rescues the store. The caller has the writers' turn. `None` where the file turns out to be sound: another
     /// process was faster.
     pub(super) fn run(store: &Sqlite) -> Result<Option<Self>, StoreError> {
-        if is_sound(&store.path()) {
+        if is_sound(store) {
             return Ok(None);
         }
         let mut rescued = Rescued::default();
@@ -98,8 +110,25 @@ impl Rescued {
     fn read_database(&mut self, path: &Path) {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let Ok(connection) = Connection::open_with_flags(path, flags) else { return };
-        each_row(&connection, "SELECT id, identity, seq, hash FROM project ORDER BY id", |row| {
-            self.projects.insert(row.get(0)?, (row.get(1)?, Head { seq: row.get(2)?, hash: row.get(3)? }));
+        let mut anchor_seqs: BTreeMap<i64, u64> = BTreeMap::new();
+        each_row(&connection, "SELECT id, identity, seq, hash, anchor_seq FROM project ORDER BY id", |row| {
+            let project = row.get(0)?;
+            let head = row.get(2).and_then(|seq| Ok(Head { seq, hash: row.get(3)? })).unwrap_or_default();
+            self.projects.insert(project, (row.get(1).unwrap_or_default(), head));
+            anchor_seqs.insert(project, row.get(4).unwrap_or_default());
+            Ok(())
+        });
+        each_row(&connection, "SELECT project, name, state FROM anchor ORDER BY project, name", |row| {
+            let (project, state): (i64, String) = (row.get(0)?, row.get(2)?);
+            if let Ok(state) = serde_json::from_str(&state) {
+                let seq = anchor_seqs.get(&project).copied().unwrap_or_default();
+                self.anchors.insert((project, CircuitName::stored(row.get(1)?)), (seq, state));
+            }
+            Ok(())
+        });
+        each_row(&connection, "SELECT id, project, name, incident, attempts FROM outbox ORDER BY id", |row| {
+            let (id, message) = read_message(row)?;
+            self.messages.insert(id, message);
             Ok(())
         });
         each_row(&connection, "SELECT project, name, last, state FROM circuit ORDER BY project, name", |row| {
@@ -117,12 +146,13 @@ impl Rescued {
         });
     }
 
-    /// Circuits whose row is lost, from their facts.
+    /// Circuits whose row is lost, from the anchor and the facts after it.
     fn fold_missing(&mut self) {
-        let mut folded: BTreeMap<(i64, CircuitName), (u64, State)> = BTreeMap::new();
+        let mut folded: BTreeMap<(i64, CircuitName), (u64, State)> = std::mem::take(&mut self.anchors);
+        folded.retain(|key, _| !self.circuits.contains_key(key));
         for ((project, seq), entry) in &self.facts {
             let key = (*project, entry.circuit.clone());
-            if self.circuits.contains_key(&key) {
+            if self.circuits.contains_key(&key) || folded.get(&key).is_some_and(|(anchor, _)| seq <= anchor) {
                 continue;
             }
             let Ok(read) = entry.read() else { continue };
@@ -139,13 +169,21 @@ impl Rescued {
                 self.projects.insert(*project, (identity, Head { seq: *seq, hash: entry.hash }));
             }
         }
+        // Where the facts are lost as well, numbers still go on from the last one that is known.
+        for ((project, _), (last, _)) in &self.circuits {
+            let (_, head) = self.projects.entry(*project).or_default();
+            if head.seq < *last {
+                *head = Head { seq: *last, ..Head::default() };
+            }
+        }
     }
 
     fn merge_latches(&mut self, folder: &Path) {
         for latch::Latch { project, identity, name, state } in latch::all(folder) {
-            let known = self.circuits.get(&(project, name.clone())).map(|(_, state)| state.generation());
-            if known.is_none_or(|known| known < state.generation()) {
-                self.circuits.insert((project, name), (0, state));
+            let known = self.circuits.get(&(project, name.clone()));
+            if known.is_none_or(|(_, known)| known.generation() < state.generation()) {
+                let last = known.map_or(0, |(last, _)| *last);
+                self.circuits.insert((project, name), (last, state));
                 self.latched += 1;
             }
             let identity = identity.into_os_string().into_encoded_bytes();
@@ -198,6 +236,12 @@ impl Rescued {
                 ],
             )?;
         }
+        for Message { project, name, incident, attempts } in self.messages.values() {
+            connection.execute(
+                "INSERT INTO outbox (project, name, incident, attempts) VALUES (?1, ?2, ?3, ?4)",
+                params![project, name, incident, attempts],
+            )?;
+        }
         connection.execute_batch("COMMIT")
     }
 }
@@ -221,25 +265,70 @@ fn each_row(connection: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -
     }
 }
 
-fn is_sound(path: &Path) -> bool {
+fn is_sound(store: &Sqlite) -> bool {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let check = || -> rusqlite::Result<bool> {
-        let connection = Connection::open_with_flags(path, flags)?;
-        schema::check_readable(&connection)?;
-        if schema::version(&connection)? < 1 {
-            return Ok(false);
-        }
-        let mut query = connection.prepare("SELECT state FROM circuit")?;
+    let opened = Connection::open_with_flags(store.path(), flags);
+    opened.is_ok_and(|connection| check(store, &connection).is_ok())
+}
+
+/// Whether everything the store reads can be read and fits together.
+pub(super) fn check(store: &Sqlite, connection: &Connection) -> Result<(), StoreError> {
+    let fits = schema::check_readable(connection).and_then(|()| check_rows(connection));
+    let is_held_back = || connection.is_readonly("main").unwrap_or(false);
+    let damage = match fits {
+        Err(error) => return Err(store.database(error)),
+        Ok(Some(damage)) => damage,
+        // A file that the system lets us write and SQLite does not has a damaged header.
+        Ok(None) if is_held_back() && access(store.path(), Access::WRITE_OK).is_ok() => "its header is damaged",
+        Ok(None) => return store.check_latches(connection),
+    };
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+    Err(store.database(rusqlite::Error::SqliteFailure(code, Some(damage.to_owned()))))
+}
+
+/// Reads every row as the store would; says what does not fit.
+fn check_rows(connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
+    if schema::version(connection)? < 1 {
+        return Ok(Some("it has no version"));
+    }
+    let each = |sql: &str, read: &dyn Fn(&Row<'_>) -> rusqlite::Result<bool>| -> rusqlite::Result<bool> {
+        let mut query = connection.prepare(sql)?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
-            let state: String = row.get(0)?;
-            if serde_json::from_str::<State>(&state).is_err() {
+            if !read(row)? {
                 return Ok(false);
             }
         }
         Ok(true)
     };
-    check().unwrap_or(false)
+    let is_state = |text: String| serde_json::from_str::<State>(&text).is_ok();
+    let heads = "SELECT id, identity, seq, hash, anchor_seq, anchor_hash, oldest_seq FROM project";
+    each(heads, &|row| {
+        let _identity: (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+        let _heads: [Head; 2] =
+            [Head { seq: row.get(2)?, hash: row.get(3)? }, Head { seq: row.get(4)?, hash: row.get(5)? }];
+        row.get::<_, u64>(6).map(|_oldest| true)
+    })?;
+    each("SELECT id, project, name, incident, attempts FROM outbox", &|row| read_message(row).map(|_| true))?;
+    each(&format!("SELECT {ENTRY} FROM fact"), &|row| read_entry(row).map(|_| true))?;
+    let circuits = "SELECT project, name, last, state FROM circuit";
+    let are_states = each(circuits, &|row| {
+        let _key: (i64, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        row.get(3).map(is_state)
+    })? && each("SELECT state FROM anchor", &|row| row.get(0).map(is_state))?;
+    let strays = "SELECT 1 FROM fact LEFT JOIN project ON id = project WHERE id IS NULL OR fact.seq > project.seq
+                  UNION ALL SELECT 1 FROM circuit LEFT JOIN project ON id = project WHERE id IS NULL";
+    let has_strays = connection.prepare(strays)?.exists([])?;
+    Ok(match (are_states, has_strays) {
+        (false, _) => Some("a circuit cannot be read"),
+        (true, true) => Some("facts do not belong to a project"),
+        (true, false) => None,
+    })
+}
+
+fn read_message(row: &Row<'_>) -> rusqlite::Result<(i64, Message)> {
+    let message = Message { project: row.get(1)?, name: row.get(2)?, incident: row.get(3)?, attempts: row.get(4)? };
+    Ok((row.get(0)?, message))
 }
 
 fn remove_database(path: &Path) {

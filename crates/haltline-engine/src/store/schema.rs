@@ -82,12 +82,6 @@ pub(super) fn check_readable(connection: &Connection) -> rusqlite::Result<()> {
     Err(rusqlite::Error::SqliteFailure(code, Some(verdict)))
 }
 
-/// Whether SQLite misses a table or column that a file of this version has.
-pub(super) fn is_missing_table(error: &rusqlite::Error) -> bool {
-    let text = error.to_string();
-    ["no such table", "no such column", "already exists"].iter().any(|sign| text.contains(sign))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

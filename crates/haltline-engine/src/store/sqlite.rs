@@ -16,7 +16,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::entry::{Entry, Head};
-use super::salvage::Salvage;
+use super::salvage::{self, Salvage};
 use super::{
     Anchor, Committed, DELIVERY_ATTEMPTS_MAX, Known, Outcome, Store, StoreError, Undelivered, Writing, latch, schema,
     trim,
@@ -53,8 +53,8 @@ struct Open {
     inode: u64,
 }
 
-/// Pages in the write-ahead log before it is folded back.
-const WAL_PAGES_MAX: u32 = 64;
+/// The write-ahead log is folded back beyond this. Every process that opens the store alone reads all of it.
+const LOG_BYTES_MAX: u64 = 256 * 1024;
 /// Every how many facts the size and age of the journal are looked at.
 const TRIM_EVERY: u64 = 16;
 
@@ -110,12 +110,17 @@ impl Sqlite {
         let attempt = || {
             self.reopen_if_replaced();
             let mut open = self.open.borrow_mut();
+            // The connection may have been opened for reading, or the file upgraded since.
+            let is_ours = |open: &Open| schema::version(&open.connection) == Ok(schema::SCHEMA_VERSION);
             let open = match &mut *open {
-                Some(open) => open,
-                none => none.insert(self.open_for_writing()?),
+                Some(open) if is_ours(open) => open,
+                other => other.insert(self.open_for_writing()?),
             };
             open.connection.busy_timeout(patience.left()).map_err(|error| self.database(error))?;
             let result = work(&open.connection);
+            if result.is_ok() {
+                self.bound_log(&open.connection);
+            }
             if result.is_err() && !open.connection.is_autocommit() {
                 // The first error is the one to tell; a transaction that cannot be rolled back ends with its connection.
                 open.connection.execute_batch("ROLLBACK").ok();
@@ -170,7 +175,7 @@ impl Sqlite {
             }
             Err(error) if is_damage(&error) => {
                 self.open.take();
-                self.write(|connection| schema::check_readable(connection).map_err(|error| self.database(error)))?;
+                self.write(|connection| salvage::check(self, connection))?;
                 attempt()
             }
             other => other,
@@ -204,6 +209,9 @@ impl Sqlite {
             .or_else(|_read_only| Connection::open_with_flags(self.path(), flags | OpenFlags::SQLITE_OPEN_READ_ONLY));
         let connection = opened.map_err(|error| self.database(error))?;
         self.configure(&connection).map_err(|error| self.database(error))?;
+        if schema::version(&connection).map_err(|error| self.database(error))? <= schema::SCHEMA_VERSION {
+            self.check_latches(&connection)?;
+        }
         Ok(Some(Open { connection, inode: file.ino() }))
     }
 
@@ -221,7 +229,7 @@ impl Sqlite {
             connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
         }
         match schema::version(&connection).map_err(fail)? {
-            schema::SCHEMA_VERSION => {}
+            schema::SCHEMA_VERSION => self.check_latches(&connection)?,
             older if older < schema::SCHEMA_VERSION => {
                 schema::migrate(&connection).map_err(fail)?;
                 if is_new {
@@ -235,17 +243,49 @@ impl Sqlite {
         Ok(Open { connection, inode })
     }
 
+    /// A circuit is never behind its latch, which is written after it: where it is, the end of the log was lost.
+    pub(super) fn check_latches(&self, connection: &Connection) -> Result<(), StoreError> {
+        for latch::Latch { project, name, state, .. } in latch::all(&self.latches()) {
+            let stored: Option<String> = connection
+                .prepare_cached("SELECT state FROM circuit WHERE project = ?1 AND name = ?2")
+                .and_then(|mut query| query.query_row(params![project, name.as_str()], |row| row.get(0)).optional())
+                .map_err(|error| self.database(error))?;
+            let stored = stored.map(|text| self.parse_state(name.as_str(), &text)).transpose()?;
+            if stored.is_none_or(|stored| stored.generation() < state.generation()) {
+                let reason = "its latch is newer than its row".to_owned();
+                return Err(StoreError::Row { path: self.path(), circuit: name.to_string(), reason });
+            }
+        }
+        Ok(())
+    }
+
     fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES_MAX)?;
         connection.busy_timeout(self.options.patience)
+    }
+
+    fn log_path(&self) -> PathBuf {
+        let mut log = self.path().into_os_string();
+        log.push("-wal");
+        log.into()
+    }
+
+    /// Keeps the log small. SQLite's own folding does not: what it has folded is forgotten with the last process,
+    /// so the log would only grow. A reader in the way is not waited for; the next writer tries again.
+    fn bound_log(&self, connection: &Connection) {
+        if fs::metadata(self.log_path()).is_ok_and(|log| log.len() > LOG_BYTES_MAX) {
+            let fold = || {
+                connection.busy_timeout(Duration::ZERO)?;
+                connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_row| Ok(()))
+            };
+            // The facts are committed whether or not this succeeds.
+            fold().ok();
+        }
     }
 
     /// Facts that matter most survive a power cut: the log is on disk before the answer is out.
     fn sync_log(&self) -> Result<(), StoreError> {
-        let mut log = self.path().into_os_string();
-        log.push("-wal");
-        match File::open(log).and_then(|log| log.sync_data()) {
+        match File::open(self.log_path()).and_then(|log| log.sync_data()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.io(error)),
             Ok(()) | Err(_) => Ok(()),
         }
@@ -282,17 +322,30 @@ impl Sqlite {
     }
 }
 
-/// Whether an error means that the file itself is damaged.
+/// Whether an error may mean that the file itself is damaged. What the rescue finds sound is left as it is.
 fn is_damage(error: &StoreError) -> bool {
     match error {
-        StoreError::Database { source, .. } => {
-            matches!(source.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
-                || matches!(
+        StoreError::Database { source, .. } => match source.sqlite_error_code() {
+            Some(
+                ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::ConstraintViolation
+                | ErrorCode::ReadOnly
+                | ErrorCode::Unknown,
+            ) => true,
+            Some(_) => false,
+            None => {
+                matches!(
                     source,
-                    rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..)
+                    rusqlite::Error::InvalidColumnType(..)
+                        | rusqlite::Error::FromSqlConversionFailure(..)
+                        | rusqlite::Error::IntegralValueOutOfRange(..)
+                        | rusqlite::Error::Utf8Error(..)
+                        // A table or column is missing, or there already.
+                        | rusqlite::Error::SqlInputError { .. }
                 )
-                || schema::is_missing_table(source)
-        }
+            }
+        },
         StoreError::Row { .. } => true,
         StoreError::Busy { .. } | StoreError::Newer { .. } | StoreError::Network { .. } | StoreError::Io { .. } => {
             false
@@ -397,8 +450,11 @@ impl Transaction<'_> {
                 params![self.project.key.0, self.project.identity.as_os_str().as_encoded_bytes(), head.seq, head.hash],
             );
         }
-        let mut update = self.connection.prepare_cached("UPDATE project SET seq = ?2, hash = ?3 WHERE id = ?1")?;
-        update.execute(params![self.project.key.0, head.seq, head.hash])
+        // The identity goes along: a rescue may have lost it.
+        let mut update =
+            self.connection.prepare_cached("UPDATE project SET seq = ?2, hash = ?3, identity = ?4 WHERE id = ?1")?;
+        let identity = self.project.identity.as_os_str().as_encoded_bytes();
+        update.execute(params![self.project.key.0, head.seq, head.hash, identity])
     }
 }
 

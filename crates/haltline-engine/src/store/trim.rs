@@ -11,7 +11,7 @@ use super::sqlite::{ENTRY, Sqlite, read_entry};
 use super::{StoreError, salvage};
 use crate::project::ProjectKey;
 
-/// How many facts one write takes away at most.
+/// How many facts are taken away at once.
 const FACTS_AT_ONCE: u32 = 64;
 /// Begin before the limit is reached, so that it never is.
 const FILL_PERCENT: u64 = 90;
@@ -19,16 +19,19 @@ const FILL_PERCENT: u64 = 90;
 /// Takes the oldest facts away where the folder is full or they are too old.
 pub(super) fn trim(store: &Sqlite, connection: &Connection, writer: ProjectKey) -> Result<(), StoreError> {
     let fail = |error| store.database(error);
-    if bytes_used(connection).map_err(fail)? > bytes_allowed(store) {
+    let allowed = bytes_allowed(store);
+    // The oldest facts may be short and the newest long: one helping need not be enough.
+    while bytes_used(connection).map_err(fail)? > allowed {
         let largest = "SELECT id FROM project ORDER BY seq - oldest_seq DESC LIMIT 1";
         let project: Option<i64> = connection.query_row(largest, [], |row| row.get(0)).optional().map_err(fail)?;
-        if let Some(project) = project {
-            fold_oldest(store, connection, ProjectKey(project), FACTS_AT_ONCE, None)?;
+        let Some(project) = project else { break };
+        if fold_oldest(store, connection, ProjectKey(project), FACTS_AT_ONCE, None)? == 0 {
+            break;
         }
     }
     let age_ms = i64::from(store.options.journal_days) * 86_400_000;
     let before = store.options.clock.now().at.plus_millis(-age_ms);
-    fold_oldest(store, connection, writer, FACTS_AT_ONCE, Some(before.as_millis()))
+    fold_oldest(store, connection, writer, FACTS_AT_ONCE, Some(before.as_millis())).map(drop)
 }
 
 fn bytes_used(connection: &Connection) -> rusqlite::Result<u64> {
@@ -44,13 +47,14 @@ fn bytes_allowed(store: &Sqlite) -> u64 {
     free / 100 * FILL_PERCENT
 }
 
+/// Folds at most `count` of a project's oldest facts; says the number of the last, 0 where there was none to fold.
 fn fold_oldest(
     store: &Sqlite,
     connection: &Connection,
     project: ProjectKey,
     count: u32,
     before_millis: Option<i64>,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let fail = |error| store.database(error);
     let (mut anchor_seq, mut anchor_hash): (u64, [u8; 32]) = connection
         .query_row("SELECT anchor_seq, anchor_hash FROM project WHERE id = ?1", [project.0], |row| {
@@ -75,7 +79,7 @@ fn fold_oldest(
         folded = entry.seq;
     }
     if folded == 0 {
-        return Ok(());
+        return Ok(0);
     }
     connection
         .execute("DELETE FROM fact WHERE project = ?1 AND seq <= ?2", params![project.0, folded])
@@ -86,7 +90,7 @@ fn fold_oldest(
             )
         })
         .map_err(fail)?;
-    Ok(())
+    Ok(folded)
 }
 
 fn readable(entry: &Entry) -> Option<(Moment, Fact)> {
