@@ -23,6 +23,8 @@ pub struct ConstraintFile {
     pub seen: Seen,
     /// Whether it is in force: not a draft, not retired, not deleted.
     pub is_active: bool,
+    /// Files without front matter are notes, not constraints, unless they are asked for by name.
+    pub has_front_matter: bool,
     /// `CRITICAL` and the like, as written.
     pub severity: Option<String>,
     /// What could not be read; defaults hold there.
@@ -83,7 +85,7 @@ pub fn active_ids(root: &Path, directory: &str, defaults: &Limits) -> Vec<Constr
             } else if path.extension().is_some_and(|extension| extension == "md")
                 && let Some(stem) = path.file_stem().and_then(|stem| stem.to_str())
                 && let Ok(id) = ConstraintId::parse(stem)
-                && read(root, &top, &path, defaults).is_some_and(|file| file.is_active && file.has_front_matter())
+                && read(root, &top, &path, defaults).is_some_and(|file| file.is_active && file.has_front_matter)
             {
                 ids.push(id);
             }
@@ -102,8 +104,7 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn read(root: &Path, top: &Path, path: &Path, defaults: &Limits) -> Option<ConstraintFile> {
-    let mut content = Vec::new();
-    File::open(path).ok()?.take(FRONT_BYTES_MAX).read_to_end(&mut content).ok()?;
+    let content = read_start(path)?;
     let front = front_matter(&content);
     let mut problems = Vec::new();
     let parsed = match front.map(parse) {
@@ -119,18 +120,30 @@ fn read(root: &Path, top: &Path, path: &Path, defaults: &Limits) -> Option<Const
     let status = parsed.status.as_deref().map(str::to_ascii_lowercase);
     let is_active = !is_shelved && !matches!(status.as_deref(), Some("draft" | "retired" | "deleted"));
     let relative = path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/");
-    let digest = front.map(|front| digest_hex(&[front.as_bytes()], 8)).unwrap_or_default();
+    let digest = digest(front, defaults);
     let created = parsed.created.as_deref().and_then(date);
     let rule = parsed.rule(defaults, &mut problems);
     let seen = Seen { rule, source: Source { path: relative, digest }, created };
-    Some(ConstraintFile { seen, is_active, severity: parsed.severity, problems })
+    let has_front_matter = front.is_some();
+    Some(ConstraintFile { seen, is_active, has_front_matter, severity: parsed.severity, problems })
 }
 
-impl ConstraintFile {
-    /// Files without front matter are notes, not constraints, unless they are asked for by name.
-    fn has_front_matter(&self) -> bool {
-        !self.seen.source.digest.is_empty()
-    }
+/// Whether the file a rule was read from still says the same, under the same defaults.
+pub fn is_unchanged(root: &Path, source: &Source, defaults: &Limits) -> bool {
+    read_start(&root.join(&source.path))
+        .is_some_and(|content| digest(front_matter(&content), defaults) == source.digest)
+}
+
+/// What a rule depends on: the front matter, and the defaults of what it does not set.
+fn digest(front: Option<&str>, defaults: &Limits) -> String {
+    let defaults = defaults.values().map(|(_, value)| value.to_be_bytes());
+    digest_hex(&[front.unwrap_or_default().as_bytes(), defaults.as_flattened()], 8)
+}
+
+fn read_start(path: &Path) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    File::open(path).ok()?.take(FRONT_BYTES_MAX).read_to_end(&mut content).ok()?;
+    Some(content)
 }
 
 /// The part between the first two `---` lines.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use haltline_core::constraint::Happening;
+use haltline_core::constraint::{Circuit, Happening, Seen};
 use haltline_core::{
     CircuitName, ConstraintId, Decision, Effect, Event, Memory, Moment, Operator, Policy, Rejection, State, Step,
     decide,
@@ -75,17 +75,30 @@ impl<S: Store> Engine<S> {
         self.notices.borrow_mut().push(notice.to_string());
     }
 
-    /// The constraint's file as it is now, where there is one. What is wrong with it is noted.
-    pub fn constraint_file(&self, id: &ConstraintId) -> Result<Option<ConstraintFile>, StoreError> {
-        let known = self.store.circuit(self.project.key, &CircuitName::constraint(id))?;
-        let source = known.as_ref().and_then(State::as_constraint).and_then(|circuit| circuit.source.as_ref());
+    /// The constraint's file as it is now, where there is one; `circuit` knows where it was. What is wrong with it is
+    /// noted.
+    pub fn constraint_file(&self, id: &ConstraintId, circuit: Option<&Circuit>) -> Option<ConstraintFile> {
+        let source = circuit.and_then(|circuit| circuit.source.as_ref());
         let (root, directory) = (&self.project.root, self.config.constraint_directory());
         let file = constraint_file::find(root, directory, id, source, &self.config.policy().constraint);
         for problem in file.iter().flat_map(|file| &file.problems) {
             let path = file.as_ref().map(|file| file.seen.source.path.as_str()).unwrap_or_default();
             self.note(format!("{path}: {problem}"));
         }
-        Ok(file)
+        file
+    }
+
+    /// What the constraint's file says, read again only where it changed.
+    fn seen(&self, id: &ConstraintId) -> Result<Option<Seen>, StoreError> {
+        let known = self.store.circuit(self.project.key, &CircuitName::constraint(id))?;
+        let circuit = known.as_ref().and_then(State::as_constraint);
+        if let Some(circuit) = circuit
+            && let Some(source) = &circuit.source
+            && constraint_file::is_unchanged(&self.project.root, source, &self.config.policy().constraint)
+        {
+            return Ok(Some(Seen { rule: circuit.rule.clone(), source: source.clone(), created: None }));
+        }
+        Ok(self.constraint_file(id, circuit).filter(|file| file.is_active).map(|file| file.seen))
     }
 
     /// Takes an event of a constraint.
@@ -95,8 +108,11 @@ impl<S: Store> Engine<S> {
         session: Option<&str>,
         what: Happening,
     ) -> Result<Committed, EngineError> {
-        let file = self.constraint_file(id)?.filter(|file| file.is_active);
-        let seen = file.map(|file| file.seen);
+        let seen = match &what {
+            // The archive tells when the constraint was made, which only the file knows.
+            Happening::Retire(_) => self.constraint_file(id, None).filter(|file| file.is_active).map(|file| file.seen),
+            _other => self.seen(id)?,
+        };
         self.handle(Event::Constraint { id: id.clone(), session: session.map(str::to_owned), seen, what })
     }
 
@@ -146,6 +162,9 @@ impl<S: Store> Engine<S> {
     /// Takes over what somebody else wrote into the state file. Called before anything is asked or told.
     pub fn mirror_in(&self) {
         let mirror = self.mirror();
+        if !mirror.is_there() {
+            return;
+        }
         let result = match self.store.head(self.project.key) {
             Ok(head) if mirror.is_foreign(head) => self.bring_in_step(&mirror),
             Ok(_) => Ok(()),
@@ -171,7 +190,7 @@ impl<S: Store> Engine<S> {
                     continue;
                 }
             }
-            let seen = self.constraint_file(&id)?.filter(|file| file.is_active).map(|file| file.seen);
+            let seen = self.seen(&id)?;
             let event = Event::Constraint { id, session: None, seen, what: Happening::Found(foreign) };
             match self.commit(&event) {
                 Ok(_) | Err(EngineError::Rejected(_)) => {}

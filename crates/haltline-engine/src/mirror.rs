@@ -262,6 +262,11 @@ impl Mirror {
         Stamp::of(&self.path, stamp.seq).is_some_and(|found| found != stamp || stamp.seq > head.seq)
     }
 
+    /// Whether there is a state file to look at.
+    pub fn is_there(&self) -> bool {
+        self.is_on && self.path.exists()
+    }
+
     fn stamp(&self) -> Stamp {
         fs::read(&self.stamp_path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }

@@ -7,9 +7,11 @@
 mod entry;
 mod in_memory;
 mod latch;
+mod rows;
 mod salvage;
 mod schema;
 mod sqlite;
+mod transaction;
 mod trim;
 
 use std::path::PathBuf;

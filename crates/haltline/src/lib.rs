@@ -6,6 +6,7 @@ mod error;
 mod exit_code;
 mod front;
 mod operator;
+mod quick;
 mod surroundings;
 mod view;
 mod workplace;
@@ -17,7 +18,10 @@ use haltline_engine::clock::Clock;
 
 /// Runs the command line of this process.
 pub fn run(clock: Clock) -> ExitCode {
-    let arguments = match cli::Arguments::try_parse() {
+    let words: Vec<String> = std::env::args_os().skip(1).map_while(|word| word.into_string().ok()).collect();
+    let is_text = words.len() + 1 == std::env::args_os().len();
+    let plain: Vec<&str> = words.iter().map(String::as_str).collect();
+    let arguments = match quick::recognise(&plain).filter(|_| is_text).map_or_else(cli::Arguments::try_parse, Ok) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are answers, not errors; a closed pipe is nobody's fault.

@@ -17,7 +17,7 @@ pub fn apply(circuit: Option<Circuit>, fact: &Fact, at: Moment) -> Circuit {
             circuit.asked = Some(RuleAsked { rule: rule.clone(), source: source.clone() });
         }
         Fact::Adopted { state, last_trip, last_reset, trip } => {
-            circuit.last_trip = *last_trip;
+            circuit.last_trip = last_trip.or(trip.as_ref().map(|trip| trip.since.at));
             circuit.last_reset = *last_reset;
             circuit.generation += 1;
             if let Some(trip) = trip {

@@ -45,6 +45,12 @@ pub(super) fn follow(folder: &Path, project: &Project, name: &CircuitName, befor
     fs::create_dir_all(folder).and_then(|()| write_whole(&path, &text, Lasting::Synced)).ok();
 }
 
+/// The latch of one circuit, where there is one.
+pub(super) fn of(folder: &Path, project: ProjectKey, name: &CircuitName) -> Option<Latch> {
+    let text = fs::read(path(folder, project, name)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
 /// All latches that can be read.
 pub(super) fn all(folder: &Path) -> Vec<Latch> {
     let Ok(files) = fs::read_dir(folder) else { return Vec::new() };

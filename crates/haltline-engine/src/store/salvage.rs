@@ -12,7 +12,8 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use rustix::fs::{Access, access};
 
 use super::entry::{Entry, Head};
-use super::sqlite::{ENTRY, Sqlite, read_entry};
+use super::rows::{ENTRY, read_entry};
+use super::sqlite::Sqlite;
 use super::{StoreError, latch, schema};
 use crate::file::{set_aside, set_aside_files};
 
@@ -280,7 +281,7 @@ pub(super) fn check(store: &Sqlite, connection: &Connection) -> Result<(), Store
         Ok(Some(damage)) => damage,
         // A file that the system lets us write and SQLite does not has a damaged header.
         Ok(None) if is_held_back() && access(store.path(), Access::WRITE_OK).is_ok() => "its header is damaged",
-        Ok(None) => return store.check_latches(connection),
+        Ok(None) => return store.check_latches(connection, None),
     };
     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
     Err(store.database(rusqlite::Error::SqliteFailure(code, Some(damage.to_owned()))))

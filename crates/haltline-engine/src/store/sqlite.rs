@@ -5,22 +5,20 @@
 //! kept small and is not folded back when a process ends.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use haltline_core::{CircuitName, Decision, Effect, Memory, State, Step, apply};
+use haltline_core::{CircuitName, Memory, State, Step};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::entry::{Entry, Head};
+use super::rows::{ENTRY, read_entry, read_head};
 use super::salvage::{self, Salvage};
-use super::{
-    Anchor, Committed, DELIVERY_ATTEMPTS_MAX, Known, Outcome, Store, StoreError, Undelivered, Writing, latch, schema,
-    trim,
-};
+use super::transaction::Transaction;
+use super::{Anchor, DELIVERY_ATTEMPTS_MAX, Known, Outcome, Store, StoreError, Undelivered, Writing, latch, schema};
 use crate::clock::{Clock, Patience};
 use crate::network::network_kind;
 use crate::project::{Project, ProjectKey};
@@ -55,8 +53,6 @@ struct Open {
 
 /// The write-ahead log is folded back beyond this. Every process that opens the store alone reads all of it.
 const LOG_BYTES_MAX: u64 = 256 * 1024;
-/// Every how many facts the size and age of the journal are looked at.
-const TRIM_EVERY: u64 = 16;
 
 impl Sqlite {
     /// A store in this folder. Nothing is created before the first write.
@@ -209,9 +205,6 @@ impl Sqlite {
             .or_else(|_read_only| Connection::open_with_flags(self.path(), flags | OpenFlags::SQLITE_OPEN_READ_ONLY));
         let connection = opened.map_err(|error| self.database(error))?;
         self.configure(&connection).map_err(|error| self.database(error))?;
-        if schema::version(&connection).map_err(|error| self.database(error))? <= schema::SCHEMA_VERSION {
-            self.check_latches(&connection)?;
-        }
         Ok(Some(Open { connection, inode: file.ino() }))
     }
 
@@ -229,7 +222,7 @@ impl Sqlite {
             connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
         }
         match schema::version(&connection).map_err(fail)? {
-            schema::SCHEMA_VERSION => self.check_latches(&connection)?,
+            schema::SCHEMA_VERSION => {}
             older if older < schema::SCHEMA_VERSION => {
                 schema::migrate(&connection).map_err(fail)?;
                 if is_new {
@@ -244,19 +237,54 @@ impl Sqlite {
     }
 
     /// A circuit is never behind its latch, which is written after it: where it is, the end of the log was lost.
-    pub(super) fn check_latches(&self, connection: &Connection) -> Result<(), StoreError> {
-        for latch::Latch { project, name, state, .. } in latch::all(&self.latches()) {
-            let stored: Option<String> = connection
-                .prepare_cached("SELECT state FROM circuit WHERE project = ?1 AND name = ?2")
-                .and_then(|mut query| query.query_row(params![project, name.as_str()], |row| row.get(0)).optional())
-                .map_err(|error| self.database(error))?;
-            let stored = stored.map(|text| self.parse_state(name.as_str(), &text)).transpose()?;
-            if stored.is_none_or(|stored| stored.generation() < state.generation()) {
-                let reason = "its latch is newer than its row".to_owned();
-                return Err(StoreError::Row { path: self.path(), circuit: name.to_string(), reason });
+    /// Only a circuit that reads as CLOSED, or is missing, can hide that.
+    pub(super) fn check_latch(
+        &self,
+        project: ProjectKey,
+        name: &CircuitName,
+        stored: Option<&State>,
+    ) -> Result<(), StoreError> {
+        if stored.is_some_and(State::is_held) {
+            return Ok(());
+        }
+        let Some(latch) = latch::of(&self.latches(), project, name) else { return Ok(()) };
+        self.compare_latch(&latch, stored)
+    }
+
+    fn compare_latch(&self, latch: &latch::Latch, stored: Option<&State>) -> Result<(), StoreError> {
+        if stored.is_some_and(|stored| stored.generation() >= latch.state.generation()) {
+            return Ok(());
+        }
+        let reason = "its latch is newer than its row".to_owned();
+        Err(StoreError::Row { path: self.path(), circuit: latch.name.to_string(), reason })
+    }
+
+    /// Compares all latches with the circuits, of one project or of all.
+    pub(super) fn check_latches(&self, connection: &Connection, project: Option<ProjectKey>) -> Result<(), StoreError> {
+        for latch in latch::all(&self.latches()) {
+            if project.is_some_and(|project| project.0 != latch.project) {
+                continue;
             }
+            let stored = self.read_state(connection, ProjectKey(latch.project), &latch.name)?;
+            self.compare_latch(&latch, stored.as_ref().map(|(_, state)| state))?;
         }
         Ok(())
+    }
+
+    /// A circuit's last fact and state.
+    pub(super) fn read_state(
+        &self,
+        connection: &Connection,
+        project: ProjectKey,
+        name: &CircuitName,
+    ) -> Result<Option<(u64, State)>, StoreError> {
+        let row: Option<(u64, String)> = connection
+            .prepare_cached("SELECT last, state FROM circuit WHERE project = ?1 AND name = ?2")
+            .and_then(|mut query| {
+                query.query_row(params![project.0, name.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .map_err(|error| self.database(error))?;
+        row.map(|(last, text)| Ok((last, self.parse_state(name.as_str(), &text)?))).transpose()
     }
 
     fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
@@ -284,7 +312,7 @@ impl Sqlite {
     }
 
     /// Facts that matter most survive a power cut: the log is on disk before the answer is out.
-    fn sync_log(&self) -> Result<(), StoreError> {
+    pub(super) fn sync_log(&self) -> Result<(), StoreError> {
         match File::open(self.log_path()).and_then(|log| log.sync_data()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.io(error)),
             Ok(()) | Err(_) => Ok(()),
@@ -353,131 +381,6 @@ fn is_damage(error: &StoreError) -> bool {
     }
 }
 
-/// A transaction's view of one project.
-struct Transaction<'a> {
-    store: &'a Sqlite,
-    connection: &'a Connection,
-    project: &'a Project,
-    /// The number of the last fact of each circuit that was read.
-    last: BTreeMap<CircuitName, u64>,
-}
-
-impl Transaction<'_> {
-    fn head(&self) -> Result<Option<Head>, StoreError> {
-        read_head(self.connection, self.project.key).map_err(|error| self.store.database(error))
-    }
-
-    fn load(&mut self, name: &CircuitName) -> Result<Option<State>, StoreError> {
-        let row: Option<(u64, String)> = self
-            .connection
-            .prepare_cached("SELECT last, state FROM circuit WHERE project = ?1 AND name = ?2")
-            .and_then(|mut query| {
-                query
-                    .query_row(params![self.project.key.0, name.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
-                    .optional()
-            })
-            .map_err(|error| self.store.database(error))?;
-        let Some((last, state)) = row else { return Ok(None) };
-        self.last.insert(name.clone(), last);
-        self.store.parse_state(name.as_str(), &state).map(Some)
-    }
-
-    /// Writes facts, states and head. Returns the rows as they are now, and the new head.
-    fn commit(
-        &mut self,
-        before: &Memory,
-        decision: &Decision,
-        writing: Writing<'_>,
-    ) -> Result<(Memory, Head), StoreError> {
-        let known = self.head()?;
-        let mut head = known.unwrap_or_default();
-        let mut after = before.clone();
-        let mut changed: BTreeMap<&CircuitName, State> = BTreeMap::new();
-        let fail = |error| self.store.database(error);
-        let mut insert = self
-            .connection
-            .prepare_cached(
-                "INSERT INTO fact (project, seq, previous, name, body, texts, texts_digest, hash)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )
-            .map_err(fail)?;
-        for recorded in &decision.facts {
-            let name = &recorded.circuit;
-            let previous = self.last.get(name).copied().unwrap_or_default();
-            let entry = Entry::new(head, previous, recorded, writing);
-            insert
-                .execute(params![
-                    self.project.key.0,
-                    entry.seq,
-                    previous,
-                    name.as_str(),
-                    entry.body,
-                    entry.texts,
-                    entry.texts_digest,
-                    entry.hash
-                ])
-                .map_err(fail)?;
-            head = Head { seq: entry.seq, hash: entry.hash };
-            self.last.insert(name.clone(), entry.seq);
-            let state = changed.remove(name).or_else(|| before.state(name).cloned());
-            changed.insert(name, apply(state, &recorded.fact, recorded.at));
-        }
-        for (name, state) in changed {
-            let text = serde_json::to_string(&state).expect("states hold nothing that JSON cannot");
-            self.connection
-                .prepare_cached("INSERT OR REPLACE INTO circuit (project, name, last, state) VALUES (?1, ?2, ?3, ?4)")
-                .and_then(|mut put| put.execute(params![self.project.key.0, name.as_str(), self.last[name], text]))
-                .map_err(fail)?;
-            after.insert(name.clone(), Some(state));
-        }
-        self.put_head(known.is_none(), head).map_err(fail)?;
-        for effect in &decision.effects {
-            if let Effect::Notify { circuit, incident } = effect {
-                self.connection
-                    .prepare_cached("INSERT INTO outbox (project, name, incident, attempts) VALUES (?1, ?2, ?3, 0)")
-                    .and_then(|mut put| put.execute(params![self.project.key.0, circuit.as_str(), incident]))
-                    .map_err(fail)?;
-            }
-        }
-        Ok((after, head))
-    }
-
-    fn put_head(&self, is_new: bool, head: Head) -> rusqlite::Result<usize> {
-        if is_new {
-            return self.connection.execute(
-                "INSERT INTO project (id, identity, seq, hash, anchor_seq, anchor_hash, oldest_seq)
-                 VALUES (?1, ?2, ?3, ?4, 0, zeroblob(32), 1)",
-                params![self.project.key.0, self.project.identity.as_os_str().as_encoded_bytes(), head.seq, head.hash],
-            );
-        }
-        // The identity goes along: a rescue may have lost it.
-        let mut update =
-            self.connection.prepare_cached("UPDATE project SET seq = ?2, hash = ?3, identity = ?4 WHERE id = ?1")?;
-        let identity = self.project.identity.as_os_str().as_encoded_bytes();
-        update.execute(params![self.project.key.0, head.seq, head.hash, identity])
-    }
-}
-
-fn read_head(connection: &Connection, project: ProjectKey) -> rusqlite::Result<Option<Head>> {
-    let mut query = connection.prepare_cached("SELECT seq, hash FROM project WHERE id = ?1")?;
-    query.query_row([project.0], |row| Ok(Head { seq: row.get(0)?, hash: row.get(1)? })).optional()
-}
-
-pub(super) fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<Entry> {
-    Ok(Entry {
-        seq: row.get(0)?,
-        previous: row.get(1)?,
-        circuit: CircuitName::stored(row.get(2)?),
-        body: row.get(3)?,
-        texts: row.get(4)?,
-        texts_digest: row.get(5)?,
-        hash: row.get(6)?,
-    })
-}
-
-/// The columns [`read_entry`] reads.
-pub(super) const ENTRY: &str = "seq, previous, name, body, texts, texts_digest, hash";
-
 impl Store for Sqlite {
     fn transact(
         &self,
@@ -485,67 +388,25 @@ impl Store for Sqlite {
         writing: Writing<'_>,
         decide: &dyn Fn(&Memory) -> Step,
     ) -> Result<Outcome, StoreError> {
-        let outcome = self.write(|connection| {
-            let fail = |error| self.database(error);
-            connection.execute_batch("BEGIN IMMEDIATE").map_err(fail)?;
-            let mut transaction = Transaction { store: self, connection, project, last: BTreeMap::new() };
-            let mut before = Memory::default();
-            let decision = loop {
-                match decide(&before) {
-                    Step::Needs(names) => {
-                        for name in names {
-                            let state = transaction.load(&name)?;
-                            before.insert(name, state);
-                        }
-                    }
-                    Step::Decided(decision) => break decision,
-                    Step::Rejected(rejection) => {
-                        connection.execute_batch("ROLLBACK").map_err(fail)?;
-                        return Ok(Outcome::Rejected(rejection));
-                    }
-                }
-            };
-            if decision.facts.is_empty() {
-                let head = transaction.head()?.unwrap_or_default();
-                connection.execute_batch("ROLLBACK").map_err(fail)?;
-                let after = before.clone();
-                return Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })));
-            }
-            let (after, head) = transaction.commit(&before, &decision, writing)?;
-            if head.seq / TRIM_EVERY != (head.seq - decision.facts.len() as u64) / TRIM_EVERY {
-                trim::trim(self, connection, project.key)?;
-            }
-            connection.execute_batch("COMMIT").map_err(fail)?;
-            if decision.facts.iter().any(|recorded| recorded.fact.is_momentous()) {
-                self.sync_log()?;
-            }
-            Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })))
-        })?;
-        if let Outcome::Committed(committed) = &outcome {
-            for recorded in &committed.decision.facts {
-                let (before, after) = (&committed.before, &committed.after);
-                if let Some(state) = after.state(&recorded.circuit) {
-                    latch::follow(&self.latches(), project, &recorded.circuit, before.state(&recorded.circuit), state);
-                }
-            }
-        }
-        Ok(outcome)
+        self.write(|connection| Transaction::run(self, connection, project, writing, decide))
     }
 
     fn circuit(&self, project: ProjectKey, name: &CircuitName) -> Result<Option<State>, StoreError> {
-        let text = self.read_rows(|connection| {
-            let found: Option<String> = connection
-                .prepare_cached("SELECT state FROM circuit WHERE project = ?1 AND name = ?2")
-                .and_then(|mut query| query.query_row(params![project.0, name.as_str()], |row| row.get(0)).optional())
-                .map_err(|error| self.database(error))?;
-            found.map(|text| self.parse_state(name.as_str(), &text)).transpose()
+        let state = self.read_rows(|connection| {
+            let state = self.read_state(connection, project, name)?.map(|(_, state)| state);
+            self.check_latch(project, name, state.as_ref())?;
+            Ok(state)
         })?;
-        Ok(text.flatten())
+        Ok(state.flatten())
     }
 
     fn circuits(&self, project: ProjectKey) -> Result<Vec<(CircuitName, State)>, StoreError> {
         let sql = "SELECT name, state FROM circuit WHERE project = ?1 ORDER BY name";
-        Ok(self.read_rows(|connection| self.read_states(connection, sql, project))?.unwrap_or_default())
+        let states = self.read_rows(|connection| {
+            self.check_latches(connection, Some(project))?;
+            self.read_states(connection, sql, project)
+        })?;
+        Ok(states.unwrap_or_default())
     }
 
     fn history(&self, project: ProjectKey, name: &CircuitName, limit: usize) -> Result<Vec<Entry>, StoreError> {

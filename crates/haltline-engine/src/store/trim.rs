@@ -7,7 +7,8 @@ use haltline_core::{CircuitName, Fact, Moment, State, apply};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::entry::Entry;
-use super::sqlite::{ENTRY, Sqlite, read_entry};
+use super::rows::{ENTRY, read_entry};
+use super::sqlite::Sqlite;
 use super::{StoreError, salvage};
 use crate::project::ProjectKey;
 

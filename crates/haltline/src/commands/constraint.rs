@@ -82,6 +82,18 @@ struct Known {
 }
 
 impl Known {
+    /// The circuit alone, which has the rule in force; the file only where there is no circuit yet.
+    fn find_quickly(workplace: &Workplace, id: &ConstraintId) -> Result<Self, Failure> {
+        let engine = &workplace.engine;
+        let name = CircuitName::constraint(id);
+        match engine.store().circuit(engine.project().key, &name)? {
+            Some(State::Constraint(circuit)) if !is_retired(Some(&circuit)) => {
+                Ok(Self { name, circuit: Some(*circuit), file: None })
+            }
+            Some(State::Constraint(_) | State::Trust(_)) | None => Self::find(workplace, id),
+        }
+    }
+
     fn find(workplace: &Workplace, id: &ConstraintId) -> Result<Self, Failure> {
         let engine = &workplace.engine;
         let name = CircuitName::constraint(id);
@@ -93,7 +105,7 @@ impl Known {
         if let Some(PhaseAt::Retired(at)) = circuit.as_ref().map(|circuit| circuit.phase_at(now)) {
             return Err(not_found(id, Some(at)));
         }
-        let file = engine.constraint_file(id)?.filter(|file| file.is_active);
+        let file = engine.constraint_file(id, circuit.as_ref()).filter(|file| file.is_active);
         if circuit.is_none() && file.is_none() {
             return Err(not_found(id, None));
         }
@@ -144,8 +156,8 @@ pub fn all_circuits(workplace: &Workplace) -> Result<Vec<CircuitView>, Failure> 
     }
     let now = engine.now();
     for id in active_ids(&project.root, config.constraint_directory(), &defaults) {
-        let file = engine.constraint_file(&id)?;
         let circuit = known.remove(id.as_str());
+        let file = engine.constraint_file(&id, circuit.as_deref());
         if !is_retired(circuit.as_deref()) {
             let view = CircuitView::new(id.as_str(), circuit.as_deref(), file.as_ref(), &defaults, now);
             views.insert(id.as_str().to_owned(), view);
@@ -185,7 +197,7 @@ fn status_one(workplace: &Workplace, id: &ConstraintId) -> Result<ExitCode, Fail
 
 fn check(workplace: &Workplace, id: &ConstraintId) -> Result<ExitCode, Failure> {
     let engine = &workplace.engine;
-    let known = Known::find(workplace, id).map_err(|failure| fail_closed(workplace, failure))?;
+    let known = Known::find_quickly(workplace, id).map_err(|failure| fail_closed(workplace, failure))?;
     let circuit = known.view(workplace);
     let mode = engine.config().policy().mode;
     let view = CheckView::new(&circuit, known.circuit.as_ref(), &known.name, mode, engine.now());

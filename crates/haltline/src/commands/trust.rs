@@ -77,7 +77,7 @@ fn loosened_rules(workplace: &Workplace) -> Result<Vec<(ConstraintId, Vec<Waitin
         if matches!(circuit.phase, haltline_core::constraint::Phase::Retired { .. }) {
             continue;
         }
-        let Some(file) = engine.constraint_file(&id)?.filter(|file| file.is_active) else { continue };
+        let Some(file) = engine.constraint_file(&id, Some(&circuit)).filter(|file| file.is_active) else { continue };
         let loosened = circuit.rule.loosened_by(&file.seen.rule);
         let view = |key: haltline_core::constraint::Loosened| WaitingView {
             file: file.seen.source.path.clone(),

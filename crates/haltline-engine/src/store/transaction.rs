@@ -1,0 +1,162 @@
+//! One decision on the SQLite store: read, decide, write facts and state, commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use haltline_core::{CircuitName, Decision, Effect, Memory, State, Step, apply};
+use rusqlite::{Connection, params};
+
+use super::entry::{Entry, Head};
+use super::rows::read_head;
+use super::sqlite::Sqlite;
+use super::{Committed, Outcome, StoreError, Writing, latch, trim};
+use crate::project::Project;
+
+/// Every how many facts the size and age of the journal are looked at.
+const TRIM_EVERY: u64 = 16;
+
+/// A transaction's view of one project.
+pub(super) struct Transaction<'a> {
+    store: &'a Sqlite,
+    connection: &'a Connection,
+    project: &'a Project,
+    /// The number of the last fact of each circuit that was read.
+    last: BTreeMap<CircuitName, u64>,
+}
+
+impl<'a> Transaction<'a> {
+    /// Runs one decision from the first read to the latch that follows its commit. In the writer's turn.
+    pub(super) fn run(
+        store: &'a Sqlite,
+        connection: &'a Connection,
+        project: &'a Project,
+        writing: Writing<'_>,
+        decide: &dyn Fn(&Memory) -> Step,
+    ) -> Result<Outcome, StoreError> {
+        let fail = |error| store.database(error);
+        connection.execute_batch("BEGIN IMMEDIATE").map_err(fail)?;
+        let mut transaction = Self { store, connection, project, last: BTreeMap::new() };
+        let mut before = Memory::default();
+        let decision = loop {
+            match decide(&before) {
+                Step::Needs(names) => {
+                    for name in names {
+                        let state = transaction.load(&name)?;
+                        before.insert(name, state);
+                    }
+                }
+                Step::Decided(decision) => break decision,
+                Step::Rejected(rejection) => {
+                    connection.execute_batch("ROLLBACK").map_err(fail)?;
+                    return Ok(Outcome::Rejected(rejection));
+                }
+            }
+        };
+        if decision.facts.is_empty() {
+            let head = transaction.head()?.unwrap_or_default();
+            connection.execute_batch("ROLLBACK").map_err(fail)?;
+            let after = before.clone();
+            return Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })));
+        }
+        let (after, head) = transaction.commit(&before, &decision, writing)?;
+        if head.seq / TRIM_EVERY != (head.seq - decision.facts.len() as u64) / TRIM_EVERY {
+            trim::trim(store, connection, project.key)?;
+        }
+        connection.execute_batch("COMMIT").map_err(fail)?;
+        if decision.facts.iter().any(|recorded| recorded.fact.is_momentous()) {
+            store.sync_log()?;
+            for name in decision.facts.iter().map(|recorded| &recorded.circuit).collect::<BTreeSet<_>>() {
+                if let Some(state) = after.state(name) {
+                    latch::follow(&store.latches(), project, name, before.state(name), state);
+                }
+            }
+        }
+        Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })))
+    }
+
+    fn head(&self) -> Result<Option<Head>, StoreError> {
+        read_head(self.connection, self.project.key).map_err(|error| self.store.database(error))
+    }
+
+    fn load(&mut self, name: &CircuitName) -> Result<Option<State>, StoreError> {
+        let row = self.store.read_state(self.connection, self.project.key, name)?;
+        self.store.check_latch(self.project.key, name, row.as_ref().map(|(_, state)| state))?;
+        let Some((last, state)) = row else { return Ok(None) };
+        self.last.insert(name.clone(), last);
+        Ok(Some(state))
+    }
+
+    /// Writes facts, states and head. Returns the rows as they are now, and the new head.
+    fn commit(
+        &mut self,
+        before: &Memory,
+        decision: &Decision,
+        writing: Writing<'_>,
+    ) -> Result<(Memory, Head), StoreError> {
+        let known = self.head()?;
+        let mut head = known.unwrap_or_default();
+        let mut after = before.clone();
+        let mut changed: BTreeMap<&CircuitName, State> = BTreeMap::new();
+        let fail = |error| self.store.database(error);
+        let mut insert = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO fact (project, seq, previous, name, body, texts, texts_digest, hash)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )
+            .map_err(fail)?;
+        for recorded in &decision.facts {
+            let name = &recorded.circuit;
+            let previous = self.last.get(name).copied().unwrap_or_default();
+            let entry = Entry::new(head, previous, recorded, writing);
+            insert
+                .execute(params![
+                    self.project.key.0,
+                    entry.seq,
+                    previous,
+                    name.as_str(),
+                    entry.body,
+                    entry.texts,
+                    entry.texts_digest,
+                    entry.hash
+                ])
+                .map_err(fail)?;
+            head = Head { seq: entry.seq, hash: entry.hash };
+            self.last.insert(name.clone(), entry.seq);
+            let state = changed.remove(name).or_else(|| before.state(name).cloned());
+            changed.insert(name, apply(state, &recorded.fact, recorded.at));
+        }
+        for (name, state) in changed {
+            let text = serde_json::to_string(&state).expect("states hold nothing that JSON cannot");
+            self.connection
+                .prepare_cached("INSERT OR REPLACE INTO circuit (project, name, last, state) VALUES (?1, ?2, ?3, ?4)")
+                .and_then(|mut put| put.execute(params![self.project.key.0, name.as_str(), self.last[name], text]))
+                .map_err(fail)?;
+            after.insert(name.clone(), Some(state));
+        }
+        self.put_head(known.is_none(), head).map_err(fail)?;
+        for effect in &decision.effects {
+            if let Effect::Notify { circuit, incident } = effect {
+                self.connection
+                    .prepare_cached("INSERT INTO outbox (project, name, incident, attempts) VALUES (?1, ?2, ?3, 0)")
+                    .and_then(|mut put| put.execute(params![self.project.key.0, circuit.as_str(), incident]))
+                    .map_err(fail)?;
+            }
+        }
+        Ok((after, head))
+    }
+
+    fn put_head(&self, is_new: bool, head: Head) -> rusqlite::Result<usize> {
+        if is_new {
+            return self.connection.execute(
+                "INSERT INTO project (id, identity, seq, hash, anchor_seq, anchor_hash, oldest_seq)
+                 VALUES (?1, ?2, ?3, ?4, 0, zeroblob(32), 1)",
+                params![self.project.key.0, self.project.identity.as_os_str().as_encoded_bytes(), head.seq, head.hash],
+            );
+        }
+        // The identity goes along: a rescue may have lost it.
+        let mut update =
+            self.connection.prepare_cached("UPDATE project SET seq = ?2, hash = ?3, identity = ?4 WHERE id = ?1")?;
+        let identity = self.project.identity.as_os_str().as_encoded_bytes();
+        update.execute(params![self.project.key.0, head.seq, head.hash, identity])
+    }
+}

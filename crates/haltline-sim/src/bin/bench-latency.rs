@@ -1,0 +1,370 @@
+//! Measures commands as an agent meets them: one fresh process per call, its event on standard input.
+//!
+//! Started by `bench/run` and `bench/instructions`; bench/README.md says what the figures mean. It states what it
+//! saw and never judges a time: only a command that fails makes it fail.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// What every program gets on its standard input.
+const EVENT: &str = r#"{"v":1,"type":"violation","ts":"2026-02-12T10:30:00.000Z","session":"sess_abc123","client":"claude-code","constraint":"bench","action":"git push --force origin main"}"#;
+/// Never trips and counts every violation, so that all records do the same work.
+const CONSTRAINT: &str = "---\nid: bench\nstatus: active\nseverity: CRITICAL\ncircuit_breaker:\n  violation_threshold: 10000\n  dedup_seconds: 0\n---\n\n# Never force-push\n";
+const CONFIG: &str = "[constraint]\nmirror = false\n";
+const CONFIG_LARGE: &str = "[constraint]\nmirror = false\n\n[retention]\nstate_mb = 4096\njournal_days = 36500\n";
+/// A circuit's row grows with its violations: after this many rounds the commands move on to a new project.
+const ROUNDS_PER_PROJECT: usize = 25;
+/// Violations recorded in a project before it is measured: the rule is known, the row has its usual shape.
+const RECORDS_BEFORE: usize = 3;
+/// How often a count is taken, each time on a new store.
+const COUNTS: usize = 3;
+/// What the project wants to stay under: medians as multiples of the JSON-parsing program's, and of the small store's.
+const CHECK_RATIO_TARGET: f64 = 2.4;
+const RECORD_RATIO_TARGET: f64 = 2.8;
+const GROWTH_RATIO_TARGET: f64 = 1.15;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let command = words.next().unwrap_or_default();
+    let result = Bench::new(words).and_then(|bench| match command.as_str() {
+        "latency" => bench.latency(),
+        "growth" => bench.growth(),
+        "count" => bench.count_fixed(),
+        other => Err(format!("{other:?}: expected latency, growth or count").into()),
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench-latency: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the command line says.
+struct Bench {
+    options: HashMap<String, String>,
+}
+
+/// A store with its configuration, and the project commands run in at the moment.
+struct Place {
+    folder: PathBuf,
+    haltline: PathBuf,
+    projects: usize,
+}
+
+/// A command that is measured.
+struct Subject {
+    label: &'static str,
+    /// Which of the places it runs in.
+    place: usize,
+    program: PathBuf,
+    words: &'static [&'static str],
+    /// What its ratio should stay under.
+    target: Option<f64>,
+}
+
+/// Times of one command, in nanoseconds and in order.
+struct Times(Vec<u128>);
+
+const CHECK: &[&str] = &["constraint", "check", "bench"];
+const RECORD: &[&str] =
+    &["constraint", "record", "bench", "--action", "git push --force origin main", "--session", "sess_abc123"];
+
+impl Bench {
+    fn new(mut words: impl Iterator<Item = String>) -> Outcome<Self> {
+        let mut options = HashMap::new();
+        while let Some(word) = words.next() {
+            let name = word.strip_prefix("--").ok_or_else(|| format!("{word:?}: expected an option"))?;
+            let value = if name.starts_with("without-") { String::new() } else { words.next().unwrap_or_default() };
+            options.insert(name.to_owned(), value);
+        }
+        Ok(Self { options })
+    }
+
+    fn option(&self, name: &str) -> Outcome<&str> {
+        Ok(self.options.get(name).ok_or_else(|| format!("--{name} is missing"))?)
+    }
+
+    fn number(&self, name: &str) -> Outcome<usize> {
+        let text = self.option(name)?;
+        let number = text.parse().ok().filter(|&number| number > 0);
+        Ok(number.ok_or_else(|| format!("--{name} {text}: expected a positive whole number"))?)
+    }
+
+    fn is_without(&self, tool: &str) -> bool {
+        self.options.contains_key(&format!("without-{tool}"))
+    }
+
+    fn program(&self, name: &str) -> Outcome<PathBuf> {
+        Ok(Path::new(self.option("bin")?).join(name))
+    }
+
+    /// A new store. The program is copied beside it: its path, too, has the same length in every run.
+    fn place(&self, name: &str, config: &str) -> Outcome<Place> {
+        let folder = Path::new(self.option("work")?).join(name);
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("event.json"), EVENT)?;
+        fs::write(folder.join("config.toml"), config)?;
+        let haltline = folder.join("haltline");
+        fs::copy(self.program("haltline")?, &haltline)?;
+        let mut place = Place { folder, haltline, projects: 0 };
+        place.move_on()?;
+        Ok(place)
+    }
+
+    /// Table 1.
+    fn latency(&self) -> Outcome<()> {
+        let mut places = [self.place("plain", CONFIG)?, self.place("mirror", "")?];
+        let plain = |label, program, words| Subject { label, place: 0, program, words, target: None };
+        let haltline = places[0].haltline.clone();
+        let mut subjects = vec![
+            plain("empty static Rust program", self.program("baseline-empty")?, &[]),
+            plain("static Rust program that parses the event", self.program("baseline-json")?, &[]),
+            plain("python3 -c pass", PathBuf::from(self.option("python")?), &["-c", "pass"]),
+        ];
+        if !self.is_without("jq") {
+            let breaker = Path::new(self.option("bench")?).join("breaker.sh");
+            subjects.push(plain("bash + jq: check", breaker.clone(), &["check"]));
+            subjects.push(plain("bash + jq: record", breaker, &["record"]));
+        }
+        let check = plain("haltline constraint check", haltline.clone(), CHECK);
+        let record = plain("haltline constraint record", haltline, RECORD);
+        subjects.push(Subject { target: Some(CHECK_RATIO_TARGET), ..check });
+        subjects.push(Subject { target: Some(RECORD_RATIO_TARGET), ..record });
+        let mirrored = |label, words| Subject { place: 1, ..plain(label, places[1].haltline.clone(), words) };
+        subjects.push(mirrored("haltline constraint check, with mirror", CHECK));
+        subjects.push(mirrored("haltline constraint record, with mirror", RECORD));
+
+        let counts = self.count_all(&subjects, &places)?;
+        let times = time_all(&subjects, &mut places, self.number("rounds")?)?;
+        println!("\nTable 1. One process per call, {} rounds, {}\n", self.number("rounds")?, machine());
+        println!("| command | p10 µs | median µs | p99 µs | instructions | × JSON, p10 | × JSON, median | target |");
+        println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+        let [quick_unit, unit] = [10, 50].map(|percent| times[1].percentile_us(percent));
+        for ((subject, times), count) in subjects.iter().zip(&times).zip(counts) {
+            let [quick, median, p99] = [10, 50, 99].map(|percent| times.percentile_us(percent));
+            let count = count.map_or_else(|| "–".to_owned(), |count| grouped(count as f64));
+            let target = subject.target.map(|target| format!("≤ {target} ×")).unwrap_or_default();
+            println!(
+                "| {} | {} | {} | {} | {count} | {:.2} | {:.2} | {target} |",
+                subject.label,
+                grouped(quick),
+                grouped(median),
+                grouped(p99),
+                quick / quick_unit,
+                median / unit
+            );
+        }
+        Ok(())
+    }
+
+    /// Counted before anything is timed: how much log there is to read then is the same in every run.
+    fn count_all(&self, subjects: &[Subject], places: &[Place]) -> Outcome<Vec<Option<u64>>> {
+        if self.is_without("valgrind") {
+            return Ok(vec![None; subjects.len()]);
+        }
+        eprintln!("bench: counting instructions");
+        subjects.iter().map(|subject| places[subject.place].count(&subject.program, subject.words).map(Some)).collect()
+    }
+
+    /// Table 2.
+    fn growth(&self) -> Outcome<()> {
+        let mut places = [self.place("small", CONFIG_LARGE)?, self.place("large", CONFIG_LARGE)?];
+        let (facts, circuits) = (self.number("facts")?, self.number("circuits")?);
+        eprintln!("bench: adding {facts} facts and {circuits} circuits of other projects to the large store");
+        // The small store gets nothing, but its log is folded back as well: both begin alike.
+        self.fill(&places[0], 0, 0)?;
+        self.fill(&places[1], facts, circuits)?;
+        move_all_on(&mut places)?;
+        let subject = |label, place: usize, words| {
+            let program = places[place].haltline.clone();
+            Subject { label, place, program, words, target: Some(GROWTH_RATIO_TARGET) }
+        };
+        let subjects = [
+            subject("haltline constraint check", 0, CHECK),
+            subject("haltline constraint check", 1, CHECK),
+            subject("haltline constraint record", 0, RECORD),
+            subject("haltline constraint record", 1, RECORD),
+        ];
+        let counts = self.count_all(&subjects, &places)?;
+        let times = time_all(&subjects, &mut places, self.number("rounds")?)?;
+        println!("\nTable 2. The same project on an empty store and beside {} facts", grouped(facts as f64));
+        println!("and {} circuits of others, {} rounds, {}\n", grouped(circuits as f64), times[0].0.len(), machine());
+        println!(
+            "| command | empty: median µs | full: median µs | × | target | empty: instructions | full: instructions |"
+        );
+        println!("|---|---:|---:|---:|---:|---:|---:|");
+        for (index, pair) in times.chunks(2).enumerate() {
+            let (small, large) = (pair[0].median_us(), pair[1].median_us());
+            let [few, many] = [0, 1].map(|place| counts[index * 2 + place].map_or(0.0, |count| count as f64));
+            println!(
+                "| {} | {} | {} | {:.2} | ≤ {GROWTH_RATIO_TARGET} × | {} | {} |",
+                subjects[index * 2].label,
+                grouped(small),
+                grouped(large),
+                large / small,
+                grouped(few),
+                grouped(many)
+            );
+        }
+        Ok(())
+    }
+
+    fn fill(&self, place: &Place, facts: usize, circuits: usize) -> Outcome<()> {
+        let status = Command::new(self.option("python")?)
+            .arg(Path::new(self.option("bench")?).join("fill-store.py"))
+            .arg(place.folder.join("state/state.db"))
+            .args([facts.to_string(), circuits.to_string()])
+            .status()?;
+        if status.success() { Ok(()) } else { Err(format!("fill-store.py: {status}").into()) }
+    }
+
+    /// `name count` lines for `bench/instructions`; the spread of the counts goes to standard error.
+    fn count_fixed(&self) -> Outcome<()> {
+        let fixed = [("check", CONFIG, CHECK), ("record", CONFIG, RECORD), ("record-with-mirror", "", RECORD)];
+        for (name, config, words) in fixed {
+            let mut counts = Vec::with_capacity(COUNTS);
+            for number in 0..COUNTS {
+                let place = self.place(&format!("{name}-{number}"), config)?;
+                counts.push(place.count(&place.haltline, words)?);
+            }
+            counts.sort_unstable();
+            eprintln!("bench: {name}: {counts:?}");
+            println!("{name} {}", counts[COUNTS / 2]);
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    fn project(&self) -> PathBuf {
+        self.folder.join(format!("project-{:04}", self.projects))
+    }
+
+    /// Begins a new project on the same store. Nothing of this is timed.
+    fn move_on(&mut self) -> Outcome<()> {
+        self.projects += 1;
+        let project = self.project();
+        fs::create_dir_all(project.join(".git"))?;
+        fs::create_dir_all(project.join("docs/constraints/active"))?;
+        fs::write(project.join("docs/constraints/active/bench.md"), CONSTRAINT)?;
+        for _ in 0..RECORDS_BEFORE {
+            self.time(&self.haltline, RECORD)?;
+        }
+        Ok(())
+    }
+
+    /// The same bare environment for every program, and nothing of ours in it.
+    fn command(&self, program: &Path) -> Outcome<Command> {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", &self.folder)
+            .env("HALTLINE_STATE_DIR", self.folder.join("state"))
+            .env("HALTLINE_CONFIG", self.folder.join("config.toml"))
+            .current_dir(self.project())
+            .stdin(File::open(self.folder.join("event.json"))?)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Ok(command)
+    }
+
+    /// How long it takes until the process has ended, in nanoseconds.
+    fn time(&self, program: &Path, words: &[&str]) -> Outcome<u128> {
+        let mut command = self.command(program)?;
+        command.args(words);
+        let began = Instant::now();
+        let status = command.status()?;
+        let took = began.elapsed().as_nanos();
+        if !status.success() {
+            return Err(format!("{} {}: {status}", program.display(), words.join(" ")).into());
+        }
+        Ok(took)
+    }
+
+    /// The instructions of a process and of all it starts.
+    fn count(&self, program: &Path, words: &[&str]) -> Outcome<u64> {
+        let mut command = self.command(Path::new("/usr/bin/valgrind"))?;
+        command.args(["--tool=callgrind", "--trace-children=yes", "--callgrind-out-file=/dev/null"]);
+        let output = command.arg(program).args(words).stderr(Stdio::piped()).output()?;
+        let report = String::from_utf8_lossy(&output.stderr);
+        let collected = report.lines().filter_map(|line| line.split_once("Collected : ")?.1.trim().parse::<u64>().ok());
+        match (output.status.success(), collected.sum()) {
+            (true, count) if count > 0 => Ok(count),
+            (_, _) => Err(format!("callgrind {} {}: {report}", program.display(), words.join(" ")).into()),
+        }
+    }
+}
+
+fn move_all_on(places: &mut [Place]) -> Outcome<()> {
+    places.iter_mut().try_for_each(Place::move_on)
+}
+
+/// Times every subject once per round. The order changes, so that none always follows the same one.
+fn time_all(subjects: &[Subject], places: &mut [Place], rounds: usize) -> Outcome<Vec<Times>> {
+    let mut times: Vec<Vec<u128>> = vec![Vec::with_capacity(rounds); subjects.len()];
+    let mut order: Vec<usize> = (0..subjects.len()).collect();
+    let mut seed = 1_u64;
+    for round in 0..rounds {
+        if round % ROUNDS_PER_PROJECT == 0 {
+            move_all_on(places)?;
+        }
+        if round % 100 == 0 {
+            eprintln!("bench: round {round} of {rounds}");
+        }
+        for last in (1..order.len()).rev() {
+            // Any simple sequence will do; this one is Knuth's.
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            order.swap(last, (seed >> 33) as usize % (last + 1));
+        }
+        for &index in &order {
+            let Subject { place, program, words, .. } = &subjects[index];
+            times[index].push(places[*place].time(program, words)?);
+        }
+    }
+    Ok(times.into_iter().map(Times::new).collect())
+}
+
+impl Times {
+    fn new(mut nanoseconds: Vec<u128>) -> Self {
+        nanoseconds.sort_unstable();
+        Self(nanoseconds)
+    }
+
+    fn percentile_us(&self, percent: usize) -> f64 {
+        let rank = (self.0.len() * percent).div_ceil(100).max(1);
+        self.0[rank - 1] as f64 / 1_000.0
+    }
+
+    fn median_us(&self) -> f64 {
+        self.percentile_us(50)
+    }
+}
+
+/// How busy the machine was: without it a time means little.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    format!("{cores} cores, load {}", load.split(' ').next().unwrap_or("unknown"))
+}
+
+/// A whole number with a comma before every three digits.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
