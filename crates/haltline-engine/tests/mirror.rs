@@ -1,138 +1,21 @@
-//! Seed 003's state file and archive beside a real store: their shape, what is taken over from them, and what is
-//! never believed (C6, C8, E10).
+//! Seed 003's state file beside a real store: its shape, what is taken over from it, and what is never believed
+//! (C6, E10).
 
 mod support;
+#[path = "support/tree.rs"]
+mod tree;
 
 use std::fs;
-use std::path::PathBuf;
 
-use haltline_core::constraint::{Circuit, Condition, Happening};
-use haltline_core::{CircuitName, Event, Instant, Moment, Operator, Policy, State, decide};
-use haltline_engine::clock::Clock;
-use haltline_engine::config::Config;
-use haltline_engine::journal::verify;
+use haltline_core::constraint::{Condition, Happening};
+use haltline_core::{Event, Instant, Policy, decide};
 use haltline_engine::mirror::{STATE_FILE, VIOLATIONS_MAX};
-use haltline_engine::project::Project;
 use haltline_engine::redact::storable;
-use haltline_engine::store::{Sqlite, SqliteOptions, Store, Writing};
-use haltline_engine::{ARCHIVE_FILE, Engine, set_aside_files};
+use haltline_engine::store::{Store, Writing};
 use proptest::prelude::*;
-use support::{constraint, moment, options};
+use support::constraint;
 
-const DAY_MS: u64 = 86_400_000;
-
-/// A work tree with constraint files, and a state folder elsewhere.
-struct Tree {
-    root: tempfile::TempDir,
-    state: tempfile::TempDir,
-    journal_days: u32,
-}
-
-impl Tree {
-    fn new() -> Self {
-        let (root, state) = (tempfile::tempdir().expect("temp folder"), tempfile::tempdir().expect("temp folder"));
-        let tree = Self { root, state, journal_days: 400 };
-        fs::create_dir_all(tree.file("")).expect("created");
-        tree.constrain("force-push", "circuit_breaker:\n  violation_threshold: 3\n  dedup_seconds: 0\n");
-        tree
-    }
-
-    /// A constraint's file with this front matter.
-    fn constrain(&self, id: &str, front: &str) {
-        self.write(&format!("{id}.md"), &format!("---\nid: {id}\n{front}---\n"));
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.root.path().join("docs/constraints").join(name)
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.file(name)).expect("the file is there")
-    }
-
-    fn write(&self, name: &str, content: &str) {
-        fs::write(self.file(name), content).expect("the file can be written");
-    }
-
-    fn project(&self) -> Project {
-        Project::around(self.root.path(), &["docs/constraints"]).expect("the folder is there")
-    }
-
-    fn store(&self, now: Moment) -> Sqlite {
-        Sqlite::new(self.state.path(), SqliteOptions { journal_days: self.journal_days, ..options(now) })
-    }
-
-    /// A new process at a moment, which first takes over what others wrote.
-    fn engine(&self, now: Moment) -> Engine<Sqlite> {
-        let config = Config::load(&self.state.path().join("config.toml"), Some(self.root.path()), || None);
-        let state_folder = self.state.path().to_owned();
-        let engine = Engine::new(self.store(now), self.project(), config, Clock::Fixed(now), state_folder);
-        engine.mirror_in();
-        engine
-    }
-
-    /// Something happens to the constraint; says what a person should hear of.
-    fn happen(&self, now: Moment, session: &str, what: Happening) -> Vec<String> {
-        let engine = self.engine(now);
-        engine.constraint(&constraint("force-push"), Some(session), what).expect("taken");
-        engine.notices()
-    }
-
-    fn violate(&self, now: Moment, session: &str, action: &str) -> Vec<String> {
-        self.happen(now, session, Happening::Violation { action: action.to_owned() })
-    }
-
-    /// The circuit as the store has it.
-    fn circuit(&self) -> Circuit {
-        let name = CircuitName::constraint(&constraint("force-push"));
-        let state = self.store(minute(0)).circuit(self.project().key, &name).expect("read");
-        state.as_ref().and_then(State::as_constraint).expect("the circuit is there").clone()
-    }
-
-    fn condition(&self, now: Moment) -> Condition {
-        self.circuit().phase_at(now).condition()
-    }
-
-    fn set_aside(&self, name: &str) -> Vec<PathBuf> {
-        set_aside_files(&self.file(""), &format!("{name}.corrupt-"))
-    }
-
-    /// The store is gone and the state file stays.
-    fn lose_store(&self, with_latches: bool) {
-        for name in ["state.db", "state.db-wal", "state.db-shm"] {
-            fs::remove_file(self.state.path().join(name)).expect("there was a store");
-        }
-        if with_latches {
-            fs::remove_dir_all(self.state.path().join("latches")).ok();
-        }
-    }
-
-    fn assert_sound(&self) {
-        let found = verify(&self.store(minute(0)), self.project().key).expect("read");
-        assert_eq!(found.problems, Vec::<String>::new());
-    }
-}
-
-/// Minutes after a morning that is not a whole second.
-fn minute(minutes: u64) -> Moment {
-    moment("2026-02-12T10:30:00.789Z").plus_millis(minutes * 60_000)
-}
-
-fn operator() -> Operator {
-    Operator { who: "ana".to_owned(), reason: Some("root cause fixed".to_owned()) }
-}
-
-/// A state file of one circuit, as somebody else wrote it.
-fn foreign(state: &str, last_trip: &str, violations: &[(&str, &str, &str)]) -> String {
-    let line = |(timestamp, action, session): &(&str, &str, &str)| {
-        format!(r#"{{"timestamp": "{timestamp}", "action": "{action}", "session": "{session}"}}"#)
-    };
-    let lines: Vec<String> = violations.iter().map(line).collect();
-    format!(
-        r#"{{"force-push": {{"state": "{state}", "violations": [{}], "last_trip": {last_trip}, "last_reset": null}}}}"#,
-        lines.join(", ")
-    )
-}
+use tree::{DAY_MS, Tree, foreign, minute, operator};
 
 #[test]
 fn the_state_file_has_the_seeds_shape() {
@@ -547,110 +430,6 @@ fn a_deleted_file_is_made_anew_by_the_next_write() {
     fs::remove_file(tree.file(STATE_FILE)).expect("deleted");
     tree.violate(minute(1), "s1", "two");
     assert!(tree.read(STATE_FILE).contains("one") && tree.read(STATE_FILE).contains("two"));
-}
-
-#[test]
-fn a_retired_circuit_is_archived_in_the_seeds_shape() {
-    let tree = Tree::new();
-    tree.constrain(
-        "force-push",
-        "created: 2026-01-01\ncircuit_breaker:\n  violation_threshold: 1\n  dedup_seconds: 0\n",
-    );
-    tree.violate(minute(0), "s1", "one");
-    tree.happen(minute(10), "s1", Happening::Reset(operator()));
-    let next = minute(60).plus_millis(DAY_MS);
-    tree.violate(minute(60), "s1", "two");
-    tree.happen(next, "s1", Happening::Clean { action: None, generation: None });
-    tree.happen(next.plus_millis(60_000), "s1", Happening::Retire(operator()));
-    let expected = r#"{
-  "force-push": {
-    "archived": "2026-02-13T11:31:00Z",
-    "final_state": "CLOSED",
-    "total_violations": 2,
-    "total_trips": 2,
-    "lifetime_days": 43,
-    "violations": [
-      {
-        "timestamp": "2026-02-12T11:30:00Z",
-        "action": "two",
-        "session": "s1"
-      },
-      {
-        "timestamp": "2026-02-12T10:30:00Z",
-        "action": "one",
-        "session": "s1"
-      }
-    ],
-    "trip_history": [
-      {
-        "tripped": "2026-02-12T11:30:00Z",
-        "reset": "2026-02-13T11:30:00Z",
-        "method": "cooldown"
-      },
-      {
-        "tripped": "2026-02-12T10:30:00Z",
-        "reset": "2026-02-12T10:40:00Z",
-        "method": "manual"
-      }
-    ]
-  }
-}
-"#;
-    assert_eq!(tree.read(ARCHIVE_FILE), expected);
-    assert_eq!(tree.read(STATE_FILE), "{}\n");
-    // A second one is added; the first, and what others keep there, stay as they are.
-    tree.write(ARCHIVE_FILE, &expected.replacen('{', "{\n  \"elder\": {\"archived\": \"2020\", \"why\": \"old\"},", 1));
-    tree.constrain("other", "");
-    let engine = tree.engine(next);
-    engine.constraint(&constraint("other"), None, Happening::Violation { action: "x".into() }).expect("taken");
-    engine.constraint(&constraint("other"), None, Happening::Retire(operator())).expect("taken");
-    let archive = tree.read(ARCHIVE_FILE);
-    assert!(archive.contains(&expected[2..expected.len() - 4]), "{archive}");
-    let names: serde_json::Value = serde_json::from_str(&archive).expect("JSON");
-    assert_eq!(names["elder"], serde_json::json!({"archived": "2020", "why": "old"}));
-    assert_eq!(names["other"]["trip_history"], serde_json::json!([]));
-}
-
-#[test]
-fn a_retired_circuit_does_not_come_back_from_an_old_state_file() {
-    let tree = Tree::new();
-    tree.violate(minute(0), "s1", "one");
-    let old = tree.read(STATE_FILE);
-    tree.happen(minute(1), "s1", Happening::Retire(operator()));
-    let archive = tree.read(ARCHIVE_FILE);
-    tree.write(STATE_FILE, &old);
-    assert_eq!(tree.engine(minute(2)).notices(), Vec::<String>::new());
-    assert_eq!(tree.condition(minute(2)), Condition::Retired);
-    assert_eq!((tree.read(STATE_FILE).as_str(), tree.read(ARCHIVE_FILE)), ("{}\n", archive));
-}
-
-#[test]
-fn a_circuit_that_is_open_when_it_is_retired_is_archived_so() {
-    let tree = Tree::new();
-    for step in 0..3 {
-        tree.violate(minute(step), "s1", "one");
-    }
-    tree.happen(minute(5), "s1", Happening::Retire(operator()));
-    let archive: serde_json::Value = serde_json::from_str(&tree.read(ARCHIVE_FILE)).expect("JSON");
-    let trips = serde_json::json!([{"tripped": "2026-02-12T10:32:00Z", "reset": null, "method": null}]);
-    assert_eq!(
-        (&archive["force-push"]["final_state"], &archive["force-push"]["trip_history"]),
-        (&"OPEN".into(), &trips)
-    );
-}
-
-#[test]
-fn a_damaged_archive_is_kept_aside_and_reported() {
-    let tree = Tree::new();
-    tree.violate(minute(0), "s1", "one");
-    tree.write(ARCHIVE_FILE, "{\"elder\": {");
-    let notices = tree.happen(minute(1), "s1", Happening::Retire(operator()));
-    assert_eq!(notices.len(), 1, "{notices:?}");
-    assert!(notices[0].contains(ARCHIVE_FILE) && notices[0].contains("kept as"), "{notices:?}");
-    let kept = tree.set_aside(ARCHIVE_FILE).pop().expect("kept");
-    assert_eq!(fs::read_to_string(kept).expect("kept"), "{\"elder\": {");
-    let archive: serde_json::Value = serde_json::from_str(&tree.read(ARCHIVE_FILE)).expect("JSON");
-    assert_eq!(archive["force-push"]["total_violations"], 1);
 }
 
 #[test]
