@@ -11,9 +11,8 @@ build() {
     cd "$root"
     say "building release binaries (fat LTO: minutes when cold)"
     # haltline alone, so that no feature of the test crates slips into what is measured.
-    # callgrind hides the vDSO; rustix finds it all the same and dies there unless it asks libc.
     cargo build --release --locked --quiet -p haltline --bin haltline
-    cargo build --release --locked --quiet -p haltline-sim "${@/#/--bin=}"
+    cargo build --release --locked --quiet -p haltline-sim --no-default-features "${@/#/--bin=}"
     # .cargo/config.toml names the target, so cargo puts binaries below its name.
     local triple
     triple=${CARGO_BUILD_TARGET:-$(rustc -vV | sed -n 's/^host: //p')}

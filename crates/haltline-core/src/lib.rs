@@ -29,6 +29,6 @@ pub use fact::{Fact, Texts};
 pub use glob::glob_matches;
 pub use memory::{Memory, State, apply};
 pub use moment::{Boot, Elapsed, Instant, InstantError, Moment};
-pub use name::{CircuitName, ConstraintId, IdError};
+pub use name::{CircuitName, ConstraintId, IdError, shorten};
 pub use policy::{Mode, Policy};
 pub use verdict::{Reason, Retry, Verdict};

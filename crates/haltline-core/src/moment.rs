@@ -9,6 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::shorten;
+
 /// A point of UTC time in whole milliseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -74,7 +76,7 @@ impl fmt::Display for Instant {
 
 impl fmt::Display for InstantError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "instant {:?}: expected RFC 3339, such as 2026-02-12T10:30:00Z", self.text)
+        write!(formatter, "instant {}: expected RFC 3339, such as 2026-02-12T10:30:00Z", shorten(&self.text))
     }
 }
 

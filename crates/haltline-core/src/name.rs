@@ -41,9 +41,10 @@ impl CircuitName {
     }
 }
 
+/// On one line whatever a damaged store says: control characters are escaped.
 impl fmt::Display for CircuitName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        write!(formatter, "{}", self.0.escape_debug())
     }
 }
 
@@ -79,7 +80,7 @@ impl ConstraintId {
 }
 
 /// A value for a one-line message: quoted, control characters escaped, never longer than a line.
-fn shorten(text: &str) -> String {
+pub fn shorten(text: &str) -> String {
     let mut shown: String = text.chars().take(40).collect();
     if shown.len() < text.len() {
         shown.push('…');
@@ -133,5 +134,7 @@ mod tests {
         let name = CircuitName::constraint(&ConstraintId::parse("a.b").expect("good"));
         assert_eq!((name.family(), name.scope(), name.as_str()), ("constraint", "a.b", "constraint/a.b"));
         assert_eq!(CircuitName::trust().family(), "trust");
+        assert_eq!(name.to_string(), "constraint/a.b");
+        assert_eq!(CircuitName::stored("constraint/a\nb".to_owned()).to_string(), "constraint/a\\nb");
     }
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use haltline_core::constraint::{Guard, Limits, Rule, Seen, Source};
-use haltline_core::{ConstraintId, Instant, digest_hex};
+use haltline_core::{ConstraintId, Instant, digest_hex, shorten};
 use serde::Deserialize;
 
 /// How much of a file is looked at for its front matter, in bytes.
@@ -222,13 +222,13 @@ impl FrontMatter {
         let mut limits = *defaults;
         for (field, value) in self.circuit_breaker.iter().flatten() {
             if !Limits::RANGES.iter().any(|(known, _, _)| known == field) {
-                problems.push(format!("circuit_breaker.{}: unknown key, ignored", field.escape_debug()));
+                problems.push(format!("circuit_breaker.{}: unknown key, ignored", shorten(field)));
             } else if let Some(number) = value.as_i64() {
                 if let Err(error) = limits.set(field, number) {
                     problems.push(format!("circuit_breaker.{error}; the default holds"));
                 }
             } else {
-                let shown: String = value.to_string().chars().take(60).collect();
+                let shown = shorten(&value.to_string());
                 problems.push(format!("circuit_breaker.{field} = {shown}: expected a whole number; the default holds"));
             }
         }

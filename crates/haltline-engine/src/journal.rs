@@ -122,10 +122,10 @@ impl Fold {
             found.problems.push(format!("facts {} to {} are missing", head.seq + 1, seq - 1));
         }
         if link(&head.hash, seq, entry.previous, name, &entry.body, &entry.texts_digest) != entry.hash {
-            found.problems.push(format!("fact {seq} ({name}) does not fit the chain: it was changed"));
+            found.problems.push(format!("fact {seq} ({}) does not fit the chain: it was changed", entry.circuit));
         }
         if !entry.texts_fit() {
-            found.problems.push(format!("fact {seq} ({name}): its texts were changed"));
+            found.problems.push(format!("fact {seq} ({}): its texts were changed", entry.circuit));
         }
         *head = Head { seq, hash: entry.hash };
         found.head = *head;

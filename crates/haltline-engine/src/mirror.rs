@@ -14,7 +14,7 @@ use std::time::Duration;
 use haltline_core::constraint::{
     Circuit, Condition, Fact as ConstraintFact, Foreign, ForeignViolation, Limits, Phase, Weight,
 };
-use haltline_core::{CircuitName, ConstraintId, Fact, Instant, Moment, State, digest_hex};
+use haltline_core::{CircuitName, ConstraintId, Fact, Instant, Moment, State, digest_hex, shorten};
 use serde::{Deserialize, Serialize};
 
 use crate::file::{Lasting, set_aside, write_whole};
@@ -140,7 +140,7 @@ pub fn read_state_file(content: &[u8]) -> Reading {
     let entries: BTreeMap<String, serde_json::Value> = match serde_json::from_slice(content) {
         Ok(entries) => entries,
         Err(error) => {
-            reading.problems.push(format!("not a JSON object of circuits ({error})"));
+            reading.problems.push(format!("not a JSON object of circuits ({})", shorten(&error.to_string())));
             return reading;
         }
     };
@@ -159,20 +159,22 @@ pub fn read_state_file(content: &[u8]) -> Reading {
 
 fn foreign(entry: &serde_json::Value) -> Result<Foreign, String> {
     let state = entry.get("state").cloned().unwrap_or_default();
-    let state: Condition = serde_json::from_value(state.clone())
-        .map_err(|_| format!("state {state}: expected \"CLOSED\", \"OPEN\" or \"HALF-OPEN\""))?;
+    let state: Condition = serde_json::from_value(state.clone()).map_err(|_| {
+        format!("state {}: expected \"CLOSED\", \"OPEN\" or \"HALF-OPEN\"", shorten(&state.to_string()))
+    })?;
     let instant = |key: &str| match entry.get(key) {
         None | Some(serde_json::Value::Null) => Ok(None),
         Some(value) => value
             .as_str()
             .and_then(|text| Instant::parse(text).ok())
             .map(Some)
-            .ok_or_else(|| format!("{key} {value}: expected an RFC 3339 instant or null")),
+            .ok_or_else(|| format!("{key} {}: expected an RFC 3339 instant or null", shorten(&value.to_string()))),
     };
     let (last_trip, last_reset) = (instant("last_trip")?, instant("last_reset")?);
     let lines: Vec<MirrorViolation> = match entry.get("violations") {
         None => Vec::new(),
-        Some(lines) => serde_json::from_value(lines.clone()).map_err(|error| format!("violations: {error}"))?,
+        Some(lines) => serde_json::from_value(lines.clone())
+            .map_err(|error| format!("violations: {}", shorten(&error.to_string())))?,
     };
     let mut violations = Vec::with_capacity(lines.len());
     for line in lines {
@@ -412,7 +414,7 @@ mod tests {
             ("[]", "not a JSON object"),
             ("{\"a/b\": {}}", "constraint id"),
             ("{\"a\": {\"state\": \"AJAR\"}}", "expected \"CLOSED\""),
-            ("{\"a\": {\"state\": \"OPEN\", \"last_trip\": 3}}", "last_trip 3"),
+            ("{\"a\": {\"state\": \"OPEN\", \"last_trip\": 3}}", "last_trip \"3\""),
             (
                 "{\"a\": {\"state\": \"OPEN\", \"violations\": [{\"timestamp\": \"x\", \"action\": \"\", \"session\": \"\"}]}}",
                 "instant \"x\"",

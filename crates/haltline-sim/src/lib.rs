@@ -1,1 +1,12 @@
-//! Not published: what the tests of whole histories need. The test-only clock is `haltline-at`.
+//! Not published: what shows that whole histories go well.
+//!
+//! [`model`] is the commit protocol in the small, checked in every interleaving; [`simulator`] runs the real engine
+//! through random histories, one per seed; [`fuzz_targets`] is what the fuzzer and the kept corpus share. The
+//! test-only clock is the binary `haltline-at`.
+
+#![cfg(feature = "whole")]
+
+mod chance;
+pub mod fuzz_targets;
+pub mod model;
+pub mod simulator;

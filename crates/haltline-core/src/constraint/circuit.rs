@@ -253,7 +253,7 @@ impl Circuit {
     /// The generation at `now`: a trial that nobody wrote down yet has begun a new one.
     pub fn generation_at(&self, now: Moment) -> u64 {
         match (&self.phase, self.phase_at(now)) {
-            (Phase::Open(_), PhaseAt::HalfOpen(_)) => self.generation + 1,
+            (Phase::Open(_), PhaseAt::HalfOpen(_)) => self.generation.saturating_add(1),
             (Phase::Open(_) | Phase::Closed | Phase::HalfOpen(_) | Phase::Retired { .. }, _) => self.generation,
         }
     }

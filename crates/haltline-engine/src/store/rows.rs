@@ -6,6 +6,9 @@ use rusqlite::{Connection, OptionalExtension};
 use super::entry::{Entry, Head};
 use crate::project::ProjectKey;
 
+/// No journal gets this long: a larger number was made up. It is also the last one every JSON reader has exactly.
+pub(super) const SEQ_MAX: u64 = 1 << 53;
+
 /// The end of a project's journal.
 pub(super) fn read_head(connection: &Connection, project: ProjectKey) -> rusqlite::Result<Option<Head>> {
     let mut query = connection.prepare_cached("SELECT seq, hash FROM project WHERE id = ?1")?;

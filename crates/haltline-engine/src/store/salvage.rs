@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use rustix::fs::{Access, access};
 
 use super::entry::{Entry, Head};
-use super::rows::{ENTRY, read_entry};
+use super::rows::{ENTRY, SEQ_MAX, read_entry};
 use super::sqlite::Sqlite;
 use super::{StoreError, latch, schema};
 use crate::file::{set_aside, set_aside_files};
@@ -111,10 +111,14 @@ impl Rescued {
     fn read_database(&mut self, path: &Path) {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let Ok(connection) = Connection::open_with_flags(path, flags) else { return };
+        if schema::allow_tables_only(&connection).is_err() {
+            return;
+        }
         let mut anchor_seqs: BTreeMap<i64, u64> = BTreeMap::new();
         each_row(&connection, "SELECT id, identity, seq, hash, anchor_seq FROM project ORDER BY id", |row| {
             let project = row.get(0)?;
             let head = row.get(2).and_then(|seq| Ok(Head { seq, hash: row.get(3)? })).unwrap_or_default();
+            let head = if head.seq < SEQ_MAX { head } else { Head::default() };
             self.projects.insert(project, (row.get(1).unwrap_or_default(), head));
             anchor_seqs.insert(project, row.get(4).unwrap_or_default());
             Ok(())
@@ -269,7 +273,7 @@ fn each_row(connection: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -
 fn is_sound(store: &Sqlite) -> bool {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(store.path(), flags);
-    opened.is_ok_and(|connection| check(store, &connection).is_ok())
+    opened.is_ok_and(|connection| schema::allow_tables_only(&connection).is_ok() && check(store, &connection).is_ok())
 }
 
 /// Whether everything the store reads can be read and fits together.
@@ -304,12 +308,16 @@ fn check_rows(connection: &Connection) -> rusqlite::Result<Option<&'static str>>
     };
     let is_state = |text: String| serde_json::from_str::<State>(&text).is_ok();
     let heads = "SELECT id, identity, seq, hash, anchor_seq, anchor_hash, oldest_seq FROM project";
-    each(heads, &|row| {
+    let are_heads = each(heads, &|row| {
         let _identity: (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
         let _heads: [Head; 2] =
             [Head { seq: row.get(2)?, hash: row.get(3)? }, Head { seq: row.get(4)?, hash: row.get(5)? }];
-        row.get::<_, u64>(6).map(|_oldest| true)
+        let _oldest: u64 = row.get(6)?;
+        Ok(row.get::<_, u64>(2)? < SEQ_MAX)
     })?;
+    if !are_heads {
+        return Ok(Some("a journal's end is out of range"));
+    }
     each("SELECT id, project, name, incident, attempts FROM outbox", &|row| read_message(row).map(|_| true))?;
     each(&format!("SELECT {ENTRY} FROM fact"), &|row| read_entry(row).map(|_| true))?;
     let circuits = "SELECT project, name, last, state FROM circuit";

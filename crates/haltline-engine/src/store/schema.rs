@@ -1,6 +1,7 @@
 //! The tables, and how older files become newer ones. Formats are promises: a step is never edited, only added.
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 /// One entry per version: the file's `user_version` says how many were taken.
 const STEPS: &[&str] = &["
@@ -48,6 +49,13 @@ const STEPS: &[&str] = &["
 
 /// The newest schema this haltline writes.
 pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
+
+/// haltline has neither views nor triggers; a file that has some was not made by haltline, and they do not run.
+pub(super) fn allow_tables_only(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    Ok(())
+}
 
 /// The version of a file; 0 for an empty one.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {

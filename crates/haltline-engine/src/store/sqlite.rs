@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use haltline_core::{CircuitName, Memory, State, Step};
+use haltline_core::{CircuitName, Memory, State, Step, shorten};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
@@ -237,16 +237,12 @@ impl Sqlite {
     }
 
     /// A circuit is never behind its latch, which is written after it: where it is, the end of the log was lost.
-    /// Only a circuit that reads as CLOSED, or is missing, can hide that.
     pub(super) fn check_latch(
         &self,
         project: ProjectKey,
         name: &CircuitName,
         stored: Option<&State>,
     ) -> Result<(), StoreError> {
-        if stored.is_some_and(State::is_held) {
-            return Ok(());
-        }
         let Some(latch) = latch::of(&self.latches(), project, name) else { return Ok(()) };
         self.compare_latch(&latch, stored)
     }
@@ -256,7 +252,7 @@ impl Sqlite {
             return Ok(());
         }
         let reason = "its latch is newer than its row".to_owned();
-        Err(StoreError::Row { path: self.path(), circuit: latch.name.to_string(), reason })
+        Err(StoreError::Row { path: self.path(), circuit: shorten(latch.name.as_str()), reason })
     }
 
     /// Compares all latches with the circuits, of one project or of all.
@@ -289,6 +285,7 @@ impl Sqlite {
 
     fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        schema::allow_tables_only(connection)?;
         connection.busy_timeout(self.options.patience)
     }
 
@@ -344,7 +341,7 @@ impl Sqlite {
     pub(super) fn parse_state(&self, name: &str, text: &str) -> Result<State, StoreError> {
         serde_json::from_str(text).map_err(|error| StoreError::Row {
             path: self.path(),
-            circuit: name.to_owned(),
+            circuit: shorten(name),
             reason: error.to_string(),
         })
     }
@@ -368,6 +365,7 @@ fn is_damage(error: &StoreError) -> bool {
                     rusqlite::Error::InvalidColumnType(..)
                         | rusqlite::Error::FromSqlConversionFailure(..)
                         | rusqlite::Error::IntegralValueOutOfRange(..)
+                        | rusqlite::Error::ToSqlConversionFailure(..)
                         | rusqlite::Error::Utf8Error(..)
                         // A table or column is missing, or there already.
                         | rusqlite::Error::SqlInputError { .. }

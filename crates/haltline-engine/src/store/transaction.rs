@@ -64,10 +64,10 @@ impl<'a> Transaction<'a> {
         connection.execute_batch("COMMIT").map_err(fail)?;
         if decision.facts.iter().any(|recorded| recorded.fact.is_momentous()) {
             store.sync_log()?;
-            for name in decision.facts.iter().map(|recorded| &recorded.circuit).collect::<BTreeSet<_>>() {
-                if let Some(state) = after.state(name) {
-                    latch::follow(&store.latches(), project, name, before.state(name), state);
-                }
+        }
+        for name in decision.facts.iter().map(|recorded| &recorded.circuit).collect::<BTreeSet<_>>() {
+            if let Some(state) = after.state(name) {
+                latch::follow(&store.latches(), project, name, before.state(name), state);
             }
         }
         Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })))

@@ -1,0 +1,45 @@
+//! Numbers that look random and are not: the same seed gives the same ones everywhere and for ever.
+
+/// A stream of numbers (SplitMix64: no state but a counter, so a seed is the whole of it).
+pub(crate) struct Chance {
+    counter: u64,
+}
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { counter: seed }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.counter = self.counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.counter;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    /// An index of something that has `length` places, at least one.
+    pub(crate) fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).expect("an index below a length fits")
+    }
+
+    /// One of these.
+    pub(crate) fn pick<'a, T>(&mut self, among: &'a [T]) -> &'a T {
+        &among[self.index(among.len())]
+    }
+
+    /// True in `percent` of a hundred cases.
+    pub(crate) fn happens(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// Any bytes.
+    pub(crate) fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.next().to_le_bytes()[0]).collect()
+    }
+}

@@ -1,0 +1,317 @@
+//! What holds after every step.
+//!
+//! - A circuit that is OPEN stays so until its cooldown ends or a person resets it; one that is on trial stays so until
+//!   a violation, a clean action or a person ends that (C4, C6).
+//! - Totals and generations never fall, except where the store was damaged: then a CLOSED circuit may lose counts, and
+//!   one that is not keeps its trips and at least the counts from before the last of them, which is what its latch has.
+//!   A circuit that damage has taken back to a state in which it was OPEN has no latch until it trips again.
+//! - Nothing is counted that was not told, in histories that do not damage the store: where they do, a state file tells
+//!   again what the journal has lost, and not every line can be told from a new one.
+//! - The journal folds to the state (E1).
+//! - The state file says what the store says (C6).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use haltline_core::constraint::{Circuit, Phase, PhaseAt, Totals, Weight};
+use haltline_core::{CircuitName, Instant, Moment, State};
+use haltline_engine::journal::verify;
+use haltline_engine::mirror::violations;
+use haltline_engine::store::Store;
+use serde_json::{Map, Value, json};
+
+use super::act::{Act, Deed};
+use super::damage::Disturbance;
+use super::state_file;
+use super::world::{PROJECTS, World, constraint_id};
+use crate::chance::Chance;
+
+/// A circuit, by project and id.
+pub(super) type Key = (usize, String);
+
+/// How many older state files are remembered of each project.
+const OLDER_MAX: usize = 20;
+
+/// What was seen so far.
+#[derive(Default)]
+pub(super) struct Watch {
+    circuits: BTreeMap<Key, Circuit>,
+    /// What each circuit counted when it was last seen before its newest trip.
+    floors: BTreeMap<Key, Totals>,
+    /// Circuits that were closed, and are OPEN again because the store lost that.
+    unlatched: BTreeSet<Key>,
+    /// How many violations were told of each circuit, repeats left out.
+    told: BTreeMap<Key, u64>,
+    /// Whether the store was ever damaged.
+    was_damaged: bool,
+    /// Projects whose state file waits for the next write.
+    behind: BTreeSet<usize>,
+    older: BTreeMap<usize, Vec<String>>,
+    notices: Vec<String>,
+}
+
+/// What changed in a step.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) opened: usize,
+    pub(super) closed: usize,
+}
+
+impl Watch {
+    pub(super) fn tell(&mut self, key: Key, violations: usize) {
+        *self.told.entry(key).or_default() += violations as u64;
+    }
+
+    pub(super) fn hear(&mut self, project: usize, notices: Vec<String>) {
+        self.notices.extend(notices.into_iter().map(|notice| format!("project {project}: {notice}")));
+    }
+
+    pub(super) fn set_mirror_behind(&mut self, project: usize, is_behind: bool) {
+        if is_behind {
+            self.behind.insert(project);
+        } else {
+            self.behind.remove(&project);
+        }
+    }
+
+    pub(super) fn older_mirror(&self, project: usize, chance: &mut Chance) -> Option<String> {
+        let older = self.older.get(&project)?;
+        Some(chance.pick(older).clone())
+    }
+
+    /// Looks at everything; `act` is what was committed.
+    pub(super) fn check(
+        &mut self,
+        world: &mut World,
+        disturbances: &[Disturbance],
+        act: Option<&Act>,
+    ) -> Result<Changes, String> {
+        let is_damaged = disturbances.iter().any(Disturbance::is_damage);
+        if is_damaged {
+            self.was_damaged = true;
+            // The state file may name the same number of facts as the store that lost some and got others.
+            self.behind.extend(0..PROJECTS);
+        }
+        let mut changes = Changes::default();
+        for project in 0..PROJECTS {
+            let now = world.now();
+            let (found, notices) = world.in_process(project, true, |engine| {
+                engine.mirror_in();
+                (look(engine.store(), engine.project().key), engine.notices())
+            });
+            self.hear(project, notices);
+            let Found { circuits, lines, problems } = found?;
+            expect(problems.is_empty(), || format!("the journal of project {project} does not fit: {problems:?}"))?;
+            self.compare(project, &circuits, is_damaged, act, now, &mut changes)?;
+            self.check_mirror(world, project, &circuits, &lines)?;
+        }
+        self.check_notices(disturbances)?;
+        Ok(changes)
+    }
+
+    fn compare(
+        &mut self,
+        project: usize,
+        found: &BTreeMap<String, Circuit>,
+        is_damaged: bool,
+        act: Option<&Act>,
+        now: Moment,
+        changes: &mut Changes,
+    ) -> Result<(), String> {
+        let known = self.circuits.keys().filter(|(owner, _)| *owner == project).map(|(_, id)| id.clone());
+        let ids: BTreeSet<String> = known.chain(found.keys().cloned()).collect();
+        for id in ids {
+            let key = (project, id.clone());
+            let act = act.filter(|act| act.key() == key);
+            let before = self.circuits.remove(&key);
+            let after = found.get(&id);
+            let (was_held, is_held) = (before.as_ref().is_some_and(is_held), after.is_some_and(is_held));
+            if let Some(before) = &before {
+                let is_latched = was_held && !self.unlatched.contains(&key);
+                if is_latched || !is_damaged {
+                    check_hold(&key, before, after, act, now)?;
+                    self.check_counts(&key, before, after, is_damaged)?;
+                } else {
+                    self.floors.remove(&key);
+                    self.unlatched.insert(key.clone());
+                }
+                if !is_held || (!is_damaged && after.map(|after| after.totals.trips) != Some(before.totals.trips)) {
+                    self.unlatched.remove(&key);
+                }
+            }
+            changes.opened += usize::from(!was_held && is_held);
+            changes.closed += usize::from(was_held && !is_held);
+            if let Some(after) = after {
+                let told = self.told.get(&key).copied().unwrap_or_default();
+                let counted = after.totals.violations;
+                expect(counted <= told || self.was_damaged, || {
+                    format!("{key:?} counts {counted} violations, {told} were told")
+                })?;
+                self.circuits.insert(key, after.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_counts(
+        &mut self,
+        key: &Key,
+        before: &Circuit,
+        after: Option<&Circuit>,
+        is_damaged: bool,
+    ) -> Result<(), String> {
+        let Some(after) = after else { return Err(format!("{key:?} is gone")) };
+        let trips = before.totals.trips;
+        let floor = || Totals { trips, ..self.floors.get(key).copied().unwrap_or_default() };
+        let kept = if is_damaged { floor() } else { before.totals };
+        expect(is_at_least(&after.totals, &kept), || {
+            format!("{key:?} lost counts: to be kept {kept:?}\n  before {before:?}\n  after {after:?}")
+        })?;
+        expect(is_damaged || before.generation <= after.generation, || {
+            format!("{key:?} went back from generation {} to {}", before.generation, after.generation)
+        })?;
+        if is_damaged {
+            self.floors.insert(key.clone(), kept);
+        } else if trips < after.totals.trips {
+            self.floors.insert(key.clone(), before.totals);
+        }
+        Ok(())
+    }
+
+    fn check_mirror(
+        &mut self,
+        world: &World,
+        project: usize,
+        circuits: &BTreeMap<String, Circuit>,
+        lines: &BTreeMap<String, Value>,
+    ) -> Result<(), String> {
+        let path = world.mirror(project);
+        let mirror = state_file::read(&path);
+        if let Ok(content) = fs::read_to_string(&path) {
+            let older = self.older.entry(project).or_default();
+            if older.last() != Some(&content) {
+                older.push(content);
+                older.drain(..older.len().saturating_sub(OLDER_MAX));
+            }
+        }
+        if self.behind.contains(&project) {
+            return Ok(());
+        }
+        check_mirror(project, &mirror, circuits, lines)
+    }
+
+    /// A person hears of what was damaged, and of nothing else.
+    fn check_notices(&mut self, disturbances: &[Disturbance]) -> Result<(), String> {
+        let notices = std::mem::take(&mut self.notices);
+        let is_expected = |notice: &String| notice.contains("; kept as ") && !disturbances.is_empty();
+        match notices.iter().find(|notice| !is_expected(notice)) {
+            Some(notice) => Err(format!("a person was told: {notice}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A project as the store has it.
+struct Found {
+    circuits: BTreeMap<String, Circuit>,
+    /// The violations of each circuit, as its state file should list them.
+    lines: BTreeMap<String, Value>,
+    problems: Vec<String>,
+}
+
+fn look(store: &dyn Store, project: haltline_engine::project::ProjectKey) -> Result<Found, String> {
+    let fail = |error: haltline_engine::store::StoreError| format!("the store cannot be read: {error}");
+    let problems = verify(store, project).map_err(fail)?.problems;
+    let (mut circuits, mut lines) = (BTreeMap::new(), BTreeMap::new());
+    for (name, state) in store.circuits(project).map_err(fail)? {
+        let State::Constraint(circuit) = state else { continue };
+        let id = name.scope().to_owned();
+        expect(name == CircuitName::constraint(&constraint_id(&id)), || format!("a circuit named {name}"))?;
+        let history = store.history(project, &name, usize::MAX).map_err(fail)?;
+        let listed = violations(&history).into_iter().filter(|violation| violation.weight != Weight::Deduplicated);
+        let line = |violation: haltline_engine::mirror::Violation| {
+            json!({
+                "timestamp": violation.at.to_seconds_text(),
+                "action": violation.action,
+                "session": violation.session,
+            })
+        };
+        lines.insert(id.clone(), listed.map(line).collect());
+        circuits.insert(id, *circuit);
+    }
+    Ok(Found { circuits, lines, problems })
+}
+
+fn expect(holds: bool, or: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(or()) }
+}
+
+fn is_held(circuit: &Circuit) -> bool {
+    matches!(circuit.phase, Phase::Open(_) | Phase::HalfOpen(_))
+}
+
+fn check_hold(
+    key: &Key,
+    before: &Circuit,
+    after: Option<&Circuit>,
+    act: Option<&Act>,
+    now: Moment,
+) -> Result<(), String> {
+    if act.is_some_and(|act| act.what == Deed::Reset) && after.is_some() {
+        return Ok(());
+    }
+    let is_clean = act.is_some_and(Act::is_clean);
+    let after = after.map(|after| (after.phase_at(now), &after.phase));
+    let holds = match (before.phase_at(now), after) {
+        (PhaseAt::Open(..), Some((PhaseAt::Open(..), _))) => true,
+        (PhaseAt::HalfOpen(_), Some((PhaseAt::Open(..) | PhaseAt::HalfOpen(_), _))) => true,
+        (PhaseAt::HalfOpen(_), Some((PhaseAt::Closed, _))) => is_clean,
+        (PhaseAt::Open(..) | PhaseAt::HalfOpen(_), _) => false,
+        (PhaseAt::Closed | PhaseAt::Retired(_), _) => true,
+    };
+    let after = after.map(|(_, phase)| phase);
+    expect(holds, || format!("{key:?} was let go: before {:?}, after {after:?}", before.phase))
+}
+
+/// Whether `after` has at least what `before` had, in every count.
+fn is_at_least(after: &Totals, before: &Totals) -> bool {
+    let counts = |totals: &Totals| {
+        let Totals { violations, counted, deduplicated, while_open, passes, refused, trips, overrides } = *totals;
+        [violations, counted, deduplicated, while_open, passes, refused, trips, overrides]
+    };
+    std::iter::zip(counts(before), counts(after)).all(|(before, after)| before <= after)
+}
+
+fn check_mirror(
+    project: usize,
+    mirror: &Map<String, Value>,
+    circuits: &BTreeMap<String, Circuit>,
+    lines: &BTreeMap<String, Value>,
+) -> Result<(), String> {
+    let (listed, stored): (BTreeSet<_>, BTreeSet<_>) = (mirror.keys().collect(), circuits.keys().collect());
+    expect(listed == stored, || format!("the state file of project {project} lists {listed:?}, not {stored:?}"))?;
+    for (id, circuit) in circuits {
+        let states: &[&str] = match circuit.phase {
+            Phase::Closed => &["CLOSED"],
+            Phase::Open(_) => &["OPEN", "HALF-OPEN"],
+            Phase::HalfOpen(_) => &["HALF-OPEN"],
+            Phase::Retired { .. } => &[],
+        };
+        let entry = &mirror[id];
+        expect(states.iter().any(|state| entry["state"] == **state), || {
+            format!("the state file of project {project} says {id} is {}, not {states:?}", entry["state"])
+        })?;
+        let limits = serde_json::to_value(circuit.limits()).expect("limits are numbers");
+        let expected = json!({
+            "state": entry["state"],
+            "violations": lines[id],
+            "last_trip": circuit.last_trip.map(Instant::to_seconds_text),
+            "last_reset": circuit.last_reset.map(Instant::to_seconds_text),
+            "config": limits,
+        });
+        expect(*entry == expected, || {
+            format!("the state file of project {project} has for {id}\n    {entry}\n  but should have\n    {expected}")
+        })?;
+    }
+    Ok(())
+}
