@@ -92,7 +92,7 @@ fn explore(world: &World, reference: &History, alphabet: &[(u64, Act)], depth: u
         let outlook = reference.outlook(now).map(|outlook| (outlook.state, outlook.count, outlook.totals));
         let is = world
             .circuit()
-            .map(|circuit| (circuit.phase_at(now).condition(), acts::capped_count(circuit, now), circuit.totals));
+            .map(|circuit| (circuit.phase_at(now).condition(), reference::capped_count(circuit, now), circuit.totals));
         assert_eq!(is, outlook, "circuit after {act:?}, {:#?}", world.journal);
         let expected = outlook.map(|(state, ..)| match state {
             Condition::Closed | Condition::Retired => "pass",

@@ -84,7 +84,7 @@ fn outlook(circuit: &Circuit, now: Moment) -> Outlook {
     };
     Outlook {
         state: phase.condition(),
-        count: acts::capped_count(circuit, now),
+        count: reference::capped_count(circuit, now),
         totals: circuit.totals,
         limits: *circuit.limits(),
         remaining_ms,

@@ -98,8 +98,3 @@ pub fn check(world: &World) -> Option<Verdict> {
     let circuit = world.circuit()?;
     Some(haltline_core::constraint::check(&world.name(), circuit, world.clock.now()))
 }
-
-/// As many counted violations as can matter: beyond the threshold the reference does not tell them apart.
-pub fn capped_count(circuit: &haltline_core::constraint::Circuit, now: haltline_core::Moment) -> u32 {
-    circuit.in_window(now).min(circuit.limits().violation_threshold)
-}

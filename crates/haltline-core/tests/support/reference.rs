@@ -257,3 +257,8 @@ fn totals(past: &[Meaning]) -> Totals {
         overrides: number(&|meaning| meaning.is_override_spent),
     }
 }
+
+/// As many counted violations as can matter: beyond the threshold the reference does not tell them apart.
+pub fn capped_count(circuit: &haltline_core::constraint::Circuit, now: haltline_core::Moment) -> u32 {
+    circuit.in_window(now).min(circuit.limits().violation_threshold)
+}

@@ -89,6 +89,17 @@ impl fmt::Display for Value {
     }
 }
 
+impl From<&Value> for serde_json::Value {
+    fn from(value: &Value) -> Self {
+        match value {
+            Value::Number(number) => (*number).into(),
+            Value::Text(text) => text.as_str().into(),
+            Value::Flag(flag) => (*flag).into(),
+            Value::List(texts) => texts.as_slice().into(),
+        }
+    }
+}
+
 impl Looser {
     /// Whether `asked` is looser than `in_force`.
     pub fn is_looser(self, in_force: &Value, asked: &Value) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::key::{KEYS, Kind, Scope, Value};
+use super::key::{KEYS, Kind, Scope};
 
 /// The defaults as a commented TOML file.
 pub fn commented_toml() -> String {
@@ -37,7 +37,7 @@ pub fn json_schema() -> Json {
         };
         let Json::Object(mut property) = kind else { continue };
         property.insert("description".to_owned(), key.help.into());
-        property.insert("default".to_owned(), default(&key.default_value()));
+        property.insert("default".to_owned(), Json::from(&key.default_value()));
         match key.name.rsplit_once('.') {
             None => {
                 top.insert(key.name.to_owned(), property.into());
@@ -57,15 +57,6 @@ pub fn json_schema() -> Json {
         "additionalProperties": false,
         "properties": top,
     })
-}
-
-fn default(value: &Value) -> Json {
-    match value {
-        Value::Number(number) => (*number).into(),
-        Value::Text(text) => text.as_str().into(),
-        Value::Flag(flag) => (*flag).into(),
-        Value::List(texts) => texts.as_slice().into(),
-    }
 }
 
 #[cfg(test)]

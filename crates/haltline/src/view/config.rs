@@ -1,6 +1,6 @@
 //! The configuration, as seen.
 
-use haltline_engine::config::{Config, Origin, Setting, Value};
+use haltline_engine::config::{Config, Origin, Setting};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -44,17 +44,8 @@ impl ValueView {
             Origin::User(path) => ("user", Some(path.display().to_string())),
             Origin::Project(path) => ("project", Some(path.display().to_string())),
         };
-        let waiting = setting.waiting.as_ref().map(json);
-        Self { key: setting.key.name, value: json(&setting.value), origin, file, waiting }
-    }
-}
-
-fn json(value: &Value) -> Json {
-    match value {
-        Value::Number(number) => (*number).into(),
-        Value::Text(text) => text.as_str().into(),
-        Value::Flag(flag) => (*flag).into(),
-        Value::List(texts) => texts.as_slice().into(),
+        let waiting = setting.waiting.as_ref().map(Json::from);
+        Self { key: setting.key.name, value: Json::from(&setting.value), origin, file, waiting }
     }
 }
 
