@@ -13,6 +13,8 @@ use serde::Deserialize;
 const FRONT_BYTES_MAX: u64 = 64 * 1024;
 /// How deep below the constraints folder files are looked for.
 const DEPTH_MAX: usize = 8;
+/// How much of the parser's words is passed on, in characters.
+const MESSAGE_CHARS_MAX: usize = 160;
 /// Folders whose files are not active, as the constraint's life cycle names them.
 const INACTIVE: [&str; 6] = ["draft", "drafts", "retired", "deleted", "archive", "archived"];
 
@@ -197,7 +199,7 @@ fn parse(front: &str) -> Result<FrontMatter, String> {
     }
     serde_saphyr::from_str(front).map_err(|error| {
         let message = error.to_string();
-        let first = message.lines().next().unwrap_or_default();
+        let first: String = message.lines().next().unwrap_or_default().chars().take(MESSAGE_CHARS_MAX).collect();
         format!("the front matter cannot be read ({first})")
     })
 }

@@ -125,7 +125,7 @@ impl<S: Store> Engine<S> {
         if is_archived || (self.config.constraint_mirror() && effects.contains(&Effect::Mirror)) {
             self.mirror_out();
         }
-        if effects.iter().any(|effect| matches!(effect, Effect::Notify { .. })) {
+        if effects.iter().any(is_notify) {
             self.deliver();
         }
         Ok(committed)
@@ -146,8 +146,7 @@ impl<S: Store> Engine<S> {
     fn decide(&self, memory: &Memory, policy: &Policy, event: &Event) -> Step {
         match decide(memory, policy, event, self.clock.now()) {
             Step::Decided(decision) if !notify::is_configured(&self.config) => {
-                let is_kept = |effect: &Effect| !matches!(effect, Effect::Notify { .. });
-                let effects = decision.effects.into_iter().filter(is_kept).collect();
+                let effects = decision.effects.into_iter().filter(|effect| !is_notify(effect)).collect();
                 Step::Decided(Decision { effects, ..decision })
             }
             step => step,
@@ -180,6 +179,7 @@ impl<S: Store> Engine<S> {
         let _lock = mirror.lock()?;
         let head = self.store.head(self.project.key)?;
         let (reading, kept) = mirror.read_foreign(head, self.now())?;
+        let mut has_tripped = false;
         for (id, mut foreign) in reading.circuits {
             let name = CircuitName::constraint(&id);
             let known = self.store.circuit(self.project.key, &name)?;
@@ -193,7 +193,8 @@ impl<S: Store> Engine<S> {
             let seen = self.seen(&id)?;
             let event = Event::Constraint { id, session: None, seen, what: Happening::Found(foreign) };
             match self.commit(&event) {
-                Ok(_) | Err(EngineError::Rejected(_)) => {}
+                Ok(committed) => has_tripped |= committed.decision.effects.iter().any(is_notify),
+                Err(EngineError::Rejected(_retired)) => {}
                 Err(EngineError::Store(error)) => return Err(error.into()),
             }
         }
@@ -205,6 +206,9 @@ impl<S: Store> Engine<S> {
         if let Some(kept) = mirror.write(&self.store, &self.project, self.now())? {
             let archive = mirror.path().with_file_name(ARCHIVE_FILE);
             self.note(format!("{}: not JSON; kept as {}, begun anew", archive.display(), kept.display()));
+        }
+        if has_tripped {
+            self.deliver();
         }
         Ok(())
     }
@@ -251,6 +255,10 @@ impl<S: Store> Engine<S> {
         }
         Ok(())
     }
+}
+
+fn is_notify(effect: &Effect) -> bool {
+    matches!(effect, Effect::Notify { .. })
 }
 
 /// The event with its texts as they may be stored (E10).

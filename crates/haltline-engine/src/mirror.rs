@@ -199,16 +199,32 @@ fn limits(config: &serde_json::Value) -> Option<Limits> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     seq: u64,
+    /// The start of that fact's link: after a loss another fact may have the same number.
+    #[serde(default)]
+    link: u64,
     bytes: u64,
     modified_ns: i64,
     inode: u64,
 }
 
 impl Stamp {
-    fn of(path: &Path, seq: u64) -> Option<Self> {
+    /// The stamp of the file as it is, after the fact this stamp names.
+    fn renewed(self, path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
         let modified_ns = file.mtime().wrapping_mul(1_000_000_000).wrapping_add(file.mtime_nsec());
-        Some(Self { seq, bytes: file.len(), modified_ns, inode: file.ino() })
+        Some(Self { bytes: file.len(), modified_ns, inode: file.ino(), ..self })
+    }
+
+    fn after(head: Head) -> Self {
+        let mut link = [0; 8];
+        link.copy_from_slice(&head.hash[..8]);
+        // 53 bits: exact in every JSON reader.
+        Self { seq: head.seq, link: u64::from_be_bytes(link) >> 11, ..Self::default() }
+    }
+
+    fn is_after(self, head: Head) -> bool {
+        let wanted = Self::after(head);
+        (self.seq, self.link) == (wanted.seq, wanted.link)
     }
 }
 
@@ -261,7 +277,8 @@ impl Mirror {
             return false;
         }
         let stamp = self.stamp();
-        Stamp::of(&self.path, stamp.seq).is_some_and(|found| found != stamp || stamp.seq > head.seq)
+        let is_lost = stamp.seq > head.seq || (stamp.seq == head.seq && !stamp.is_after(head));
+        stamp.renewed(&self.path).is_some_and(|found| found != stamp || is_lost)
     }
 
     /// Whether there is a state file to look at.
@@ -275,7 +292,7 @@ impl Mirror {
 
     /// Makes the next write happen although the journal did not grow.
     pub(crate) fn forget_stamp_order(&self) {
-        if let Ok(text) = serde_json::to_vec(&Stamp { seq: 0, ..self.stamp() }) {
+        if let Ok(text) = serde_json::to_vec(&Stamp { seq: 0, link: 0, ..self.stamp() }) {
             write_whole(&self.stamp_path, &text, Lasting::Remade).ok();
         }
     }
@@ -349,7 +366,7 @@ impl Mirror {
         let head = store.head(project.key)?;
         let stamp = self.stamp();
         // Both are read under the lock, so a stamp ahead of the store means that the store was lost meanwhile.
-        if stamp.seq == head.seq && Stamp::of(&self.path, stamp.seq) == Some(stamp) {
+        if stamp.is_after(head) && stamp.renewed(&self.path) == Some(stamp) {
             return Ok(None);
         }
         let mut entries = BTreeMap::new();
@@ -369,7 +386,7 @@ impl Mirror {
             write_whole(&self.path, &text, Lasting::Remade).map_err(|source| self.io(source))?;
         }
         let kept = crate::archive::add_missing(&self.path, &archived, now).map_err(|source| self.io(source))?;
-        if let Some(stamp) = Stamp::of(&self.path, head.seq) {
+        if let Some(stamp) = Stamp::after(head).renewed(&self.path) {
             let text = serde_json::to_vec(&stamp).expect("stamps are numbers");
             write_whole(&self.stamp_path, &text, Lasting::Remade).map_err(|source| self.io(source))?;
         }

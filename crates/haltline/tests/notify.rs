@@ -82,3 +82,17 @@ fn a_project_cannot_make_haltline_start_a_program() {
     trip(&site, "rule");
     assert!(!told.exists());
 }
+
+#[test]
+fn a_trip_by_violations_that_another_branch_brought_is_told_as_well() {
+    let site = Site::new();
+    let told = site.project().join("told");
+    site.config(&format!("[notify]\ncommand = [\"sh\", \"-c\", \"cat >> '{}'\"]\n", told.display()));
+    site.constraint("rule", "violation_threshold: 2\ndedup_seconds: 0");
+    site.record("rule", "here");
+    let mirror = site.project().join("docs/constraints/.circuit-state.json");
+    let text = std::fs::read_to_string(&mirror).expect("written");
+    std::fs::write(&mirror, text.replace("\"here\"", "\"on the other branch\"")).expect("merged");
+    assert_eq!(site.run(&["constraint", "check", "rule"]).code, Some(77));
+    assert!(std::fs::read_to_string(told).expect("told").contains("on the other branch"));
+}

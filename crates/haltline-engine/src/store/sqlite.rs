@@ -358,7 +358,10 @@ fn is_damage(error: &StoreError) -> bool {
                 | ErrorCode::ReadOnly
                 | ErrorCode::Unknown,
             ) => true,
-            Some(_) => false,
+            // A file that ends in the middle of a page.
+            Some(_) => {
+                source.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ)
+            }
             None => {
                 matches!(
                     source,
