@@ -293,3 +293,22 @@ pub(super) fn is_in_window(now: Moment, then: Moment, window_ms: u64) -> bool {
         Elapsed::Unknown => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_nobody_wrote_down_yet_is_a_generation_of_its_own() {
+        let tripped = Moment::recorded(Instant::from_millis(0));
+        let trip = Trip { incident: "1".to_owned(), since: tripped, cooldown_ms: 1000, count: 5 };
+        let at = |phase: Phase, millis: u64| {
+            let circuit = Circuit { phase, generation: 7, ..Circuit::default() };
+            circuit.generation_at(tripped.plus_millis(millis))
+        };
+        assert_eq!(at(Phase::Open(trip.clone()), 999), 7);
+        assert_eq!(at(Phase::Open(trip.clone()), 1000), 8);
+        assert_eq!(at(Phase::HalfOpen(trip), 1000), 7);
+        assert_eq!(at(Phase::Closed, 1000), 7);
+    }
+}
