@@ -30,6 +30,7 @@ pub enum Command {
     #[command(subcommand)]
     Constraint(Constraint),
     /// Show what is open, what waits for you, and how the store is
+    #[command(after_help = "Examples:\n  haltline status\n  haltline status --json")]
     Status,
     /// Read the journal of facts, check it, or write it out
     #[command(subcommand)]
@@ -237,12 +238,16 @@ pub enum Config {
     #[command(after_help = "Examples:\n  haltline config show\n  haltline config show --json")]
     Show,
     /// Check both configuration files
+    #[command(after_help = "Example:\n  haltline config check")]
     Check,
     /// Print the JSON schema of a configuration file
+    #[command(after_help = "Example:\n  haltline config schema > haltline.schema.json")]
     Schema,
     /// Print a commented file with all defaults
+    #[command(after_help = "Example:\n  haltline config defaults > ~/.config/haltline/config.toml")]
     Defaults,
     /// Print where configuration and state are
+    #[command(after_help = "Example:\n  haltline config path")]
     Path,
 }
 

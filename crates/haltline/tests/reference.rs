@@ -46,7 +46,7 @@ fn describe(command: &mut clap::Command, path: &str, text: &mut String) {
 }
 
 #[test]
-fn help_begins_with_a_verb_and_has_no_full_stop() {
+fn help_begins_with_a_verb_has_no_full_stop_and_shows_an_example() {
     let mut command = haltline::command();
     command.build();
     check(&command, "haltline");
@@ -56,6 +56,8 @@ fn check(command: &clap::Command, path: &str) {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let is_imperative = about.chars().next().is_some_and(char::is_uppercase) && !about.ends_with('.');
     assert!(is_imperative, "{path}: {about:?}");
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    assert!(command.has_subcommands() || after.contains("haltline "), "{path} shows no example");
     for below in command.get_subcommands() {
         check(below, &format!("{path} {}", below.get_name()));
     }
