@@ -1,7 +1,7 @@
 //! Whole histories of the real engine, one per seed: events of many processes, people, clocks that jump, reboots,
 //! files that others write, break or delete, and a store that is damaged (E1–E4, C2–C6).
 //!
-//! A step is some disturbances and one act. After each step every promise of [`invariant`] is checked. The same seed
+//! A step is some disturbances and one act. After each step every promise of `invariant` is checked. The same seed
 //! gives the same history, so a seed in a failure is all that is needed to see it again.
 
 mod act;
