@@ -109,14 +109,7 @@ fn read(root: &Path, top: &Path, path: &Path, defaults: &Limits) -> Option<Const
     let content = read_start(path)?;
     let front = front_matter(&content);
     let mut problems = Vec::new();
-    let parsed = match front.map(parse) {
-        None => FrontMatter::default(),
-        Some(Ok(parsed)) => parsed,
-        Some(Err(problem)) => {
-            problems.push(problem);
-            FrontMatter::default()
-        }
-    };
+    let parsed = parse_or_default(front, &mut problems);
     let below = path.strip_prefix(top).unwrap_or(path);
     let is_shelved = below.components().any(|part| INACTIVE.iter().any(|word| part.as_os_str() == *word));
     let status = parsed.status.as_deref().map(str::to_ascii_lowercase);
@@ -204,17 +197,22 @@ fn parse(front: &str) -> Result<FrontMatter, String> {
     })
 }
 
-/// Any text as a front matter, for fuzzing: what it sets and what was wrong with it.
-pub fn read_front_matter(content: &[u8]) -> (Rule, Vec<String>) {
-    let mut problems = Vec::new();
-    let parsed = match front_matter(content).map(parse) {
+/// What a front matter sets; nothing where there is none or it cannot be read, which is then named.
+fn parse_or_default(front: Option<&str>, problems: &mut Vec<String>) -> FrontMatter {
+    match front.map(parse) {
+        None => FrontMatter::default(),
         Some(Ok(parsed)) => parsed,
         Some(Err(problem)) => {
             problems.push(problem);
             FrontMatter::default()
         }
-        None => FrontMatter::default(),
-    };
+    }
+}
+
+/// Any text as a front matter, for fuzzing: what it sets and what was wrong with it.
+pub fn read_front_matter(content: &[u8]) -> (Rule, Vec<String>) {
+    let mut problems = Vec::new();
+    let parsed = parse_or_default(front_matter(content), &mut problems);
     (parsed.rule(&Limits::default(), &mut problems), problems)
 }
 
