@@ -15,6 +15,8 @@ mod digest;
 mod event;
 mod fact;
 mod glob;
+pub mod identity;
+pub mod loop_;
 mod memory;
 mod moment;
 mod name;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::constraint::Limits;
+use crate::loop_;
 use crate::{Verdict, digest_hex};
 
 /// Whether haltline stops anybody (E15).
@@ -34,6 +35,8 @@ pub struct Policy {
     pub mode: Mode,
     /// Limits of a constraint whose file does not set its own.
     pub constraint: Limits,
+    /// Limits of running sessions.
+    pub loop_: loop_::Limits,
 }
 
 impl Policy {

@@ -149,7 +149,7 @@ impl Config {
             cooldown_hours: self.number("constraint.cooldown_hours"),
             dedup_seconds: self.number("constraint.dedup_seconds"),
         };
-        Policy { mode, constraint }
+        Policy { mode, constraint, loop_: haltline_core::loop_::Limits::default() }
     }
 
     /// What happens when haltline itself fails.

@@ -1,0 +1,164 @@
+//! What an agent does, in the words of the plain events (EVENTS.md).
+
+use crate::ConstraintId;
+use crate::constraint::Seen;
+use crate::identity::{Action, Answer};
+
+/// Whose doing it is: one agent's own stream of work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stream {
+    /// The session.
+    pub session: String,
+    /// The sub-agent; `None` is the main one.
+    pub agent: Option<String>,
+    /// The session that started this one, where somebody says so.
+    pub root: Option<String>,
+    /// The client, as plain events spell it.
+    pub client: String,
+    /// The client marks the end of each batch of calls (L3).
+    pub is_batched: bool,
+}
+
+/// What a model response took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Fresh tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens read from the cache.
+    pub cache_read: u64,
+    /// Tokens written to the cache.
+    pub cache_write: u64,
+}
+
+/// A constraint that stands in front of an action (C8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guarded {
+    /// Which.
+    pub id: ConstraintId,
+    /// What its file says now.
+    pub seen: Option<Seen>,
+}
+
+/// What happened in a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// The session begins, or is taken up again.
+    SessionStart {
+        /// The model, where it is known.
+        model: Option<String>,
+        /// It goes on from before.
+        resumed: bool,
+        /// The client itself was started by an agent (L8).
+        is_nested: bool,
+    },
+    /// Somebody, or something, asks.
+    Prompt {
+        /// A person, not a notification.
+        by_user: bool,
+        /// `SUDO PARALLEL` on a line of its own (L8).
+        bypass: bool,
+    },
+    /// Model responses since the last report: each was counted once by whoever reports.
+    Message {
+        /// The tokens; `None` where nobody knows.
+        usage: Option<Usage>,
+        /// In millionths of a dollar; `None` where nobody knows the price.
+        cost: Option<u64>,
+        /// How far the client's transcript was read, for the next report.
+        offset: Option<u64>,
+        /// The last response that was counted.
+        last: Option<String>,
+    },
+    /// A call is about to run.
+    ToolStart {
+        /// Its name.
+        call: String,
+        /// The response it belongs to, where the client says.
+        message: Option<String>,
+        /// What it would do.
+        action: Box<Action>,
+        /// Constraints whose guards cover it.
+        guarded: Vec<Guarded>,
+    },
+    /// A call ended.
+    ToolEnd {
+        /// Its name.
+        call: String,
+        /// What it did, where the client repeats it.
+        action: Option<Box<Action>>,
+        /// What came back.
+        answer: Box<Answer>,
+    },
+    /// All calls of one response have ended (L3). What has not ended by now never will.
+    Batch {
+        /// The calls of it.
+        ends: Vec<BatchEnd>,
+    },
+    /// A sub-agent begins.
+    SpawnStart {
+        /// Its name.
+        child: String,
+        /// How deep below the main agent, where somebody says so.
+        depth: Option<u32>,
+    },
+    /// A sub-agent ends.
+    SpawnEnd {
+        /// Its name.
+        child: String,
+    },
+    /// A hook of the client ran.
+    Hook {
+        /// Which.
+        name: String,
+    },
+    /// The agent wanted to end its turn.
+    Stop {
+        /// A hook kept it going before.
+        blocked: bool,
+        /// The sub-agents that still run, where the client lists them.
+        running: Option<Vec<String>>,
+    },
+    /// The conversation was shortened.
+    Compaction {
+        /// By whom.
+        trigger: String,
+    },
+    /// The session is over.
+    SessionEnd {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One call of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchEnd {
+    /// Its name.
+    pub call: String,
+    /// What it did.
+    pub action: Action,
+    /// What came back.
+    pub answer: Answer,
+}
+
+impl Happening {
+    /// The word the journal keeps, as plain events spell it.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Happening::SessionStart { .. } => "session_start",
+            Happening::Prompt { .. } => "prompt",
+            Happening::Message { .. } => "message",
+            Happening::ToolStart { .. } => "tool_start",
+            Happening::ToolEnd { .. } => "tool_end",
+            Happening::Batch { .. } => "batch",
+            Happening::SpawnStart { .. } => "spawn_start",
+            Happening::SpawnEnd { .. } => "spawn_end",
+            Happening::Hook { .. } => "hook",
+            Happening::Stop { .. } => "stop",
+            Happening::Compaction { .. } => "compaction",
+            Happening::SessionEnd { .. } => "session_end",
+        }
+    }
+}
