@@ -1,6 +1,7 @@
 //! The one door: an event comes in, facts and a verdict go out.
 
 use crate::constraint::{self, Condition};
+use crate::loop_;
 use crate::trust;
 use crate::{CircuitName, Event, Fact, Instant, Memory, Moment, Policy, Texts, Verdict};
 
@@ -24,6 +25,8 @@ pub struct Decision {
     pub verdict: Verdict,
     /// What is to be done after the commit.
     pub effects: Vec<Effect>,
+    /// What the person is told, once.
+    pub notices: Vec<String>,
 }
 
 /// A fact, of which circuit, and when.
@@ -68,6 +71,8 @@ pub enum Rejection {
         /// The state it is in.
         from: Condition,
     },
+    /// No open circuit has this incident.
+    NoIncident,
     /// There is no override to revoke.
     NoOverride,
     /// Nothing waits for the operator's trust.
@@ -84,6 +89,11 @@ pub fn decide(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> S
             let question = constraint::Question { name, session: session.as_deref(), seen: seen.as_ref(), what };
             temper(constraint::decide(circuit, policy, &question, now), policy)
         }
+        Event::Loop { stream, what, policy: digest } => {
+            loop_::decide(memory, policy, &loop_::Question { stream, what, policy: digest }, now)
+        }
+        Event::Circuits { row, verb, operator } => loop_::decide_verb(memory, row, verb, operator, now),
+        Event::Revoke { incident, operator } => loop_::decide_revoke(memory, incident, operator, now),
         Event::Trust { digest, operator } => {
             let name = CircuitName::trust();
             let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
@@ -93,7 +103,7 @@ pub fn decide(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> S
             let fact = trust::Fact::Trusted { digest: digest.clone(), who: operator.who.clone() };
             let texts = Texts { session: None, text: operator.reason.clone() };
             let facts = vec![Recorded { circuit: name, at: now, fact: Fact::Trust(fact), texts }];
-            Step::Decided(Decision { facts, verdict: Verdict::Pass, effects: Vec::new() })
+            Step::Decided(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What happened, in the words of the families.
 
 use crate::constraint;
-use crate::{ConstraintId, constraint::Seen};
+use crate::loop_::{self, Stream, Verb};
+use crate::{CircuitName, ConstraintId, constraint::Seen};
 
 /// A fact of the outside world that asks for a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,31 @@ pub enum Event {
         seen: Option<Seen>,
         /// What happened.
         what: constraint::Happening,
+    },
+    /// Something an agent did.
+    Loop {
+        /// Whose doing.
+        stream: Stream,
+        /// What happened.
+        what: loop_::Happening,
+        /// The digest of the policy it is decided under.
+        policy: String,
+    },
+    /// A person acts on the circuits of a session.
+    Circuits {
+        /// The row they are in.
+        row: CircuitName,
+        /// What is wanted.
+        verb: Verb,
+        /// Who.
+        operator: Operator,
+    },
+    /// A person takes a false alarm back.
+    Revoke {
+        /// The trip it was about.
+        incident: String,
+        /// Who.
+        operator: Operator,
     },
     /// The operator accepts the project's own configuration file as it is.
     Trust {
@@ -40,6 +66,9 @@ impl Event {
     pub fn cause(&self) -> &'static str {
         match self {
             Event::Constraint { what, .. } => what.cause(),
+            Event::Loop { what, .. } => what.cause(),
+            Event::Circuits { verb, .. } => verb.cause(),
+            Event::Revoke { .. } => "revoke",
             Event::Trust { .. } => "trust",
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::loop_::{ExemptFact, LaneFact, TreeFact};
 use crate::{constraint, trust};
 
 /// One thing that became true of one circuit.
@@ -10,6 +11,12 @@ use crate::{constraint, trust};
 pub enum Fact {
     /// Of a constraint's circuit.
     Constraint(constraint::Fact),
+    /// Of one agent's stream.
+    Lane(LaneFact),
+    /// Of a tree of agents.
+    Tree(TreeFact),
+    /// Of the list of false alarms.
+    Exempt(ExemptFact),
     /// Of the operator's trust.
     Trust(trust::Fact),
 }
@@ -19,7 +26,9 @@ impl Fact {
     pub fn is_momentous(&self) -> bool {
         match self {
             Fact::Constraint(fact) => fact.is_momentous(),
-            Fact::Trust(_) => true,
+            Fact::Lane(fact) => fact.is_momentous(),
+            Fact::Tree(fact) => fact.is_momentous(),
+            Fact::Exempt(_) | Fact::Trust(_) => true,
         }
     }
 
@@ -27,6 +36,9 @@ impl Fact {
     pub fn word(&self) -> &'static str {
         match self {
             Fact::Constraint(fact) => fact.word(),
+            Fact::Lane(fact) => fact.word(),
+            Fact::Tree(fact) => fact.word(),
+            Fact::Exempt(fact) => fact.word(),
             Fact::Trust(trust::Fact::Trusted { .. }) => "trusted",
         }
     }

@@ -14,6 +14,13 @@ pub const IDENTITY_VERSION: u32 = 1;
 #[serde(transparent)]
 pub struct Digest(pub u64);
 
+impl Digest {
+    /// The digest of `parts`, each preceded by its length so that no two lists of parts are taken for one another.
+    pub fn of(parts: &[&[u8]]) -> Self {
+        digest(parts)
+    }
+}
+
 /// What a call is about to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {

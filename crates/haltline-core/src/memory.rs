@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::constraint::{self, Circuit, Phase};
+use crate::loop_::{self, Exempt, Lane, Tree};
 use crate::trust::{self, Trust};
 use crate::{CircuitName, Fact, Moment};
 
@@ -14,6 +15,12 @@ use crate::{CircuitName, Fact, Moment};
 pub enum State {
     /// A constraint's.
     Constraint(Box<Circuit>),
+    /// One agent's stream.
+    Lane(Box<Lane>),
+    /// A tree of agents.
+    Tree(Box<Tree>),
+    /// The list of false alarms.
+    Exempt(Exempt),
     /// The operator's trust.
     Trust(Trust),
 }
@@ -23,7 +30,31 @@ impl State {
     pub fn as_constraint(&self) -> Option<&Circuit> {
         match self {
             State::Constraint(circuit) => Some(circuit),
-            State::Trust(_) => None,
+            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => None,
+        }
+    }
+
+    /// The agent's stream, if it is one.
+    pub fn as_lane(&self) -> Option<&Lane> {
+        match self {
+            State::Lane(lane) => Some(lane),
+            State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => None,
+        }
+    }
+
+    /// The tree of agents, if it is one.
+    pub fn as_tree(&self) -> Option<&Tree> {
+        match self {
+            State::Tree(tree) => Some(tree),
+            State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Trust(_) => None,
+        }
+    }
+
+    /// The list of false alarms, if it is that.
+    pub fn as_exempt(&self) -> Option<&Exempt> {
+        match self {
+            State::Exempt(list) => Some(list),
+            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Trust(_) => None,
         }
     }
 
@@ -34,7 +65,9 @@ impl State {
                 Phase::Open(_) | Phase::HalfOpen(_) => true,
                 Phase::Closed | Phase::Retired { .. } => false,
             },
-            State::Trust(_) => false,
+            State::Lane(lane) => lane.board.is_held(),
+            State::Tree(tree) => tree.board.is_held(),
+            State::Exempt(_) | State::Trust(_) => false,
         }
     }
 
@@ -42,7 +75,9 @@ impl State {
     pub fn generation(&self) -> u64 {
         match self {
             State::Constraint(circuit) => circuit.generation,
-            State::Trust(_) => 0,
+            State::Lane(lane) => lane.board.generation,
+            State::Tree(tree) => tree.board.generation,
+            State::Exempt(_) | State::Trust(_) => 0,
         }
     }
 
@@ -50,7 +85,7 @@ impl State {
     pub fn as_trust(&self) -> Option<&Trust> {
         match self {
             State::Trust(trust) => Some(trust),
-            State::Constraint(_) => None,
+            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) => None,
         }
     }
 }
@@ -82,13 +117,35 @@ impl Memory {
 /// The state after a fact. Facts of another family than the state's begin a new state: that can only be a
 /// store whose rows were mixed up, and the journal is what is believed.
 pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
-    match (fact, state) {
-        (Fact::Constraint(fact), Some(State::Constraint(circuit))) => {
-            State::Constraint(Box::new(constraint::apply(Some(*circuit), fact, at)))
+    match fact {
+        Fact::Constraint(fact) => {
+            let circuit = match state {
+                Some(State::Constraint(circuit)) => Some(*circuit),
+                Some(State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_)) | None => None,
+            };
+            State::Constraint(Box::new(constraint::apply(circuit, fact, at)))
         }
-        (Fact::Constraint(fact), None | Some(State::Trust(_))) => {
-            State::Constraint(Box::new(constraint::apply(None, fact, at)))
+        Fact::Lane(fact) => {
+            let lane = match state {
+                Some(State::Lane(lane)) => Some(*lane),
+                Some(State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_)) | None => None,
+            };
+            State::Lane(Box::new(loop_::apply_lane(lane, fact, at)))
         }
-        (Fact::Trust(fact), None | Some(State::Trust(_) | State::Constraint(_))) => State::Trust(trust::apply(fact)),
+        Fact::Tree(fact) => {
+            let tree = match state {
+                Some(State::Tree(tree)) => Some(*tree),
+                Some(State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Trust(_)) | None => None,
+            };
+            State::Tree(Box::new(loop_::apply_tree(tree, fact, at)))
+        }
+        Fact::Exempt(fact) => {
+            let list = match state {
+                Some(State::Exempt(list)) => Some(list),
+                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Trust(_)) | None => None,
+            };
+            State::Exempt(loop_::apply_exempt(list, fact))
+        }
+        Fact::Trust(fact) => State::Trust(trust::apply(fact)),
     }
 }

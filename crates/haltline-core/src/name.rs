@@ -20,6 +20,29 @@ impl CircuitName {
         Self("trust/project-file".to_owned())
     }
 
+    /// The row of one agent's stream.
+    pub fn lane(session: &str, agent: Option<&str>) -> Self {
+        match agent {
+            None => Self(format!("loop/{}", one_part(session))),
+            Some(agent) => Self(format!("loop/{}/agent/{}", one_part(session), one_part(agent))),
+        }
+    }
+
+    /// The row of a root session and all its sub-agents.
+    pub fn tree(root: &str) -> Self {
+        Self(format!("tree/{}", one_part(root)))
+    }
+
+    /// Where false alarms are listed.
+    pub fn exempt() -> Self {
+        Self("exempt/project".to_owned())
+    }
+
+    /// The name of something within this one.
+    pub fn below(&self, part: &str) -> Self {
+        Self(format!("{}/{part}", self.0))
+    }
+
     /// A name read back from a store.
     pub fn stored(name: String) -> Self {
         Self(name)
@@ -40,6 +63,26 @@ impl CircuitName {
         &self.0
     }
 }
+
+/// A foreign name as one part of ours: it cannot reach into another's, nor be longer than a line.
+fn one_part(name: &str) -> String {
+    if name.len() > NAME_BYTES_MAX {
+        return format!("~{}", crate::digest_hex(&[name.as_bytes()], 16));
+    }
+    let mut part = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            '%' => part.push_str("%25"),
+            '/' => part.push_str("%2F"),
+            '~' if part.is_empty() => part.push_str("%7E"),
+            other => part.push(other),
+        }
+    }
+    part
+}
+
+/// How long a session's or an agent's name may be, in bytes, before it is replaced by a digest.
+const NAME_BYTES_MAX: usize = 200;
 
 /// On one line whatever a damaged store says: control characters are escaped.
 impl fmt::Display for CircuitName {
@@ -134,6 +177,10 @@ mod tests {
         let name = CircuitName::constraint(&ConstraintId::parse("a.b").expect("good"));
         assert_eq!((name.family(), name.scope(), name.as_str()), ("constraint", "a.b", "constraint/a.b"));
         assert_eq!(CircuitName::trust().family(), "trust");
+        assert_eq!(CircuitName::lane("s1", None).as_str(), "loop/s1");
+        assert_eq!(CircuitName::lane("s1", Some("a")).below("repeat").as_str(), "loop/s1/agent/a/repeat");
+        assert_ne!(CircuitName::lane("s1/agent/a", None), CircuitName::lane("s1", Some("a")));
+        assert!(CircuitName::tree(&"x".repeat(5000)).as_str().len() < 100);
         assert_eq!(name.to_string(), "constraint/a.b");
         assert_eq!(CircuitName::stored("constraint/a\nb".to_owned()).to_string(), "constraint/a\\nb");
     }

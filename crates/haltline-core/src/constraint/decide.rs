@@ -390,10 +390,13 @@ impl Draft<'_> {
                     | Fact::OverrideSpent
                     | Fact::OverrideRevoked { .. },
                 )
+                | AnyFact::Lane(_)
+                | AnyFact::Tree(_)
+                | AnyFact::Exempt(_)
                 | AnyFact::Trust(_) => {}
             }
         }
-        Decision { facts: self.facts, verdict, effects }
+        Decision { facts: self.facts, verdict, effects, notices: Vec::new() }
     }
 }
 

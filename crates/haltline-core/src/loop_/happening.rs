@@ -81,6 +81,8 @@ pub enum Happening {
         action: Box<Action>,
         /// Constraints whose guards cover it.
         guarded: Vec<Guarded>,
+        /// It reaches for haltline itself: what it would do, as the end of "this would …" (E6).
+        tampering: Option<String>,
     },
     /// A call ended.
     ToolEnd {

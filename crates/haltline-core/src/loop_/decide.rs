@@ -1,0 +1,511 @@
+//! What follows from what an agent does (L1–L10). A decision in the making applies each fact at once, so that the
+//! next thought sees it.
+
+mod end;
+mod limit;
+mod start;
+
+use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
+use super::words::{self, Grounds};
+use super::{Happening, Lane, LaneFact, Limits, Pattern, Preset, Stream, Tree, TreeFact, Windowed, pattern};
+use crate::identity::Digest;
+use crate::{
+    CircuitName, Decision, Effect, Fact as AnyFact, Memory, Moment, Policy, Reason, Recorded, Retry, Step, Texts,
+    Verdict, digest_hex,
+};
+
+/// What Stop hooks are counted under.
+const STOP_HOOK: &str = "Stop";
+/// A client started inside a hook is counted under this.
+const NESTED_SESSION: &str = "session inside a hook";
+
+/// Rows that must be read before the decision can go on.
+type Asked<T> = Result<T, Vec<CircuitName>>;
+
+/// What an agent's event is decided with.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// Whose doing.
+    pub stream: &'a Stream,
+    /// What happened.
+    pub what: &'a Happening,
+    /// The digest of the policy.
+    pub policy: &'a str,
+}
+
+/// The key under which refusals by permission rules are counted.
+pub(super) fn denials_key() -> Digest {
+    Digest::of(&[b"denials"])
+}
+
+/// The key of a limit.
+fn limit_key(name: &str) -> Digest {
+    Digest::of(&[b"limit", name.as_bytes()])
+}
+
+/// Decides one event of an agent.
+pub fn decide(memory: &Memory, policy: &Policy, question: &Question<'_>, now: Moment) -> Step {
+    let draft = match Draft::open(memory, policy, question, now) {
+        Ok(draft) => draft,
+        Err(needs) => return Step::Needs(needs),
+    };
+    match draft.run() {
+        Ok(decision) => Step::Decided(decision),
+        Err(needs) => Step::Needs(needs),
+    }
+}
+
+/// A decision in the making.
+struct Draft<'a> {
+    memory: &'a Memory,
+    policy: &'a Policy,
+    limits: &'a Limits,
+    question: &'a Question<'a>,
+    now: Moment,
+    lane_name: CircuitName,
+    lane: Lane,
+    is_new: bool,
+    tree_name: CircuitName,
+    tree: Option<Tree>,
+    facts: Vec<Recorded>,
+    effects: Vec<Effect>,
+    notices: Vec<String>,
+}
+
+/// A refusal that is to be answered.
+struct Refusal {
+    grounds: Grounds,
+    key: Digest,
+    /// The trip that refuses, where a circuit does.
+    trip: Option<Trip>,
+    retry: Retry,
+}
+
+impl<'a> Draft<'a> {
+    fn open(memory: &'a Memory, policy: &'a Policy, question: &'a Question<'a>, now: Moment) -> Asked<Self> {
+        let stream = question.stream;
+        let lane_name = CircuitName::lane(&stream.session, stream.agent.as_deref());
+        let Some(row) = memory.row(&lane_name) else { return Err(vec![lane_name]) };
+        let known = row.and_then(|state| state.as_lane());
+        let root = match known {
+            Some(lane) => lane.root.clone(),
+            None => Self::root_of_new(memory, stream)?,
+        };
+        let tree_name = CircuitName::tree(root.as_deref().unwrap_or(&stream.session));
+        let tree = memory.state(&tree_name).and_then(|state| state.as_tree()).cloned();
+        let mut draft = Self {
+            memory,
+            policy,
+            limits: &policy.loop_,
+            question,
+            now,
+            lane_name,
+            lane: known.cloned().unwrap_or_else(|| Lane::new(now)),
+            is_new: known.is_none(),
+            tree_name,
+            tree,
+            facts: Vec::new(),
+            effects: Vec::new(),
+            notices: Vec::new(),
+        };
+        draft.begin(root);
+        Ok(draft)
+    }
+
+    /// The tree of a stream nobody has seen: a sub-agent's is its session's.
+    fn root_of_new(memory: &Memory, stream: &Stream) -> Asked<Option<String>> {
+        if stream.root.is_some() || stream.agent.is_none() {
+            return Ok(stream.root.clone());
+        }
+        let main = CircuitName::lane(&stream.session, None);
+        let Some(row) = memory.row(&main) else { return Err(vec![main]) };
+        Ok(row.and_then(|state| state.as_lane()).and_then(|lane| lane.root.clone()))
+    }
+
+    /// The first thing that is known of a stream, and whether the rules are still the same.
+    fn begin(&mut self, root: Option<String>) {
+        let stream = self.question.stream;
+        let (starts, resumed, is_nested) = match self.question.what {
+            Happening::SessionStart { resumed, is_nested, .. } => (true, *resumed, *is_nested),
+            Happening::Prompt { .. }
+            | Happening::Message { .. }
+            | Happening::ToolStart { .. }
+            | Happening::ToolEnd { .. }
+            | Happening::Batch { .. }
+            | Happening::SpawnStart { .. }
+            | Happening::SpawnEnd { .. }
+            | Happening::Hook { .. }
+            | Happening::Stop { .. }
+            | Happening::Compaction { .. }
+            | Happening::SessionEnd { .. } => (false, false, self.lane.is_nested),
+        };
+        if self.is_new || starts {
+            let unseen = self.is_new && stream.is_batched && stream.agent.is_none() && !starts;
+            let client = stream.client.clone();
+            self.lane(LaneFact::Began { client, root, is_nested, resumed, unseen });
+            if unseen {
+                self.notices.push(format!(
+                    "haltline has no memory of this running session ({}): it was installed while the session ran, or its store was taken away. Counting starts now.",
+                    stream.session
+                ));
+            }
+        }
+        if self.lane.policy != self.question.policy {
+            let is_first = self.lane.policy.is_empty();
+            let held = self.lane.board.held.len();
+            self.lane(LaneFact::PolicyChanged { policy: self.question.policy.to_owned() });
+            if !is_first {
+                let open = if held > 0 { format!("; {held} open circuit(s) stay open") } else { String::new() };
+                self.notices.push(format!(
+                    "haltline (HL-OWN-02): its configuration changed while this session ran{open}. See `haltline config show`."
+                ));
+            }
+        }
+    }
+
+    fn run(mut self) -> Asked<Decision> {
+        let verdict = match self.question.what {
+            Happening::SessionStart { is_nested, .. } => self.session_start(*is_nested)?,
+            Happening::Prompt { by_user, bypass } => self.prompt(*by_user, *bypass)?,
+            Happening::Message { usage, cost, offset, last } => {
+                if let Some(offset) = offset {
+                    self.lane(LaneFact::Reported { offset: *offset, last: last.clone() });
+                }
+                if usage.is_some() || cost.is_some() {
+                    self.need_tree()?;
+                    self.tree(TreeFact::Spent { tokens: usage.map(|usage| usage.tokens()), micros: *cost });
+                }
+                self.soft_budget()?
+            }
+            Happening::ToolStart { call, message, action, guarded, tampering } => {
+                let start = start::Start { call, message: message.as_deref(), action, guarded, tampering };
+                self.tool_start(&start)?
+            }
+            Happening::ToolEnd { call, action, answer } => {
+                self.tool_end(call, action.as_deref(), answer)?;
+                Verdict::Pass
+            }
+            Happening::Batch { ends } => self.batch(ends)?,
+            Happening::SpawnStart { child, depth } => self.spawn_start(child, *depth)?,
+            Happening::SpawnEnd { child } => {
+                self.need_tree()?;
+                self.agent_ended(child);
+                Verdict::Pass
+            }
+            Happening::Hook { name } => self.hook(name)?,
+            Happening::Stop { blocked, running } => self.stop(*blocked, running.as_deref())?,
+            Happening::Compaction { trigger } => {
+                self.lane(LaneFact::Compacted { trigger: trigger.clone() });
+                Verdict::Pass
+            }
+            Happening::SessionEnd { reason } => {
+                self.close_flights()?;
+                if self.question.stream.agent.is_none() {
+                    self.need_tree()?;
+                    for id in self.agents() {
+                        self.agent_ended(&id);
+                    }
+                }
+                self.lane(LaneFact::Over { reason: reason.clone() });
+                Verdict::Pass
+            }
+        };
+        let verdict = match self.policy.mode {
+            crate::Mode::Enforce => verdict,
+            // Nobody is held up, and nobody is told: it is written down what would have been (E15).
+            crate::Mode::Observe => Verdict::Pass,
+        };
+        Ok(Decision { facts: self.facts, verdict, effects: self.effects, notices: self.notices })
+    }
+
+    fn session_start(&mut self, is_nested: bool) -> Asked<Verdict> {
+        let Some(root) = self.question.stream.root.as_deref().filter(|_| is_nested) else { return Ok(Verdict::Pass) };
+        // A client inside a client: from a shell call it is an agent more; from nowhere, a hook started it.
+        let parent = CircuitName::lane(root, None);
+        let Some(row) = self.memory.row(&parent) else { return Err(vec![parent]) };
+        let is_from_call = row.and_then(|state| state.as_lane()).is_some_and(|lane| !lane.flights.is_empty());
+        if row.is_some() && !is_from_call {
+            return self.hook(NESTED_SESSION);
+        }
+        Ok(Verdict::Pass)
+    }
+
+    fn prompt(&mut self, by_user: bool, bypass: bool) -> Asked<Verdict> {
+        self.lane(LaneFact::Prompted { by_user });
+        if !by_user {
+            return Ok(Verdict::Pass);
+        }
+        self.need_tree()?;
+        let is_main = self.question.stream.agent.is_none() && self.lane.root.is_none() && !self.lane.is_nested;
+        let on = bypass && is_main;
+        if self.tree.as_ref().is_some_and(|tree| tree.is_bypassed != on) {
+            self.tree(TreeFact::Bypass { on });
+        }
+        self.soft_budget()
+    }
+
+    /// A hook ran: the Nth within the window opens, the next is refused (L2).
+    fn hook(&mut self, name: &str) -> Asked<Verdict> {
+        let limits = self.limits.hook_recursion;
+        let key = Digest::of(&[b"hook", name.as_bytes()]);
+        if !limits.enabled {
+            return Ok(Verdict::Pass);
+        }
+        let grounds = |count: u32| Grounds {
+            pattern: Pattern::HookRecursion,
+            code: if name == STOP_HOOK { "HL-HOOK-02" } else { "HL-HOOK-01" },
+            fact: if name == STOP_HOOK {
+                format!("a Stop hook kept the agent going {count} times in {} turns", limits.window)
+            } else {
+                format!("the hook `{}` ran {count} times in {} turns", short(name), limits.window)
+            },
+            instead: "end the turn and say what the hook asks for.",
+            avoid: "answer the hook by starting it again.",
+        };
+        let standing = self.lane.board.standing(key, self.now);
+        match standing {
+            Standing::Open(trip) | Standing::Probing(trip) => {
+                let (trip, count) = (trip.clone(), trip.count);
+                let refusal =
+                    Refusal { grounds: grounds(count), key, retry: Retry::At(trip.until()), trip: Some(trip) };
+                return Ok(self.refuse(refusal, None));
+            }
+            Standing::Trial(..) => {
+                self.take_trial(key, Digest::of(&[name.as_bytes()]));
+                // There is no later answer: the run itself is the probe, and that it came alone closes the circuit.
+                self.recover(key);
+            }
+            Standing::Closed => {}
+        }
+        self.lane(LaneFact::HookRan { name: key, keep: limits.threshold.max(16) });
+        let turn = self.lane.turn;
+        let runs = self.lane.hooks.iter().filter(|run| run.0 == key && pattern::is_within(run.1, turn, limits.window));
+        let count = u32::try_from(runs.count()).unwrap_or(u32::MAX);
+        if count >= limits.threshold && !self.is_exempt(Pattern::HookRecursion, key)? {
+            self.trip(&grounds(count), key, None, count, limits.cooldown_s, None);
+        }
+        Ok(Verdict::Pass)
+    }
+
+    fn stop(&mut self, blocked: bool, running: Option<&[String]>) -> Asked<Verdict> {
+        self.close_flights()?;
+        self.lane(LaneFact::Stopped { blocked });
+        if let Some(running) = running {
+            self.need_tree()?;
+            for id in self.agents() {
+                if !running.contains(&id) {
+                    self.agent_ended(&id);
+                }
+            }
+        }
+        if !blocked {
+            return Ok(Verdict::Pass);
+        }
+        match self.hook(STOP_HOOK)? {
+            // The agent cannot be refused its wish to end; the hook that keeps it going can.
+            Verdict::Deny(reason) => Ok(Verdict::Stop(reason)),
+            other @ (Verdict::Pass | Verdict::Warn(_) | Verdict::Stop(_)) => Ok(other),
+        }
+    }
+
+    /// Whether a person declared this a false alarm.
+    fn is_exempt(&self, pattern: Pattern, key: Digest) -> Asked<bool> {
+        let name = CircuitName::exempt();
+        let Some(row) = self.memory.row(&name) else { return Err(vec![name]) };
+        Ok(row.and_then(|state| state.as_exempt()).is_some_and(|exempt| exempt.covers(pattern, key)))
+    }
+
+    fn need_tree(&mut self) -> Asked<()> {
+        if self.tree.is_none() {
+            if self.memory.row(&self.tree_name).is_none() {
+                return Err(vec![self.tree_name.clone()]);
+            }
+            self.tree = Some(Tree::new(self.now));
+        }
+        Ok(())
+    }
+
+    fn lane(&mut self, fact: LaneFact) {
+        self.lane_with(self.now, fact, None);
+    }
+
+    fn lane_with(&mut self, at: Moment, fact: LaneFact, text: Option<String>) {
+        let lane = std::mem::replace(&mut self.lane, Lane::new(at));
+        self.lane = Lane::apply(Some(lane), &fact, at);
+        let texts = Texts { session: None, text };
+        self.facts.push(Recorded { circuit: self.lane_name.clone(), at, fact: AnyFact::Lane(fact), texts });
+    }
+
+    fn tree(&mut self, fact: TreeFact) {
+        self.tree_with(self.now, fact, None);
+    }
+
+    fn tree_with(&mut self, at: Moment, fact: TreeFact, text: Option<String>) {
+        self.tree = Some(Tree::apply(self.tree.take(), &fact, at));
+        let texts = Texts { session: None, text };
+        self.facts.push(Recorded { circuit: self.tree_name.clone(), at, fact: AnyFact::Tree(fact), texts });
+    }
+
+    /// Opens a circuit of this stream, and tells the person once.
+    fn trip(
+        &mut self,
+        grounds: &Grounds,
+        key: Digest,
+        normal: Option<Digest>,
+        count: u32,
+        cooldown_s: u32,
+        text: Option<String>,
+    ) {
+        let trip = self.new_trip(&self.lane.board, &self.lane_name, grounds.pattern, key, normal, count, cooldown_s);
+        let wait = words::cooldown(&trip, self.now);
+        self.tell(grounds, &trip.incident, Some(&wait), trip.level);
+        self.effects.push(Effect::Notify { circuit: self.lane_name.clone(), incident: trip.incident.clone() });
+        self.lane_with(self.now, LaneFact::Board(BoardFact::Tripped { trip }), text.or(Some(grounds.fact.clone())));
+    }
+
+    /// Opens a circuit of the tree.
+    fn trip_tree(&mut self, grounds: &Grounds, key: Digest, count: u32, limits: Windowed) {
+        let Some(tree) = &self.tree else { return };
+        let trip = self.new_trip(&tree.board, &self.tree_name, grounds.pattern, key, None, count, limits.cooldown_s);
+        let wait = words::cooldown(&trip, self.now);
+        self.tell(grounds, &trip.incident, Some(&wait), trip.level);
+        self.effects.push(Effect::Notify { circuit: self.tree_name.clone(), incident: trip.incident.clone() });
+        let text = Some(grounds.fact.clone());
+        self.tree_with(self.now, TreeFact::Board(BoardFact::Tripped { trip }), text);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a trip is made of exactly these")]
+    fn new_trip(
+        &self,
+        board: &Board,
+        name: &CircuitName,
+        pattern: Pattern,
+        key: Digest,
+        normal: Option<Digest>,
+        count: u32,
+        cooldown_s: u32,
+    ) -> Trip {
+        let level = board.next_level(pattern, self.now);
+        let cooldown_ms = Board::cooldown_ms(cooldown_s, level);
+        let incident = self.incident(name, board.trips, key);
+        Trip { incident, pattern, key, normal, since: self.now, cooldown_ms, count, level }
+    }
+
+    fn incident(&self, name: &CircuitName, trips: u64, key: Digest) -> String {
+        let (at, trips, key) = (self.now.at.as_millis().to_be_bytes(), trips.to_be_bytes(), key.0.to_be_bytes());
+        digest_hex(&[name.as_str().as_bytes(), &trips, &at, &key], 4)
+    }
+
+    fn tell(&mut self, grounds: &Grounds, incident: &str, wait: Option<&str>, level: u32) {
+        let cost = match &self.tree {
+            Some(tree) => words::cost(tree.spent.micros, tree.spent.is_priced, tree.spent.is_partial),
+            None => "see `haltline why`".to_owned(),
+        };
+        let mut notice = words::notice(grounds, incident, wait, &cost);
+        if level >= ALERT_LEVEL {
+            notice.push_str(&format!("\n  alert  trip {level} in a row: a person should look"));
+        }
+        self.notices.push(notice);
+    }
+
+    /// Lets a call through as the probe of a circuit that is on trial.
+    fn take_trial(&mut self, key: Digest, call: Digest) {
+        let Some(held) = self.lane.board.held.iter().find(|held| held.trip.key == key).cloned() else { return };
+        let incident = held.trip.incident.clone();
+        match held.stage {
+            Stage::Open => {
+                // It became true when the cooldown ended, not when somebody looked.
+                let at = held.trip.since.plus_millis(held.trip.cooldown_ms);
+                let opened = BoardFact::HalfOpened { incident: incident.clone(), by: Opening::Cooldown, hint: None };
+                self.lane_with(at, LaneFact::Board(opened), None);
+            }
+            Stage::Probing(_) => {
+                self.lane(LaneFact::Board(BoardFact::ProbeAbandoned { incident: incident.clone() }));
+            }
+            Stage::HalfOpen(_) => {}
+        }
+        let probe = Probe { call, since: self.now, lease_ms: u64::from(self.limits.probe_lease_s) * 1000 };
+        self.lane(LaneFact::Board(BoardFact::ProbeTaken { incident, probe }));
+    }
+
+    fn recover(&mut self, key: Digest) {
+        let held = self.lane.board.held.iter().find(|held| held.trip.key == key);
+        if let Some(incident) = held.map(|held| held.trip.incident.clone()) {
+            self.lane(LaneFact::Board(BoardFact::Recovered { incident }));
+        }
+    }
+
+    /// Refuses, one rung higher than the last time in an earlier turn (E5).
+    fn refuse(&mut self, refusal: Refusal, text: Option<String>) -> Verdict {
+        let turn = self.lane.turn;
+        let Refusal { grounds, key, trip, retry } = refusal;
+        let step = self.lane.board.next_step(key, turn);
+        let fact = BoardFact::Refused { key, pattern: grounds.pattern, step, turn };
+        self.lane_with(self.now, LaneFact::Board(fact), text);
+        let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
+        let wait = trip.map(|trip| words::cooldown(&trip, self.now));
+        let said = words::refusal(&grounds, wait.as_deref(), step, refused);
+        let reason = Reason { circuit: self.circuit(grounds.pattern), code: grounds.code, text: said, retry };
+        match step {
+            RungStep::Deny => Verdict::Deny(reason),
+            RungStep::Stop => {
+                self.stopped();
+                Verdict::Stop(reason)
+            }
+        }
+    }
+
+    /// A sub-agent that is stopped sends no word of its end.
+    fn stopped(&mut self) {
+        if let (Some(agent), Some(_)) = (self.question.stream.agent.clone(), &self.tree) {
+            self.agent_ended(&agent);
+        }
+    }
+
+    /// Refuses at a limit that holds no circuit: the first time is an incident, and the person is told.
+    fn limit(&mut self, grounds: Grounds, key: Digest, count: u32, retry: Retry) -> Verdict {
+        if self.lane.board.rung(key).is_none_or(|rung| rung.incident.is_none()) {
+            let incident = self.incident(&self.lane_name, self.lane.board.trips, key);
+            self.tell(&grounds, &incident, None, 0);
+            self.effects.push(Effect::Notify { circuit: self.lane_name.clone(), incident: incident.clone() });
+            let fact = BoardFact::Limited { incident, pattern: grounds.pattern, key, count };
+            self.lane_with(self.now, LaneFact::Board(fact), Some(grounds.fact.clone()));
+        }
+        self.refuse(Refusal { grounds, key, trip: None, retry }, None)
+    }
+
+    /// Tells the agent, which goes on.
+    fn warn(&mut self, grounds: &Grounds, key: Digest, count: u32, text: Option<String>) -> Verdict {
+        let fact = BoardFact::Warned { pattern: grounds.pattern, key, count };
+        self.lane_with(self.now, LaneFact::Board(fact), text.or(Some(grounds.fact.clone())));
+        let text = words::warning(grounds);
+        Verdict::Warn(Reason { circuit: self.circuit(grounds.pattern), code: grounds.code, text, retry: Retry::Now })
+    }
+
+    fn circuit(&self, pattern: Pattern) -> CircuitName {
+        self.lane_name.below(pattern.word())
+    }
+
+    fn agents(&self) -> Vec<String> {
+        self.tree.iter().flat_map(|tree| tree.agents.iter().map(|agent| agent.id.clone())).collect()
+    }
+
+    fn agent_ended(&mut self, id: &str) {
+        if self.tree.as_ref().is_some_and(|tree| tree.agents.iter().any(|agent| agent.id == id)) {
+            self.tree(TreeFact::AgentEnded { id: id.to_owned() });
+        }
+    }
+
+    fn is_literal(&self) -> bool {
+        match self.limits.preset {
+            Preset::Default => false,
+            Preset::Literal => true,
+        }
+    }
+}
+
+/// A name on one short line.
+fn short(name: &str) -> String {
+    let line: String = name.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(81).collect();
+    if line.chars().count() > 80 { line.chars().take(79).chain(['…']).collect() } else { line }
+}

@@ -1,0 +1,351 @@
+//! A call ended: what came back is counted, probes are judged, patterns trip (L1, L2, L4, L5).
+
+use super::start::{denial_grounds, failure_grounds, repeat_grounds, sequence_grounds};
+use super::*;
+use crate::identity::{Action, Answer, By, Outcome};
+use crate::loop_::lane::{Flight, Past, Progress};
+use crate::loop_::{BatchEnd, Traits};
+
+impl Draft<'_> {
+    /// Takes the end of one call.
+    pub(super) fn tool_end(&mut self, call: &str, action: Option<&Action>, answer: &Answer) -> Asked<()> {
+        let call = Digest::of(&[call.as_bytes()]);
+        if let Some(flight) = self.lane.flight(call).cloned() {
+            return self.land(&flight, action, answer);
+        }
+        if self.lane.has_ended(call) {
+            return Ok(());
+        }
+        match action {
+            // Calls that the client itself turns down never start (L4): they are seen only here.
+            Some(action) => self.land_unannounced(call, action, answer),
+            None => {
+                self.lane(LaneFact::Stray { call, outcome: answer.outcome });
+                Ok(())
+            }
+        }
+    }
+
+    /// All calls of one response have ended; what did not is never heard of again (L3).
+    pub(super) fn batch(&mut self, ends: &[BatchEnd]) -> Asked<Verdict> {
+        let mut worst = Verdict::Pass;
+        for end in ends {
+            let call = Digest::of(&[end.call.as_bytes()]);
+            let is_announced = self.lane.flight(call).is_some() || self.lane.has_ended(call);
+            if is_announced || is_ours(&end.answer) {
+                self.tool_end(&end.call, Some(&end.action), &end.answer)?;
+                continue;
+            }
+            let verdict = self.too_late(&end.action)?;
+            self.land_unannounced(call, &end.action, &end.answer)?;
+            if rank(&verdict) > rank(&worst) {
+                worst = verdict;
+            }
+        }
+        self.close_flights()?;
+        self.lane(LaneFact::TurnEnded);
+        Ok(worst)
+    }
+
+    /// A call that ran, or failed, without asking: the agent is told, and stopped where it would have been refused.
+    fn too_late(&mut self, action: &Action) -> Asked<Verdict> {
+        if self.is_literal() {
+            return Ok(Verdict::Pass);
+        }
+        let key = action.identity;
+        let standing = self.lane.board.standing(key, self.now);
+        if let Standing::Open(trip) | Standing::Probing(trip) = standing {
+            let trip = trip.clone();
+            let grounds = match trip.pattern {
+                Pattern::ToolFailure => {
+                    failure_grounds(&short(&action.shown), trip.count, self.limits.tool_failure.window)
+                }
+                Pattern::HookRecursion
+                | Pattern::SequentialTools
+                | Pattern::AgentSpawn
+                | Pattern::ExternalApi
+                | Pattern::Repeat
+                | Pattern::Cycle
+                | Pattern::Denials
+                | Pattern::Budget
+                | Pattern::Constraint
+                | Pattern::Tampering => repeat_grounds(&short(&action.shown), trip.count),
+            };
+            let refusal = Refusal { grounds, key, retry: Retry::At(trip.until()), trip: Some(trip) };
+            self.need_tree()?;
+            return Ok(self.refuse(refusal, Some(action.shown.clone())));
+        }
+        let times = pattern::repeats(self.lane.since_prompt(), key);
+        let repeat = self.limits.repeat;
+        if repeat.enabled && times + 1 >= repeat.warn && !self.is_exempt(Pattern::Repeat, key)? {
+            let grounds = repeat_grounds(&short(&action.shown), times + 1);
+            return Ok(self.warn(&grounds, key, times + 1, Some(action.shown.clone())));
+        }
+        Ok(Verdict::Pass)
+    }
+
+    fn land_unannounced(&mut self, call: Digest, action: &Action, answer: &Answer) -> Asked<()> {
+        if is_ours(answer) {
+            return Ok(());
+        }
+        let traits = Traits {
+            is_write: action.is_write,
+            is_search: action.is_search,
+            is_spawn: action.is_spawn,
+            is_api: false,
+            is_poller: false,
+        };
+        let is_next = self.lane.is_fresh && !self.lane.is_unused;
+        let turn = if is_next { self.lane.turn.saturating_add(1) } else { self.lane.turn };
+        let generation = self.lane.board.generation;
+        let flight = Flight { call, tool: action.tool.clone(), identity: action.identity, turn, generation, traits };
+        self.lane(LaneFact::Started { flight: flight.clone(), message: None });
+        self.land(&flight, Some(action), answer)
+    }
+
+    fn land(&mut self, flight: &Flight, action: Option<&Action>, answer: &Answer) -> Asked<()> {
+        if flight.traits.is_spawn {
+            self.settle_spawn(flight, answer)?;
+        }
+        if flight.traits.is_api {
+            self.settle_api(flight, answer)?;
+        }
+        let is_failed = match answer.outcome {
+            // A search that finds nothing has answered (L4).
+            Outcome::Failed => !(flight.traits.is_search && answer.exit == Some(1)),
+            Outcome::Ok
+            | Outcome::Rejected
+            | Outcome::Denied
+            | Outcome::Cancelled
+            | Outcome::RateLimited
+            | Outcome::Unknown => false,
+        };
+        let progress = if self.is_new_write(flight, answer) { Progress::Written } else { Progress::None };
+        if answer.outcome == Outcome::Denied && !is_ours(answer) {
+            return self.denied(flight);
+        }
+        let repeats = pattern::repeats(self.lane.since_prompt(), flight.identity);
+        // Texts are kept where they may become evidence.
+        let text = (is_failed || repeats > 0).then(|| answer.shown.clone());
+        let ended = LaneFact::Ended {
+            call: flight.call,
+            outcome: answer.outcome,
+            normal: answer.normal,
+            raw: answer.raw,
+            is_failed,
+            progress,
+            keep: self.limits.history_max,
+        };
+        self.lane_with(self.now, ended, text);
+        if answer.outcome == Outcome::RateLimited {
+            self.need_tree()?;
+            self.api_called(flight.call)?;
+        }
+        self.judge_probes(flight, answer, is_failed);
+        if progress == Progress::Written && !self.is_literal() {
+            self.open_trials();
+        }
+        self.patterns(flight, action, answer, is_failed)
+    }
+
+    /// A successful write that was not made before in the same words with the same answer.
+    fn is_new_write(&self, flight: &Flight, answer: &Answer) -> bool {
+        let is_again = |past: &Past| past.identity == flight.identity && past.normal == answer.normal;
+        flight.traits.is_write && answer.outcome == Outcome::Ok && !self.lane.since_prompt().iter().any(is_again)
+    }
+
+    /// Refusals by permission rules: so many in a row, or so many of the last calls (L6).
+    fn denied(&mut self, flight: &Flight) -> Asked<()> {
+        self.abandon_probes(flight);
+        self.lane(LaneFact::Denied { call: flight.call, tool: Digest::of(&[flight.tool.as_bytes()]) });
+        let limits = self.limits.denials;
+        let mask = if limits.recent >= 64 { u64::MAX } else { (1 << limits.recent) - 1 };
+        let recent = (self.lane.denied_recent & mask).count_ones();
+        let row = self.lane.denied_in_a_row;
+        let key = denials_key();
+        let is_closed = self.lane.board.standing(key, self.now) == Standing::Closed;
+        let is_due = limits.enabled && (row >= limits.in_a_row || recent >= limits.of_recent);
+        if is_due && is_closed && !self.is_literal() && !self.is_exempt(Pattern::Denials, key)? {
+            let count = row.max(recent);
+            self.trip(&denial_grounds(count), key, None, count, limits.cooldown_s, None);
+        }
+        Ok(())
+    }
+
+    /// A probe succeeded, failed, or came to nothing (E12).
+    fn judge_probes(&mut self, flight: &Flight, answer: &Answer, is_failed: bool) {
+        while let Some(held) = self.lane.board.probed_by(flight.call).cloned() {
+            let is_known = match answer.outcome {
+                Outcome::Ok | Outcome::Failed => true,
+                Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited | Outcome::Unknown => {
+                    false
+                }
+            };
+            let incident = held.trip.incident.clone();
+            if !is_known {
+                self.lane(LaneFact::Board(BoardFact::ProbeAbandoned { incident }));
+                continue;
+            }
+            let is_changed = held.trip.normal.is_some_and(|normal| normal != answer.normal);
+            let is_better = match held.trip.pattern {
+                Pattern::ToolFailure => !is_failed || is_changed,
+                Pattern::Repeat => is_changed,
+                Pattern::SequentialTools
+                | Pattern::Cycle
+                | Pattern::Denials
+                | Pattern::HookRecursion
+                | Pattern::AgentSpawn
+                | Pattern::ExternalApi
+                | Pattern::Budget
+                | Pattern::Constraint
+                | Pattern::Tampering => !is_failed,
+            };
+            if is_better {
+                self.lane(LaneFact::Board(BoardFact::Recovered { incident }));
+            } else {
+                self.trip_again(&held.trip, flight, answer);
+            }
+        }
+    }
+
+    fn trip_again(&mut self, last: &Trip, flight: &Flight, answer: &Answer) {
+        let tool = short(&flight.tool);
+        let (grounds, cooldown_s) = match last.pattern {
+            Pattern::ToolFailure => {
+                let limits = self.limits.tool_failure;
+                (failure_grounds(&tool, last.count + 1, limits.window), limits.cooldown_s)
+            }
+            Pattern::SequentialTools => {
+                (sequence_grounds(&tool, last.count + 1), self.limits.sequential_tools.cooldown_s)
+            }
+            Pattern::Repeat
+            | Pattern::HookRecursion
+            | Pattern::AgentSpawn
+            | Pattern::ExternalApi
+            | Pattern::Cycle
+            | Pattern::Denials
+            | Pattern::Budget
+            | Pattern::Constraint
+            | Pattern::Tampering => (repeat_grounds(&tool, last.count + 1), self.limits.repeat.cooldown_s),
+        };
+        let text = Some(answer.shown.clone());
+        self.trip(&grounds, last.key, last.normal.or(Some(answer.normal)), last.count + 1, cooldown_s, text);
+    }
+
+    fn abandon_probes(&mut self, flight: &Flight) {
+        while let Some(incident) = self.lane.board.probed_by(flight.call).map(|held| held.trip.incident.clone()) {
+            self.lane(LaneFact::Board(BoardFact::ProbeAbandoned { incident }));
+        }
+    }
+
+    /// Something new was written: what was asked in vain may be asked once more.
+    fn open_trials(&mut self) {
+        let waiting: Vec<String> = self
+            .lane
+            .board
+            .held
+            .iter()
+            .filter(|held| match (held.trip.pattern, &held.stage) {
+                (Pattern::ToolFailure | Pattern::Repeat | Pattern::Cycle | Pattern::SequentialTools, Stage::Open) => {
+                    held.trip.remaining_ms(self.now).is_some()
+                }
+                (
+                    Pattern::ToolFailure
+                    | Pattern::Repeat
+                    | Pattern::Cycle
+                    | Pattern::SequentialTools
+                    | Pattern::HookRecursion
+                    | Pattern::AgentSpawn
+                    | Pattern::ExternalApi
+                    | Pattern::Denials
+                    | Pattern::Budget
+                    | Pattern::Constraint
+                    | Pattern::Tampering,
+                    Stage::Open | Stage::HalfOpen(_) | Stage::Probing(_),
+                ) => false,
+            })
+            .map(|held| held.trip.incident.clone())
+            .collect();
+        for incident in waiting {
+            self.lane(LaneFact::Board(BoardFact::HalfOpened { incident, by: Opening::Write, hint: None }));
+        }
+    }
+
+    /// The Nth matching event opens; the next attempt is refused (L2).
+    fn patterns(&mut self, flight: &Flight, action: Option<&Action>, answer: &Answer, is_failed: bool) -> Asked<()> {
+        if flight.traits.is_poller {
+            return Ok(());
+        }
+        let tool = Digest::of(&[flight.tool.as_bytes()]);
+        let key = self.key_of(tool, flight.identity);
+        let is_closed = self.lane.board.standing(key, self.now) == Standing::Closed;
+        if !is_closed {
+            return Ok(());
+        }
+        let shown = short(action.map_or(flight.tool.as_str(), |action| action.shown.as_str()));
+        let shown = if self.is_literal() { short(&flight.tool) } else { shown };
+        let failures = self.limits.tool_failure;
+        if is_failed && failures.enabled {
+            let turn = self.lane.turn;
+            let count = if self.is_literal() {
+                pattern::failed_turns(&self.lane.past, turn, failures.window, |past| past.tool == tool)
+            } else {
+                let past = self.lane.since_prompt();
+                pattern::failed_turns(past, turn, failures.window, |past| {
+                    past.identity == flight.identity && past.normal == answer.normal
+                })
+            };
+            if count >= failures.threshold && !self.is_exempt(Pattern::ToolFailure, key)? {
+                let grounds = failure_grounds(&shown, count, failures.window);
+                let normal = Some(answer.normal).filter(|_| !self.is_literal());
+                self.trip(&grounds, key, normal, count, failures.cooldown_s, Some(answer.shown.clone()));
+                return Ok(());
+            }
+        }
+        let sequence = self.limits.sequential_tools;
+        if sequence.enabled {
+            let count = if self.is_literal() {
+                let row = self.lane.since_prompt().iter().rev();
+                u32::try_from(row.take_while(|past| past.tool == tool && past.is_counted()).count()).unwrap_or(u32::MAX)
+            } else {
+                pattern::repeats(self.lane.since_prompt(), flight.identity)
+            };
+            if count >= sequence.threshold && !self.is_exempt(Pattern::SequentialTools, key)? {
+                let normal = Some(answer.normal).filter(|_| !self.is_literal());
+                self.trip(&sequence_grounds(&shown, count), key, normal, count, sequence.cooldown_s, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever is still in flight has no end that anybody will see.
+    pub(super) fn close_flights(&mut self) -> Asked<()> {
+        for flight in self.lane.flights.clone() {
+            if flight.traits.is_spawn {
+                self.need_tree()?;
+                self.refund_spawn(flight.call);
+            }
+            if flight.traits.is_api {
+                self.need_tree()?;
+                self.tree(TreeFact::ApiSettled { call: flight.call, micros: None });
+            }
+            self.abandon_probes(&flight);
+            self.lane(LaneFact::Unended { call: flight.call });
+        }
+        Ok(())
+    }
+}
+
+/// A refusal of our own that comes back as the call's answer.
+fn is_ours(answer: &Answer) -> bool {
+    answer.outcome == Outcome::Denied && answer.by == Some(By::Haltline)
+}
+
+fn rank(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Pass => 0,
+        Verdict::Warn(_) => 1,
+        Verdict::Deny(_) => 2,
+        Verdict::Stop(_) => 3,
+    }
+}

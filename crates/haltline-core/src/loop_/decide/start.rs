@@ -1,0 +1,429 @@
+//! A call is about to run: everybody who may refuse it is asked before anything is taken (E13).
+
+use super::*;
+use crate::constraint;
+use crate::identity::Action;
+use crate::loop_::lane::Flight;
+use crate::loop_::{Guarded, Traits};
+use crate::{Rejection, State, glob_matches};
+
+/// A call that asks to run.
+pub(super) struct Start<'a> {
+    pub call: &'a str,
+    pub message: Option<&'a str>,
+    pub action: &'a Action,
+    pub guarded: &'a [Guarded],
+    pub tampering: &'a Option<String>,
+}
+
+/// What a call would have the agent told, if it runs.
+struct Warning {
+    grounds: Grounds,
+    key: Digest,
+    count: u32,
+}
+
+impl Draft<'_> {
+    /// Answers a call that is about to run.
+    pub(super) fn tool_start(&mut self, start: &Start<'_>) -> Asked<Verdict> {
+        let call = Digest::of(&[start.call.as_bytes()]);
+        if self.lane.flight(call).is_some() || self.lane.has_ended(call) {
+            // The client asks again for the same call: it was answered and counted before.
+            return Ok(Verdict::Pass);
+        }
+        let traits = self.traits(start.action);
+        let turn = self.turn_of(start.message);
+        let is_new_turn = turn != self.lane.turn;
+        self.lane.turn = turn;
+        if traits.is_spawn || traits.is_api || self.limits.budget.is_set() || self.may_be_told_to_end() {
+            self.need_tree()?;
+        }
+        let guards = self.guards(start)?;
+        let refused = self.refusal(start, traits, &guards)?;
+        if let Some(verdict) = refused {
+            match self.policy.mode {
+                crate::Mode::Enforce => return Ok(verdict),
+                // It runs all the same, and its answer will come.
+                crate::Mode::Observe => {}
+            }
+            self.admit(start, call, traits, turn, is_new_turn);
+            return Ok(verdict);
+        }
+        let warning = self.warning(start, traits)?;
+        for guard in guards {
+            self.facts.extend(guard.facts);
+            self.effects.extend(guard.effects);
+        }
+        let hint = self.hint(start.action);
+        self.take_trials(start.action, call);
+        self.admit(start, call, traits, turn, is_new_turn);
+        if traits.is_spawn {
+            self.permit_spawn(call, turn);
+        }
+        if traits.is_api {
+            self.api_called(call)?;
+        }
+        Ok(match warning {
+            Some(Warning { grounds, key, count }) => self.warn(&grounds, key, count, Some(start.action.shown.clone())),
+            None => hint.unwrap_or(Verdict::Pass),
+        })
+    }
+
+    fn admit(&mut self, start: &Start<'_>, call: Digest, traits: Traits, turn: u64, is_new_turn: bool) {
+        let generation = self.lane.board.generation;
+        let tool = start.action.tool.clone();
+        let flight = Flight { call, tool, identity: start.action.identity, turn, generation, traits };
+        let message = start.message.map(|message| Digest::of(&[message.as_bytes()]));
+        self.lane(LaneFact::Started { flight, message });
+        if self.limits.budget.is_set() && (is_new_turn || self.tree.as_ref().is_some_and(|tree| tree.spent.turns == 0))
+        {
+            self.tree(TreeFact::Turn);
+        }
+    }
+
+    /// The turn a call belongs to (L3).
+    fn turn_of(&self, message: Option<&str>) -> u64 {
+        let lane = &self.lane;
+        let next = lane.turn.saturating_add(1);
+        if lane.is_unused {
+            return lane.turn;
+        }
+        if let (Some(message), Some(last)) = (message, lane.message) {
+            return if Digest::of(&[message.as_bytes()]) == last { lane.turn } else { next };
+        }
+        let is_next = lane.is_fresh || (!self.question.stream.is_batched && lane.flights.is_empty());
+        if is_next { next } else { lane.turn }
+    }
+
+    fn traits(&self, action: &Action) -> Traits {
+        let command = action.command.as_deref();
+        let api = &self.limits.api;
+        let is_api = self.limits.external_api.enabled
+            && (command.is_some_and(|command| api.commands.iter().any(|name| command.contains(name.as_str())))
+                || api.tools.iter().any(|glob| glob_matches(glob, &action.tool)));
+        let is_poller =
+            self.limits.pollers.iter().any(|glob| {
+                glob_matches(glob, &action.tool) || command.is_some_and(|command| glob_matches(glob, command))
+            });
+        Traits { is_write: action.is_write, is_search: action.is_search, is_spawn: action.is_spawn, is_api, is_poller }
+    }
+
+    fn may_be_told_to_end(&self) -> bool {
+        match self.limits.agents.on_full {
+            crate::loop_::OnFull::Deny => false,
+            crate::loop_::OnFull::StopOldest => self.question.stream.agent.is_some(),
+        }
+    }
+
+    /// What the constraints in front of the action say, decided and not yet written down (C8).
+    fn guards(&self, start: &Start<'_>) -> Asked<Vec<Decision>> {
+        let mut needs = Vec::new();
+        let mut decisions = Vec::new();
+        for guarded in start.guarded {
+            let name = CircuitName::constraint(&guarded.id);
+            let Some(row) = self.memory.row(&name) else {
+                needs.push(name);
+                continue;
+            };
+            let circuit = row.and_then(State::as_constraint);
+            let what = constraint::Happening::Enforce { action: start.action.shown.clone(), violated: true };
+            let session = Some(self.question.stream.session.as_str());
+            let question = constraint::Question { name, session, seen: guarded.seen.as_ref(), what: &what };
+            match constraint::decide(circuit, self.policy, &question, self.now) {
+                Step::Decided(decision) => decisions.push(decision),
+                Step::Needs(more) => needs.extend(more),
+                Step::Rejected(
+                    Rejection::NotFound { .. }
+                    | Rejection::InvalidTransition { .. }
+                    | Rejection::NoOverride
+                    | Rejection::NothingToTrust
+                    | Rejection::NoIncident,
+                ) => {}
+            }
+        }
+        if needs.is_empty() { Ok(decisions) } else { Err(needs) }
+    }
+
+    /// The first who refuses.
+    fn refusal(&mut self, start: &Start<'_>, traits: Traits, guards: &[Decision]) -> Asked<Option<Verdict>> {
+        if let Some(what) = start.tampering {
+            self.need_tree_of_agent()?;
+            return Ok(Some(self.tampering(what)));
+        }
+        if let Some(guard) = guards.iter().find(|guard| guard.verdict.refuses()) {
+            self.need_tree_of_agent()?;
+            return Ok(self.guarded(guard));
+        }
+        if let Some(verdict) = self.told_to_end() {
+            return Ok(Some(verdict));
+        }
+        if let Some(verdict) = self.hard_budget(start.action)? {
+            return Ok(Some(verdict));
+        }
+        if let Some(refusal) = self.open_circuit(start.action)? {
+            self.need_tree_of_agent()?;
+            return Ok(Some(self.refuse(refusal, Some(start.action.shown.clone()))));
+        }
+        if let Some(verdict) = self.repeated(start.action, traits)? {
+            return Ok(Some(verdict));
+        }
+        if traits.is_spawn
+            && let Some(verdict) = self.spawn_limits()?
+        {
+            return Ok(Some(verdict));
+        }
+        if traits.is_api
+            && let Some(verdict) = self.api_limits()?
+        {
+            return Ok(Some(verdict));
+        }
+        Ok(None)
+    }
+
+    /// Whoever may be stopped as a sub-agent must be taken off the list of those that run.
+    fn need_tree_of_agent(&mut self) -> Asked<()> {
+        if self.question.stream.agent.is_some() { self.need_tree() } else { Ok(()) }
+    }
+
+    fn tampering(&mut self, what: &str) -> Verdict {
+        let grounds = Grounds {
+            pattern: Pattern::Tampering,
+            code: "HL-OWN-01",
+            fact: format!("this would {what}, which is for people only"),
+            instead: "tell the person what you need and why.",
+            avoid: "look for another way to do it.",
+        };
+        let key = Digest::of(&[b"tampering"]);
+        self.limit(grounds, key, 1, Retry::Person)
+    }
+
+    fn guarded(&mut self, guard: &Decision) -> Option<Verdict> {
+        let reason = guard.verdict.reason()?.clone();
+        self.facts.extend(guard.facts.iter().cloned());
+        let key = Digest::of(&[reason.circuit.as_str().as_bytes()]);
+        let turn = self.lane.turn;
+        let step = self.lane.board.next_step(key, turn);
+        self.lane(LaneFact::Board(BoardFact::Refused { key, pattern: Pattern::Constraint, step, turn }));
+        let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
+        let grounds = Grounds {
+            pattern: Pattern::Constraint,
+            code: reason.code,
+            fact: format!("{} guards this action: {}", reason.circuit, reason.text),
+            instead: "respect the rule, or tell the person why it does not fit.",
+            avoid: "spell the same action in another way.",
+        };
+        let reason = Reason { text: words::refusal(&grounds, None, step, refused), ..reason };
+        Some(match step {
+            RungStep::Deny => Verdict::Deny(reason),
+            RungStep::Stop => {
+                self.stopped();
+                Verdict::Stop(reason)
+            }
+        })
+    }
+
+    /// What the seed's words call the same: the tool's name alone. Otherwise the whole action.
+    pub(super) fn key_of(&self, tool: Digest, identity: Digest) -> Digest {
+        if self.is_literal() { tool } else { identity }
+    }
+
+    fn action_key(&self, action: &Action) -> Digest {
+        self.key_of(Digest::of(&[action.tool.as_bytes()]), action.identity)
+    }
+
+    /// The circuits that stand in front of an action: its own, that of a cycle it carries on, that of refusals.
+    fn keys(&self, action: &Action) -> Vec<Digest> {
+        let mut keys = vec![self.action_key(action)];
+        if !self.lane.board.held.is_empty() {
+            keys.extend(pattern::cycle(self.lane.since_prompt(), action.identity).map(|cycle| cycle.key));
+            if self.lane.denied_tools.contains(&Digest::of(&[action.tool.as_bytes()])) {
+                keys.push(denials_key());
+            }
+        }
+        keys
+    }
+
+    fn open_circuit(&self, action: &Action) -> Asked<Option<Refusal>> {
+        for key in self.keys(action) {
+            let trip = match self.lane.board.standing(key, self.now) {
+                Standing::Open(trip) | Standing::Probing(trip) => trip,
+                Standing::Closed | Standing::Trial(..) => continue,
+            };
+            if self.is_exempt(trip.pattern, key)? {
+                continue;
+            }
+            let grounds = self.grounds_of(trip, action);
+            return Ok(Some(Refusal { grounds, key, retry: Retry::At(trip.until()), trip: Some(trip.clone()) }));
+        }
+        Ok(None)
+    }
+
+    /// What an open circuit says of an action.
+    fn grounds_of(&self, trip: &Trip, action: &Action) -> Grounds {
+        let (shown, count) = (short(&action.shown), trip.count);
+        match trip.pattern {
+            Pattern::ToolFailure => failure_grounds(&shown, count, self.limits.tool_failure.window),
+            Pattern::SequentialTools => sequence_grounds(&shown, count),
+            Pattern::Cycle => cycle_grounds(&shown, count),
+            Pattern::Denials => denial_grounds(count),
+            Pattern::Repeat
+            | Pattern::HookRecursion
+            | Pattern::AgentSpawn
+            | Pattern::ExternalApi
+            | Pattern::Budget
+            | Pattern::Constraint
+            | Pattern::Tampering => repeat_grounds(&shown, count),
+        }
+    }
+
+    /// Lets the action through as the probe of every circuit that is on trial for it: they share one (E13).
+    fn take_trials(&mut self, action: &Action, call: Digest) {
+        for key in self.keys(action) {
+            match self.lane.board.standing(key, self.now) {
+                Standing::Trial(..) => self.take_trial(key, call),
+                Standing::Closed | Standing::Open(_) | Standing::Probing(_) => {}
+            }
+        }
+    }
+
+    /// What a person wants the agent to know with its probe.
+    fn hint(&self, action: &Action) -> Option<Verdict> {
+        let keys = self.keys(action);
+        let held = self.lane.board.held.iter().find(|held| keys.contains(&held.trip.key))?;
+        let by_person = match &held.stage {
+            Stage::HalfOpen(Opening::Person) => true,
+            Stage::HalfOpen(Opening::Cooldown | Opening::Write) | Stage::Open | Stage::Probing(_) => false,
+        };
+        let incident = &held.trip.incident;
+        let mut text = format!("HALTLINE HL-RESUME-01: a person allowed one attempt after incident {incident}.");
+        if let Some(hint) = &held.hint {
+            text.push_str(&format!(" They say: {hint}"));
+        }
+        let circuit = self.circuit(held.trip.pattern);
+        by_person.then_some(Verdict::Warn(Reason { circuit, code: "HL-RESUME-01", text, retry: Retry::Now }))
+    }
+
+    /// The same call with the same answers, or the same few calls in turn: refused at the bound (L6).
+    fn repeated(&mut self, action: &Action, traits: Traits) -> Asked<Option<Verdict>> {
+        if self.is_literal() || traits.is_poller {
+            return Ok(None);
+        }
+        let shown = Some(action.shown.clone());
+        let repeat = self.limits.repeat;
+        let times = pattern::repeats(self.lane.since_prompt(), action.identity);
+        let key = action.identity;
+        if repeat.enabled && times + 1 >= repeat.deny && self.is_closed(key) && !self.is_exempt(Pattern::Repeat, key)? {
+            self.need_tree_of_agent()?;
+            let normal = self.lane.past.iter().rev().find(|past| past.identity == key).map(|past| past.normal);
+            let grounds = repeat_grounds(&short(&action.shown), times);
+            self.trip(&grounds, key, normal, times, repeat.cooldown_s, shown.clone());
+            return Ok(Some(self.refuse_tripped(grounds, key, shown)));
+        }
+        let limits = self.limits.cycle;
+        let Some(cycle) = pattern::cycle(self.lane.since_prompt(), action.identity) else { return Ok(None) };
+        if limits.enabled
+            && cycle.rounds + 1 >= limits.deny
+            && self.is_closed(cycle.key)
+            && !self.is_exempt(Pattern::Cycle, cycle.key)?
+        {
+            self.need_tree_of_agent()?;
+            let grounds = cycle_grounds(&short(&action.shown), cycle.rounds);
+            self.trip(&grounds, cycle.key, None, cycle.rounds, limits.cooldown_s, shown.clone());
+            return Ok(Some(self.refuse_tripped(grounds, cycle.key, shown)));
+        }
+        Ok(None)
+    }
+
+    fn is_closed(&self, key: Digest) -> bool {
+        match self.lane.board.standing(key, self.now) {
+            Standing::Closed => true,
+            Standing::Open(_) | Standing::Trial(..) | Standing::Probing(_) => false,
+        }
+    }
+
+    fn refuse_tripped(&mut self, grounds: Grounds, key: Digest, shown: Option<String>) -> Verdict {
+        let trip = self.lane.board.held.iter().find(|held| held.trip.key == key).map(|held| held.trip.clone());
+        let retry = trip.as_ref().map_or(Retry::Now, |trip| Retry::At(trip.until()));
+        self.refuse(Refusal { grounds, key, trip, retry }, shown)
+    }
+
+    fn warning(&mut self, start: &Start<'_>, traits: Traits) -> Asked<Option<Warning>> {
+        if !self.is_literal() && !traits.is_poller {
+            let action = start.action;
+            let key = action.identity;
+            let times = pattern::repeats(self.lane.since_prompt(), key);
+            let repeat = self.limits.repeat;
+            if repeat.enabled
+                && times + 1 >= repeat.warn
+                && self.is_closed(key)
+                && !self.is_exempt(Pattern::Repeat, key)?
+            {
+                let grounds = repeat_grounds(&short(&action.shown), times);
+                return Ok(Some(Warning { grounds, key, count: times + 1 }));
+            }
+            let limits = self.limits.cycle;
+            if let Some(cycle) = pattern::cycle(self.lane.since_prompt(), key)
+                && limits.enabled
+                && cycle.rounds + 1 >= limits.warn
+                && self.is_closed(cycle.key)
+                && !self.is_exempt(Pattern::Cycle, cycle.key)?
+            {
+                let grounds = cycle_grounds(&short(&action.shown), cycle.rounds);
+                return Ok(Some(Warning { grounds, key: cycle.key, count: cycle.rounds + 1 }));
+            }
+        }
+        let rate = if traits.is_spawn { self.spawn_rate() } else { None };
+        let cost = if traits.is_api { self.api_cost_warning() } else { None };
+        Ok(rate.or(cost).map(|(grounds, key, count)| Warning { grounds, key, count }))
+    }
+}
+
+pub(super) fn repeat_grounds(shown: &str, times: u32) -> Grounds {
+    Grounds {
+        pattern: Pattern::Repeat,
+        code: "HL-LOOP-01",
+        fact: format!("`{shown}` gave the same answer {times} times and nothing new was written since"),
+        instead: "use the answer you have, or change something first; after a change one probe is allowed.",
+        avoid: "run it again unchanged.",
+    }
+}
+
+pub(super) fn cycle_grounds(shown: &str, rounds: u32) -> Grounds {
+    Grounds {
+        pattern: Pattern::Cycle,
+        code: "HL-LOOP-02",
+        fact: format!("the same calls in turn, `{shown}` among them, gave the same answers {rounds} times"),
+        instead: "leave the circle: take another approach, or write down what you tried and stop.",
+        avoid: "go round once more.",
+    }
+}
+
+pub(super) fn sequence_grounds(shown: &str, times: u32) -> Grounds {
+    Grounds {
+        pattern: Pattern::SequentialTools,
+        code: "HL-LOOP-03",
+        fact: format!("`{shown}` was called {times} times in a row"),
+        instead: "use a scratch script, or hand the work to one agent.",
+        avoid: "call it once more.",
+    }
+}
+
+pub(super) fn failure_grounds(shown: &str, times: u32, window: u32) -> Grounds {
+    Grounds {
+        pattern: Pattern::ToolFailure,
+        code: "HL-FAIL-01",
+        fact: format!("`{shown}` failed {times} times in {window} turns"),
+        instead: "change what makes it fail first; after a change, or the cooldown, one probe is allowed.",
+        avoid: "run it again unchanged.",
+    }
+}
+
+pub(super) fn denial_grounds(times: u32) -> Grounds {
+    Grounds {
+        pattern: Pattern::Denials,
+        code: "HL-DENY-01",
+        fact: format!("permission was refused {times} times"),
+        instead: "ask the person for the permission, or do without it.",
+        avoid: "try the same thing under another name.",
+    }
+}

@@ -1,0 +1,177 @@
+//! The patterns of unproductive work, and how each is seen in an agent's past (L1, L6).
+//!
+//! Nothing here decides: each function counts, and says what it counted.
+
+use serde::{Deserialize, Serialize};
+
+use super::Past;
+use crate::identity::Digest;
+
+/// The longest cycle that is looked for.
+const PERIOD_MAX: usize = 5;
+
+/// What went wrong, by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Hooks inside hooks, or a Stop hook that keeps the agent going.
+    HookRecursion,
+    /// The same call failing.
+    ToolFailure,
+    /// The same call in a row.
+    SequentialTools,
+    /// Sub-agents started too fast, too deep, too many.
+    AgentSpawn,
+    /// External services called too often, or too dearly.
+    ExternalApi,
+    /// The same call with the same answer.
+    Repeat,
+    /// A few calls in turn, always the same.
+    Cycle,
+    /// Refused by permission rules again and again.
+    Denials,
+    /// The session's budget.
+    Budget,
+    /// A constraint that stands in front of the action.
+    Constraint,
+    /// The agent reaches for haltline itself.
+    Tampering,
+}
+
+impl Pattern {
+    /// The word for it in configuration, messages and listings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Pattern::HookRecursion => "hook_recursion",
+            Pattern::ToolFailure => "tool_failure",
+            Pattern::SequentialTools => "sequential_tools",
+            Pattern::AgentSpawn => "agent_spawn",
+            Pattern::ExternalApi => "external_api",
+            Pattern::Repeat => "repeat",
+            Pattern::Cycle => "cycle",
+            Pattern::Denials => "denials",
+            Pattern::Budget => "budget",
+            Pattern::Constraint => "constraint",
+            Pattern::Tampering => "tampering",
+        }
+    }
+}
+
+/// How often a call with this identity was answered the same without a break, up to now. A call whose answer nobody
+/// knows says nothing; a different call, or a different answer, ends the row.
+pub fn repeats(past: &[Past], identity: Digest) -> u32 {
+    let mut row = past.iter().rev().filter(|call| call.is_known());
+    let Some(last) = row.next().filter(|last| last.identity == identity && last.is_counted()) else { return 0 };
+    if last.is_boundary() {
+        return 1;
+    }
+    let mut count = 1;
+    for call in row {
+        if call.identity != identity || call.normal != last.normal || !call.is_counted() {
+            break;
+        }
+        count += 1;
+        if call.is_boundary() {
+            break;
+        }
+    }
+    count
+}
+
+/// A cycle that a call would carry on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// How many calls it has.
+    pub period: usize,
+    /// How often the call that would follow was made before in it.
+    pub rounds: u32,
+    /// Names it whatever call one starts at.
+    pub key: Digest,
+}
+
+/// The cycle that a call with this identity would carry on, if there is one: the same two to five calls in turn, each
+/// always with the same answer.
+pub fn cycle(past: &[Past], identity: Digest) -> Option<Cycle> {
+    let start = past.iter().rposition(|call| call.is_boundary()).unwrap_or(0);
+    let tail: Vec<&Past> = past[start..].iter().filter(|call| call.is_known() && call.is_counted()).collect();
+    for period in 2..=PERIOD_MAX {
+        if tail.len() < 2 * period || tail[tail.len() - period].identity != identity {
+            continue;
+        }
+        let same = |a: &Past, b: &Past| a.identity == b.identity && a.normal == b.normal;
+        let long = tail.len();
+        let length = period
+            + (0..long - period)
+                .take_while(|&back| same(tail[long - 1 - back], tail[long - 1 - back - period]))
+                .count();
+        let round: Vec<Digest> = tail[long - period..].iter().map(|call| call.identity).collect();
+        // One call alone is a repeat, and a period of four may be one of two: the shortest is looked for first.
+        if length < 2 * period || round.iter().all(|call| *call == round[0]) {
+            continue;
+        }
+        let rounds = u32::try_from(length / period).unwrap_or(u32::MAX);
+        return Some(Cycle { period, rounds, key: rotation(&round) });
+    }
+    None
+}
+
+/// The same name for a round whichever call it begins with.
+fn rotation(round: &[Digest]) -> Digest {
+    let first = (0..round.len())
+        .min_by_key(|&start| -> Vec<Digest> { round[start..].iter().chain(&round[..start]).copied().collect() });
+    let start = first.unwrap_or(0);
+    let bytes: Vec<u8> = round[start..].iter().chain(&round[..start]).flat_map(|call| call.0.to_be_bytes()).collect();
+    Digest::of(&[b"cycle", &bytes])
+}
+
+/// In how many turns calls that `fits` picks failed, within the last `window` turns. Siblings of one batch count once.
+pub fn failed_turns(past: &[Past], turn: u64, window: u32, fits: impl Fn(&Past) -> bool) -> u32 {
+    let mut turns: Vec<u64> = past
+        .iter()
+        .filter(|call| call.is_failed() && call.is_counted() && is_within(call.turn, turn, window) && fits(call))
+        .map(|call| call.turn)
+        .collect();
+    turns.dedup();
+    u32::try_from(turns.len()).unwrap_or(u32::MAX)
+}
+
+/// Whether a turn is the present one or one of the `window` − 1 before it (L3).
+pub fn is_within(then: u64, turn: u64, window: u32) -> bool {
+    turn.saturating_sub(then) < u64::from(window)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(identity: u64, normal: u64) -> Past {
+        Past::known(Digest(identity), Digest(normal), false)
+    }
+
+    fn row(calls: &[(u64, u64)]) -> Vec<Past> {
+        calls.iter().map(|&(identity, normal)| call(identity, normal)).collect()
+    }
+
+    #[test]
+    fn a_row_of_the_same_call_and_answer_is_counted_from_its_end() {
+        assert_eq!(repeats(&row(&[(1, 1), (1, 1), (1, 1)]), Digest(1)), 3);
+        assert_eq!(repeats(&row(&[(1, 2), (1, 1), (1, 1)]), Digest(1)), 2);
+        assert_eq!(repeats(&row(&[(1, 1), (2, 1), (1, 1)]), Digest(1)), 1);
+        assert_eq!(repeats(&row(&[(1, 1), (2, 1)]), Digest(1)), 0);
+        assert_eq!(repeats(&[], Digest(1)), 0);
+    }
+
+    #[test]
+    fn a_cycle_is_found_by_the_call_that_would_carry_it_on() {
+        let past = row(&[(1, 1), (2, 2), (1, 1), (2, 2)]);
+        let found = cycle(&past, Digest(1)).expect("a cycle of two");
+        assert_eq!((found.period, found.rounds), (2, 2));
+        assert_eq!(cycle(&past, Digest(2)), None);
+        let turned = row(&[(2, 2), (1, 1), (2, 2), (1, 1)]);
+        assert_eq!(cycle(&turned, Digest(2)).expect("the same cycle").key, found.key);
+        assert_eq!(cycle(&row(&[(1, 1), (1, 1), (1, 1), (1, 1)]), Digest(1)), None);
+        assert_eq!(cycle(&row(&[(1, 1), (2, 2), (1, 9), (2, 2)]), Digest(1)), None);
+        let three = row(&[(1, 1), (2, 2), (3, 3), (1, 1), (2, 2), (3, 3), (1, 1), (2, 2), (3, 3)]);
+        assert_eq!(cycle(&three, Digest(1)).map(|found| (found.period, found.rounds)), Some((3, 3)));
+    }
+}
