@@ -1,0 +1,251 @@
+//! What a session took, from the client's transcript: JSON lines, read on from where the last reading ended.
+//!
+//! One response stands there as several lines, one per part of it, each with what the whole had taken by then: the
+//! first lines know less of the output than the last. So a response is counted once, and what a later line of it
+//! adds is added. A replay of a response by a sub-agent has the same id and adds nothing.
+//!
+//! The client calls the format its own affair: a line that is not understood is passed over.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use haltline_core::loop_::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::json;
+use crate::price::{self, Price};
+
+/// How many responses are remembered from one reading to the next. Lines of one response stand together; between
+/// them come at most those of the agents that work at the same time.
+const RESPONSES_MAX: usize = 8;
+
+/// What a part of a transcript took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TranscriptUse {
+    /// How many bytes were read: whole lines only.
+    pub consumed: u64,
+    /// How many responses began in them.
+    pub messages: u32,
+    /// What they took, and what was added to those before.
+    pub usage: Usage,
+    /// The same by model, in the order the models first appear.
+    pub by_model: Vec<ModelUse>,
+    /// What the next reading must know of the last responses; it stays as it was where none came.
+    pub last: Option<String>,
+}
+
+/// What one model took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelUse {
+    /// The model, as the service calls it.
+    pub model: String,
+    /// What it took.
+    pub usage: Usage,
+    /// The part of `usage.cache_write` that is kept for an hour, which is dearer.
+    pub cache_write_hour: u64,
+}
+
+impl TranscriptUse {
+    /// What it cost in millionths of a dollar; unknown as soon as one model's price is.
+    pub fn cost(&self, extra: &[Price]) -> Option<u64> {
+        let costs = self.by_model.iter();
+        costs.map(|part| price::cost_with_hour(&part.model, &part.usage, part.cache_write_hour, extra)).sum()
+    }
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    r#type: Option<&'a RawValue>,
+    #[serde(rename = "requestId")]
+    request_id: Option<&'a RawValue>,
+    message: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    model: Option<&'a RawValue>,
+    usage: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Taken<'a> {
+    #[serde(borrow)]
+    input_tokens: Option<&'a RawValue>,
+    output_tokens: Option<&'a RawValue>,
+    cache_read_input_tokens: Option<&'a RawValue>,
+    cache_creation_input_tokens: Option<&'a RawValue>,
+    cache_creation: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Written<'a> {
+    #[serde(borrow)]
+    ephemeral_1h_input_tokens: Option<&'a RawValue>,
+}
+
+/// One line of a response.
+struct Part<'a> {
+    id: Cow<'a, str>,
+    model: Cow<'a, str>,
+    usage: Usage,
+    cache_write_hour: u64,
+}
+
+/// Reads the whole lines of `text`, which follows what was read before; `last` is what that reading returned.
+pub fn usage(text: &[u8], last: Option<&str>) -> TranscriptUse {
+    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let mut seen = remembered(last);
+    let mut order: Vec<String> = seen.iter().map(|(id, _)| id.clone()).collect();
+    let mut outputs: BTreeMap<String, u64> = seen.drain(..).collect();
+    let mut sum = TranscriptUse { consumed: whole as u64, ..TranscriptUse::default() };
+    for line in text[..whole].split(|&byte| byte == b'\n') {
+        let Some(part) = part(line) else { continue };
+        match outputs.get_mut(part.id.as_ref()) {
+            Some(output) => {
+                let more = part.usage.output.saturating_sub(*output);
+                *output += more;
+                sum.take(&part.model, &Usage { output: more, ..Usage::default() }, 0);
+            }
+            None => {
+                sum.messages = sum.messages.saturating_add(1);
+                sum.take(&part.model, &part.usage, part.cache_write_hour);
+                outputs.insert(part.id.clone().into_owned(), part.usage.output);
+                order.push(part.id.into_owned());
+            }
+        }
+    }
+    let recent = &order[order.len().saturating_sub(RESPONSES_MAX)..];
+    let recent: Vec<String> = recent.iter().map(|id| format!("{id}={}", outputs[id])).collect();
+    sum.last = if recent.is_empty() { None } else { Some(recent.join(" ")) };
+    sum
+}
+
+/// `id=output id=output …`, oldest first.
+fn remembered(last: Option<&str>) -> Vec<(String, u64)> {
+    let each = last.unwrap_or_default().split(' ').filter_map(|entry| entry.rsplit_once('='));
+    each.filter_map(|(id, output)| Some((id.to_owned(), output.parse().ok()?))).collect()
+}
+
+fn part(line: &[u8]) -> Option<Part<'_>> {
+    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    if line.r#type.and_then(json::text).as_deref() != Some("assistant") {
+        return None;
+    }
+    let message: Message<'_> = json::object(line.message?)?;
+    let model = message.model.and_then(json::text).unwrap_or_default();
+    // The client's own notes to itself, written in the shape of a response.
+    if model == "<synthetic>" {
+        return None;
+    }
+    let id = message.id.and_then(json::text).or_else(|| line.request_id.and_then(json::text))?;
+    // A space or nothing would not come back from the next reading.
+    if id.is_empty() || id.contains(char::is_whitespace) {
+        return None;
+    }
+    let taken: Taken<'_> = json::object(message.usage?)?;
+    let written: Option<Written<'_>> = taken.cache_creation.and_then(json::object);
+    let usage = Usage {
+        input: count(taken.input_tokens),
+        output: count(taken.output_tokens),
+        cache_read: count(taken.cache_read_input_tokens),
+        cache_write: count(taken.cache_creation_input_tokens),
+    };
+    let hour = count(written.and_then(|written| written.ephemeral_1h_input_tokens)).min(usage.cache_write);
+    Some(Part { id, model, usage, cache_write_hour: hour })
+}
+
+fn count(value: Option<&RawValue>) -> u64 {
+    value.and_then(|value| value.get().parse().ok()).unwrap_or_default()
+}
+
+impl TranscriptUse {
+    fn take(&mut self, model: &str, usage: &Usage, cache_write_hour: u64) {
+        add(&mut self.usage, usage);
+        let place = self.by_model.iter().position(|part| part.model == model).unwrap_or_else(|| {
+            self.by_model.push(ModelUse { model: model.to_owned(), ..ModelUse::default() });
+            self.by_model.len() - 1
+        });
+        let part = &mut self.by_model[place];
+        add(&mut part.usage, usage);
+        part.cache_write_hour = part.cache_write_hour.saturating_add(cache_write_hour);
+    }
+}
+
+fn add(sum: &mut Usage, more: &Usage) {
+    sum.input = sum.input.saturating_add(more.input);
+    sum.output = sum.output.saturating_add(more.output);
+    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
+    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(id: &str, model: &str, output: u64) -> String {
+        let usage = format!(r#"{{"input_tokens":10,"output_tokens":{output},"cache_creation_input_tokens":4}}"#);
+        format!(
+            r#"{{"type":"assistant","requestId":"r{id}","message":{{"id":"{id}","model":"{model}","usage":{usage}}}}}"#
+        ) + "\n"
+    }
+
+    #[test]
+    fn a_response_of_several_lines_counts_once_with_its_last_figures() {
+        let text = line("m1", "claude-x", 1) + &line("m1", "claude-x", 30) + &line("m2", "claude-x", 5);
+        let found = usage(text.as_bytes(), None);
+        let whole = Usage { input: 20, output: 35, cache_read: 0, cache_write: 8 };
+        assert_eq!((found.messages, found.usage, found.consumed), (2, whole, text.len() as u64));
+        assert_eq!(found.by_model, [ModelUse { model: "claude-x".to_owned(), usage: whole, cache_write_hour: 0 }]);
+        assert_eq!(found.last.as_deref(), Some("m1=30 m2=5"));
+    }
+
+    #[test]
+    fn reading_on_counts_neither_a_response_nor_a_byte_twice() {
+        let text: String = (0..20).map(|n| line(&format!("m{n}"), "a", 1) + &line(&format!("m{n}"), "a", 7)).collect();
+        let whole = usage(text.as_bytes(), None);
+        for step in [1, 50, 333, 1000] {
+            let (mut start, mut end, mut last) = (0, 0, None);
+            let (mut sum, mut messages) = (Usage::default(), 0);
+            while start < text.len() {
+                end = (end + step).min(text.len());
+                let part = usage(&text.as_bytes()[start..end], last.as_deref());
+                add(&mut sum, &part.usage);
+                (start, last) = (start + usize::try_from(part.consumed).expect("small"), part.last);
+                messages += part.messages;
+            }
+            assert_eq!((sum, messages, last), (whole.usage, whole.messages, whole.last.clone()), "step {step}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_response_is_passed_over() {
+        let text = [
+            "not json".to_owned(),
+            r#"{"type":"user","message":{"id":"u","model":"a","usage":{"input_tokens":9}}}"#.to_owned(),
+            r#"{"type":"progress","data":{"message":{"id":"p","usage":{"input_tokens":9}}}}"#.to_owned(),
+            line("s", "<synthetic>", 9),
+            r#"{"type":"assistant","message":{"id":"n","model":"a"}}"#.to_owned(),
+            r#"{"type":"assistant","message":[]}"#.to_owned(),
+            r#"{"type":"assistant","message":{"id":"w","usage":{"input_tokens":"many","output_tokens":-4}}}"#
+                .to_owned(),
+        ]
+        .join("\n");
+        let found = usage((text.clone() + "\n" + &line("half", "a", 9).replace('\n', "")).as_bytes(), Some("m0=3"));
+        assert_eq!((found.messages, found.usage), (1, Usage::default()));
+        assert_eq!((found.consumed, found.last.as_deref()), (text.len() as u64 + 1, Some("m0=3 w=0")));
+        assert_eq!(usage(b"", Some("m0=3")).last.as_deref(), Some("m0=3"));
+    }
+
+    #[test]
+    fn the_cost_knows_the_dearer_writes_and_is_unknown_with_one_unknown_model() {
+        let text = r#"{"type":"assistant","message":{"id":"m","model":"claude-opus-4-5-20251101","usage":{"input_tokens":0,"cache_creation_input_tokens":2000000,"cache_creation":{"ephemeral_1h_input_tokens":1000000}}}}"#;
+        let known = usage(format!("{text}\n").as_bytes(), None);
+        assert_eq!(known.cost(&[]), Some(16_250_000));
+        let both = usage(format!("{text}\n{}", line("n", "unheard-of", 1)).as_bytes(), None);
+        assert_eq!(both.cost(&[]), None);
+    }
+}

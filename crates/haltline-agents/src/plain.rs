@@ -1,0 +1,285 @@
+//! Plain events, version 1 (EVENTS.md): what `haltline event` takes from any program, and what importers write.
+//!
+//! Unlike a hook's payload this format is ours, so what does not fit is an error: one line that names the field, its
+//! value and what was expected (E8). Unknown fields are passed over.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use haltline_core::identity::{Action, Answer, By, Outcome};
+use haltline_core::loop_::{Happening, Stream, Usage};
+use haltline_core::{ConstraintId, Instant, shorten};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::{bypass, json, price};
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainEvent {
+    /// When it happened, where the line says so.
+    pub at: Option<Instant>,
+    /// Whose doing.
+    pub stream: Stream,
+    /// What happened.
+    pub what: PlainHappening,
+}
+
+/// What a plain event says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlainHappening {
+    /// An agent did something.
+    Loop(Happening),
+    /// A named constraint was violated or respected.
+    Constraint {
+        /// Which.
+        id: ConstraintId,
+        /// Violated, not respected.
+        is_violation: bool,
+        /// By what.
+        action: Option<String>,
+    },
+    /// Something of a family that is not there yet; the event's type. [`PlainError::not_yet`] says so.
+    Later(&'static str),
+}
+
+/// A line that is no plain event, in one line for the one who wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainError {
+    text: String,
+}
+
+impl PlainError {
+    /// The event is understood, and nobody can decide about it yet.
+    pub fn not_yet(kind: &'static str) -> Self {
+        Self { text: format!("type {kind:?}: its family is not built yet; nothing was counted") }
+    }
+
+    fn wrong(field: &str, value: &str, expected: &str) -> Self {
+        Self { text: format!("{field} {value}: expected {expected}") }
+    }
+
+    fn missing(field: &str, expected: &str) -> Self {
+        Self { text: format!("{field} is missing: expected {expected}") }
+    }
+}
+
+impl fmt::Display for PlainError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for PlainError {}
+
+/// Reads one line.
+pub fn read(line: &str) -> Result<PlainEvent, PlainError> {
+    let expected = "a JSON object on one line";
+    if !line.trim_start().starts_with('{') {
+        return Err(PlainError::wrong("event", &shorten(line.trim()), expected));
+    }
+    let values = serde_json::from_str(line).map_err(|error| {
+        PlainError::wrong(
+            "event",
+            &shorten(line.trim()),
+            &format!("{expected}; it breaks at column {}", error.column()),
+        )
+    })?;
+    let fields = Fields { values, within: "" };
+    match fields.get("v") {
+        Some(version) if version.get() == "1" => {}
+        Some(version) => return Err(PlainError::wrong("v", &value_text(version), "1, the only version there is")),
+        None => return Err(PlainError::missing("v", "1")),
+    }
+    let kind = fields.required_text("type", "the kind of event, such as tool_start")?;
+    let at = match fields.text("ts")? {
+        Some(ts) => Some(Instant::parse(&ts).map_err(|error| PlainError { text: format!("ts: {error}") })?),
+        None => None,
+    };
+    let stream = Stream {
+        session: fields.required_text("session", "the session's name")?,
+        agent: fields.text("agent")?,
+        root: fields.text("root")?,
+        client: fields.text("client")?.unwrap_or_default(),
+        is_batched: false,
+    };
+    Ok(PlainEvent { at, stream, what: happening(&kind, &fields)? })
+}
+
+fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainError> {
+    Ok(PlainHappening::Loop(match kind {
+        "session_start" => {
+            Happening::SessionStart { model: fields.text("model")?, resumed: fields.flag("resumed")?, is_nested: false }
+        }
+        "prompt" => {
+            let by_user = fields.word("source", &[("user", true), ("system", false)])?;
+            let by_user = by_user.ok_or_else(|| PlainError::missing("source", "one of user, system"))?;
+            let text = fields.text("text")?.unwrap_or_default();
+            Happening::Prompt { by_user, bypass: by_user && bypass::is_asked_for(&text) }
+        }
+        "message" => Happening::Message {
+            usage: fields.usage()?,
+            cost: fields.dollars("cost_usd")?,
+            offset: None,
+            last: fields.text("message")?,
+        },
+        "tool_start" => {
+            let call = fields.required_text("call", "the call's name")?;
+            let tool = fields.required_text("tool", "the tool's name")?;
+            let action = Box::new(Action::new(&tool, &fields.input()?, None));
+            Happening::ToolStart { call, message: fields.text("message")?, action, guarded: Vec::new() }
+        }
+        "tool_end" => Happening::ToolEnd {
+            call: fields.required_text("call", "the call's name")?,
+            action: None,
+            answer: Box::new(fields.answer()?),
+        },
+        "spawn_start" => Happening::SpawnStart {
+            child: fields.required_text("child", "the sub-agent's name")?,
+            depth: fields.number("depth", "a whole number, 0 or more")?,
+        },
+        "spawn_end" => Happening::SpawnEnd { child: fields.required_text("child", "the sub-agent's name")? },
+        "hook" => Happening::Hook { name: fields.required_text("name", "the hook's name")? },
+        "stop" => Happening::Stop { blocked: fields.flag("blocked")?, running: None },
+        "compaction" => Happening::Compaction { trigger: fields.text("trigger")?.unwrap_or_default() },
+        "session_end" => Happening::SessionEnd { reason: fields.text("reason")?.unwrap_or_default() },
+        "violation" => return fields.constraint(true),
+        "clean" => return fields.constraint(false),
+        "iteration" => return Ok(PlainHappening::Later("iteration")),
+        "attempt" => return Ok(PlainHappening::Later("attempt")),
+        "round" => return Ok(PlainHappening::Later("round")),
+        unknown => return Err(PlainError::wrong("type", &shorten(unknown), "one of those in version 1 of EVENTS.md")),
+    }))
+}
+
+/// The fields of an event, or of an object within it.
+struct Fields<'a> {
+    values: BTreeMap<Cow<'a, str>, &'a RawValue>,
+    /// What the fields' names begin with in a message.
+    within: &'static str,
+}
+
+impl<'a> Fields<'a> {
+    /// The value, unless it is `null`.
+    fn get(&self, field: &str) -> Option<&'a RawValue> {
+        self.values.get(field).copied().filter(|value| value.get() != "null")
+    }
+
+    fn wrong(&self, field: &str, value: &RawValue, expected: &str) -> PlainError {
+        PlainError::wrong(&format!("{}{field}", self.within), &value_text(value), expected)
+    }
+
+    fn text(&self, field: &str) -> Result<Option<String>, PlainError> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        match json::text(value) {
+            Some(text) => Ok(Some(text.into_owned())),
+            None => Err(self.wrong(field, value, "a text")),
+        }
+    }
+
+    fn required_text(&self, field: &str, expected: &str) -> Result<String, PlainError> {
+        match self.text(field)? {
+            Some(text) if !text.is_empty() => Ok(text),
+            Some(empty) => Err(PlainError::wrong(field, &shorten(&empty), expected)),
+            None => Err(PlainError::missing(field, expected)),
+        }
+    }
+
+    fn flag(&self, field: &str) -> Result<bool, PlainError> {
+        match self.get(field).map(|value| (value.get(), value)) {
+            None | Some(("false", _)) => Ok(false),
+            Some(("true", _)) => Ok(true),
+            Some((_, value)) => Err(self.wrong(field, value, "true or false")),
+        }
+    }
+
+    fn number<T: DeserializeOwned>(&self, field: &str, expected: &str) -> Result<Option<T>, PlainError> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        serde_json::from_str(value.get()).map(Some).map_err(|_other| self.wrong(field, value, expected))
+    }
+
+    /// One of some words.
+    fn word<T: Copy>(&self, field: &str, words: &[(&str, T)]) -> Result<Option<T>, PlainError> {
+        let Some(text) = self.text(field)? else { return Ok(None) };
+        match words.iter().find(|(word, _)| *word == text) {
+            Some((_, meaning)) => Ok(Some(*meaning)),
+            None => Err(PlainError::wrong(field, &shorten(&text), &format!("one of {}", listed(words)))),
+        }
+    }
+
+    fn dollars(&self, field: &str) -> Result<Option<u64>, PlainError> {
+        let expected = "dollars, 0 or more";
+        let Some(dollars) = self.number::<f64>(field, expected)? else { return Ok(None) };
+        match (price::millionths(dollars), self.get(field)) {
+            (None, Some(value)) => Err(self.wrong(field, value, expected)),
+            (cost, _) => Ok(cost),
+        }
+    }
+
+    fn usage(&self) -> Result<Option<Usage>, PlainError> {
+        let Some(value) = self.get("usage") else { return Ok(None) };
+        let expected = "an object with input, output, cache_read, cache_write";
+        let values = json::object(value).ok_or_else(|| self.wrong("usage", value, expected))?;
+        let fields = Fields { values, within: "usage." };
+        let tokens = |field| fields.number(field, "a whole number of tokens, 0 or more");
+        Ok(Some(Usage {
+            input: tokens("input")?.unwrap_or_default(),
+            output: tokens("output")?.unwrap_or_default(),
+            cache_read: tokens("cache_read")?.unwrap_or_default(),
+            cache_write: tokens("cache_write")?.unwrap_or_default(),
+        }))
+    }
+
+    /// What a call was given: the object as it stands, or the text.
+    fn input(&self) -> Result<Cow<'a, str>, PlainError> {
+        let Some(value) = self.get("input") else { return Ok(Cow::Borrowed("{}")) };
+        if value.get().starts_with('{') {
+            return Ok(Cow::Borrowed(value.get()));
+        }
+        json::text(value).ok_or_else(|| self.wrong("input", value, "an object or a text"))
+    }
+
+    fn answer(&self) -> Result<Answer, PlainError> {
+        let outcome = self.word("outcome", OUTCOMES)?;
+        let outcome = outcome.ok_or_else(|| PlainError::missing("outcome", &format!("one of {}", listed(OUTCOMES))))?;
+        let by = self.word("by", &[("haltline", By::Haltline), ("permission", By::Permission), ("hook", By::Hook)])?;
+        let exit = self.number("exit", "an exit code, a whole number")?;
+        let output = self.text("output")?.unwrap_or_default();
+        let mut answer = Answer::new(outcome, exit, &output);
+        answer.by = by.or(answer.by);
+        answer.cost = self.dollars("cost_usd")?;
+        Ok(answer)
+    }
+
+    fn constraint(&self, is_violation: bool) -> Result<PlainHappening, PlainError> {
+        let id = self.required_text("constraint", "the constraint's id")?;
+        let id = ConstraintId::parse(&id).map_err(|error| PlainError { text: format!("constraint: {error}") })?;
+        Ok(PlainHappening::Constraint { id, is_violation, action: self.text("action")? })
+    }
+}
+
+const OUTCOMES: &[(&str, Outcome)] = &[
+    ("ok", Outcome::Ok),
+    ("failed", Outcome::Failed),
+    ("rejected", Outcome::Rejected),
+    ("denied", Outcome::Denied),
+    ("cancelled", Outcome::Cancelled),
+    ("rate_limited", Outcome::RateLimited),
+    ("unknown", Outcome::Unknown),
+];
+
+fn listed<T>(words: &[(&str, T)]) -> String {
+    let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    words.join(", ")
+}
+
+/// A value for a message: a text is quoted, a number or a truth stands as it is, all of them short.
+fn value_text(value: &RawValue) -> String {
+    let source = value.get();
+    match json::text(value) {
+        Some(text) => shorten(&text),
+        None if source.len() <= 20 && !source.starts_with(['[', '{']) => source.to_owned(),
+        None => shorten(source),
+    }
+}

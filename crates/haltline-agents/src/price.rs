@@ -1,0 +1,188 @@
+//! What tokens cost: the public list prices of models, and those that configuration adds.
+//!
+//! An unknown price stays unknown; nothing is ever taken as free because nobody knows it (L7). Models whose price
+//! depends on more than the kind of token (the length of the prompt, say) are unknown here too.
+
+use std::borrow::Cow;
+
+use haltline_core::loop_::Usage;
+use haltline_core::shorten;
+
+/// The newest day for which a source of [`PRICES`] vouches.
+pub const PRICES_DATE: &str = "2026-10-10";
+
+/// What a million tokens of each kind cost, in millionths of a dollar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// The model's name, or how it begins.
+    pub model: Cow<'static, str>,
+    /// Fresh tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens read from the cache.
+    pub cache_read: u64,
+    /// Tokens written to the cache.
+    pub cache_write: u64,
+    /// Tokens written to the cache for an hour.
+    pub cache_write_hour: u64,
+}
+
+/// Anthropic's list prices on its own API.
+pub const PRICES: &[Price] = &[
+    listed("claude-fable-5-1", [10_000, 50_000, 250, 12_500, 20_000]),
+    listed("claude-fable-5", [10_000, 50_000, 1_000, 12_500, 20_000]),
+    listed("claude-opus-5-5", [4_000, 20_000, 200, 5_000, 8_000]),
+    listed("claude-opus-5", [5_000, 25_000, 500, 6_250, 10_000]),
+    listed("claude-opus-4-8", [5_000, 25_000, 500, 6_250, 10_000]),
+    listed("claude-opus-4-7", [5_000, 25_000, 500, 6_250, 10_000]),
+    listed("claude-opus-4-6", [5_000, 25_000, 500, 6_250, 10_000]),
+    listed("claude-opus-4-5", [5_000, 25_000, 500, 6_250, 10_000]),
+    listed("claude-opus-4-1", [15_000, 75_000, 1_500, 18_750, 30_000]),
+    listed("claude-opus-4-0", [15_000, 75_000, 1_500, 18_750, 30_000]),
+    listed("claude-opus-4", [15_000, 75_000, 1_500, 18_750, 30_000]),
+    listed("claude-3-opus", [15_000, 75_000, 1_500, 18_750, 30_000]),
+    listed("claude-sonnet-5-5", [2_000, 10_000, 200, 2_500, 4_000]),
+    listed("claude-sonnet-5", [2_000, 10_000, 200, 2_500, 4_000]),
+    listed("claude-sonnet-4-6", [3_000, 15_000, 300, 3_750, 6_000]),
+    listed("claude-sonnet-4-5", [3_000, 15_000, 300, 3_750, 6_000]),
+    listed("claude-sonnet-4-0", [3_000, 15_000, 300, 3_750, 6_000]),
+    listed("claude-sonnet-4", [3_000, 15_000, 300, 3_750, 6_000]),
+    listed("claude-3-7-sonnet", [3_000, 15_000, 300, 3_750, 6_000]),
+    listed("claude-3-5-sonnet", [3_000, 15_000, 300, 3_750, 6_000]),
+    listed("claude-haiku-4-5", [1_000, 5_000, 100, 1_250, 2_000]),
+    listed("claude-3-5-haiku", [800, 4_000, 80, 1_000, 1_600]),
+    listed("claude-3-haiku", [250, 1_250, 30, 300, 500]),
+];
+
+/// A row of the list: thousandths of a dollar for input, output, cache read, cache write, cache write for an hour.
+const fn listed(model: &'static str, [input, output, cache_read, cache_write, hour]: [u64; 5]) -> Price {
+    Price {
+        model: Cow::Borrowed(model),
+        input: input * 1000,
+        output: output * 1000,
+        cache_read: cache_read * 1000,
+        cache_write: cache_write * 1000,
+        cache_write_hour: hour * 1000,
+    }
+}
+
+/// Reads a price of the configuration: `MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE`, dollars per million tokens.
+pub fn parse(line: &str) -> Result<Price, String> {
+    let expected = "expected MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE, in dollars per million tokens";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [model, input, output, cache_read, cache_write] = words[..] else {
+        return Err(format!("price {}: {expected}", shorten(line)));
+    };
+    let dollars = |field: &str, word: &str| {
+        let value = word.parse::<f64>().ok().and_then(millionths);
+        value.ok_or_else(|| {
+            format!("price of {}: {field} {}: expected dollars, 0 or more", shorten(model), shorten(word))
+        })
+    };
+    let cache_write = dollars("CACHE_WRITE", cache_write)?;
+    Ok(Price {
+        model: Cow::Owned(model.to_owned()),
+        input: dollars("INPUT", input)?,
+        output: dollars("OUTPUT", output)?,
+        cache_read: dollars("CACHE_READ", cache_read)?,
+        cache_write,
+        cache_write_hour: cache_write,
+    })
+}
+
+/// What the tokens cost in millionths of a dollar, where the model's price is known. `extra` wins over the list.
+pub fn cost(model: &str, usage: &Usage, extra: &[Price]) -> Option<u64> {
+    cost_with_hour(model, usage, 0, extra)
+}
+
+/// The same, where this much of `usage.cache_write` is kept for an hour.
+pub fn cost_with_hour(model: &str, usage: &Usage, cache_write_hour: u64, extra: &[Price]) -> Option<u64> {
+    let price = price_of(model, extra)?;
+    let hour = cache_write_hour.min(usage.cache_write);
+    let parts = [
+        (usage.input, price.input),
+        (usage.output, price.output),
+        (usage.cache_read, price.cache_read),
+        (usage.cache_write - hour, price.cache_write),
+        (hour, price.cache_write_hour),
+    ];
+    let sum: u128 = parts.iter().map(|&(tokens, each)| u128::from(tokens) * u128::from(each)).sum();
+    Some(u64::try_from((sum + 500_000) / 1_000_000).unwrap_or(u64::MAX))
+}
+
+/// Dollars as millionths of one; `None` for what is no amount.
+pub fn millionths(dollars: f64) -> Option<u64> {
+    const DOLLARS_MAX: f64 = 1e9;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked before")]
+    (0.0..=DOLLARS_MAX).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
+}
+
+/// Configuration may name a family by how its models begin, the longest such name wins; the list means exactly the
+/// models it names, or a dated issue of one: what begins like a model may cost something else.
+fn price_of<'a>(model: &str, extra: &'a [Price]) -> Option<&'a Price> {
+    let configured = extra.iter().filter(|price| model.starts_with(price.model.as_ref()));
+    configured.max_by_key(|price| price.model.len()).or_else(|| {
+        let is_issue = |rest: &str| rest.strip_prefix('-').is_some_and(is_date);
+        PRICES.iter().find(|price| {
+            model.strip_prefix(price.model.as_ref()).is_some_and(|rest| rest.is_empty() || is_issue(rest))
+        })
+    })
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLION: Usage = Usage { input: 1_000_000, output: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000 };
+
+    #[test]
+    fn a_listed_model_costs_its_list_price_and_a_dated_issue_the_same() {
+        assert_eq!(cost("claude-opus-4-5", &MILLION, &[]), Some(36_750_000));
+        assert_eq!(cost("claude-opus-4-5-20251101", &MILLION, &[]), Some(36_750_000));
+        assert_eq!(cost("claude-opus-4-20250514", &MILLION, &[]), Some(110_250_000));
+        assert_eq!(cost("claude-haiku-4-5", &Usage { input: 1, ..Usage::default() }, &[]), Some(1));
+        assert_eq!(cost("claude-haiku-4-5", &Usage::default(), &[]), Some(0));
+    }
+
+    #[test]
+    fn an_unknown_model_has_no_price() {
+        for model in ["", "claude-opus-4-9", "claude-opus-4-5-fast", "claude-haiku-5-5", "gpt", "claude-opus"] {
+            assert_eq!(cost(model, &MILLION, &[]), None, "{model}");
+        }
+    }
+
+    #[test]
+    fn an_hour_in_the_cache_is_dearer_and_never_more_than_was_written() {
+        let usage = Usage { cache_write: 1_000_000, ..Usage::default() };
+        assert_eq!(cost_with_hour("claude-sonnet-4-5", &usage, 400_000, &[]), Some(2_250_000 + 2_400_000));
+        assert_eq!(cost_with_hour("claude-sonnet-4-5", &usage, u64::MAX, &[]), Some(6_000_000));
+        let most = Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX };
+        assert_eq!(cost("claude-opus-4", &most, &[]), Some(u64::MAX));
+    }
+
+    #[test]
+    fn a_configured_price_wins_and_the_longest_name_first() {
+        let extra =
+            ["claude-opus-4 1 1 1 1", "local 0 0 0 0", "claude-opus-4-5 2 2 2 2"].map(|line| parse(line).expect(line));
+        assert_eq!(cost("claude-opus-4-5-20251101", &MILLION, &extra), Some(8_000_000));
+        assert_eq!(cost("claude-opus-4-9", &MILLION, &extra), Some(4_000_000));
+        assert_eq!(cost("local-model", &MILLION, &extra), Some(0));
+        assert_eq!(cost("remote-model", &MILLION, &extra), None);
+    }
+
+    #[test]
+    fn a_bad_price_is_named_with_what_was_expected() {
+        let expected = "expected MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE, in dollars per million tokens";
+        assert_eq!(parse("m 1 2 3"), Err(format!(r#"price "m 1 2 3": {expected}"#)));
+        for bad in ["-1", "NaN", "inf", "x", "1e300"] {
+            let problem = format!(r#"price of "m": OUTPUT {bad:?}: expected dollars, 0 or more"#);
+            assert_eq!(parse(&format!("m 1 {bad} 3 4")), Err(problem));
+        }
+        assert_eq!(parse(" m 0.000001 6.25 0 1 ").expect("good").output, 6_250_000);
+    }
+}
