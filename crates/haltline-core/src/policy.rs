@@ -29,7 +29,7 @@ impl Mode {
 }
 
 /// The configuration a decision sees.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Observe or enforce.
     pub mode: Mode,
@@ -48,7 +48,11 @@ impl Policy {
             Mode::Enforce => b"enforce",
             Mode::Observe => b"observe",
         };
-        digest_hex(&[mode, numbers.as_flattened()], 6)
+        if self.loop_ == loop_::Limits::default() {
+            return digest_hex(&[mode, numbers.as_flattened()], 6);
+        }
+        let sessions = serde_json::to_vec(&self.loop_).expect("numbers, flags and texts can be written");
+        digest_hex(&[mode, numbers.as_flattened(), &sessions], 6)
     }
 }
 
@@ -62,7 +66,10 @@ mod tests {
         let observing = Policy { mode: Mode::Observe, ..plain.clone() };
         let longer = Policy { constraint: Limits { dedup_seconds: 1, ..plain.constraint }, ..plain.clone() };
         assert_ne!(plain.digest(), observing.digest());
+        let loop_ = loop_::Limits { history_max: 51, ..plain.loop_.clone() };
+        let patient = Policy { loop_, ..plain.clone() };
         assert_ne!(plain.digest(), longer.digest());
+        assert_ne!(plain.digest(), patient.digest());
         assert_eq!(plain.digest(), Policy::default().digest());
     }
 }

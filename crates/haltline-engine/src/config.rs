@@ -1,19 +1,28 @@
 //! Configuration in layers: built in, then the user's file, then the project's (E9).
 //!
 //! Every key is a row of [`KEYS`]: its default, its range, who may set it and which way it loosens. The file
-//! reader, `config show`, the JSON schema and the reference page are all made from those rows.
+//! reader, `config show`, the JSON schema and the reference page are all made from those rows. Every hook loads the
+//! configuration, so only what differs from what is built in is kept, and without files nothing is.
 
 mod key;
+mod keys;
 mod layer;
+mod money;
+mod policy;
+mod price;
 mod reference;
 
 use std::path::{Path, PathBuf};
 
-use haltline_core::constraint::Limits;
-use haltline_core::{Mode, Policy, digest_hex};
+use haltline_core::{Policy, digest_hex};
 
-pub use key::{KEYS, Key, Looser, Scope, Value};
+use crate::memory_protection::MemoryLimits;
+
+pub use key::{Key, Kind, Looser, Scope, Value};
+pub use keys::KEYS;
 pub use layer::{ConfigError, Layer};
+pub use money::show as show_dollars;
+pub use price::Price;
 pub use reference::{commented_toml, json_schema};
 
 /// The name of a project's own file, in its root.
@@ -55,7 +64,9 @@ pub struct Setting {
 /// The configuration in force.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Of keys that a file names.
     settings: Vec<Setting>,
+    policy: Policy,
     /// The project's file, if there is one: its path, and a digest of its content.
     pub project_file: Option<(PathBuf, String)>,
     /// Files that could not be taken, and why.
@@ -67,7 +78,7 @@ impl Config {
     /// digest of the project file the operator accepted.
     pub fn load(user_file: &Path, project_root: Option<&Path>, trusted: impl FnOnce() -> Option<String>) -> Self {
         let mut config =
-            Self { settings: KEYS.iter().map(Setting::built_in).collect(), project_file: None, errors: Vec::new() };
+            Self { settings: Vec::new(), policy: Policy::default(), project_file: None, errors: Vec::new() };
         config.add_layer(Layer::read(user_file, Scope::User), |_setting, _value| true, Origin::User);
         let Some(root) = project_root else { return config };
         let path = root.join(PROJECT_FILE);
@@ -98,8 +109,13 @@ impl Config {
             Err(error) => return self.errors.push(error),
         };
         for (key, value) in layer.values {
-            let Some(setting) = self.settings.iter_mut().find(|setting| setting.key.name == key) else { continue };
+            let place = self.settings.iter().position(|setting| setting.key == key).unwrap_or_else(|| {
+                self.settings.push(Setting::built_in(key));
+                self.settings.len() - 1
+            });
+            let setting = &mut self.settings[place];
             if may_set(setting, &value) {
+                policy::set(&mut self.policy, key.name, &value);
                 (setting.value, setting.origin) = (value, origin(layer.path.clone()));
             } else {
                 setting.waiting = Some(value);
@@ -108,8 +124,8 @@ impl Config {
     }
 
     /// All settings in force, in the order of the reference.
-    pub fn settings(&self) -> &[Setting] {
-        &self.settings
+    pub fn settings(&self) -> Vec<Setting> {
+        KEYS.iter().map(|key| self.set(key.name).cloned().unwrap_or_else(|| Setting::built_in(key))).collect()
     }
 
     /// Whether the project's file asks for something that waits for trust.
@@ -117,39 +133,51 @@ impl Config {
         self.settings.iter().any(|setting| setting.waiting.is_some())
     }
 
-    fn value(&self, name: &str) -> &Value {
-        let setting = self.settings.iter().find(|setting| setting.key.name == name);
-        &setting.expect("only names of KEYS are asked for").value
+    /// A key that a file names.
+    fn set(&self, name: &str) -> Option<&Setting> {
+        self.settings.iter().find(|setting| setting.key.name == name)
+    }
+
+    fn kind(name: &str) -> &'static Kind {
+        let key = KEYS.iter().find(|key| key.name == name);
+        &key.expect("only names of KEYS are asked for").kind
     }
 
     fn number(&self, name: &str) -> u32 {
-        match self.value(name) {
-            Value::Number(number) => u32::try_from(*number).expect("ranges are within u32"),
-            Value::Text(_) | Value::Flag(_) | Value::List(_) => unreachable!("{name} is a number in KEYS"),
+        match (self.set(name), Self::kind(name)) {
+            (Some(setting), _) => policy::number(&setting.value),
+            (None, Kind::Number { default, .. }) => *default,
+            (None, _other) => unreachable!("{name} is a number in KEYS"),
         }
     }
 
     fn text(&self, name: &str) -> &str {
-        match self.value(name) {
-            Value::Text(text) => text,
-            Value::Number(_) | Value::Flag(_) | Value::List(_) => unreachable!("{name} is a text in KEYS"),
+        match (self.set(name).map(|setting| &setting.value), Self::kind(name)) {
+            (Some(Value::Text(text)), _) => text,
+            (None, Kind::Choice(choices)) => choices[0],
+            (None, Kind::Text(text) | Kind::Folder(text)) => text,
+            (Some(_), _) | (None, _) => unreachable!("{name} is a text in KEYS"),
         }
     }
 
     fn flag(&self, name: &str) -> bool {
-        *self.value(name) == Value::Flag(true)
+        match self.set(name) {
+            Some(setting) => setting.value == Value::Flag(true),
+            None => *Self::kind(name) == Kind::Flag(true),
+        }
+    }
+
+    /// A list that is empty where nothing is set.
+    fn list(&self, name: &str) -> &[String] {
+        match self.set(name).map(|setting| &setting.value) {
+            Some(Value::List(texts)) => texts,
+            Some(_) | None => &[],
+        }
     }
 
     /// What decisions see.
-    pub fn policy(&self) -> Policy {
-        let mode = if self.text("mode") == "observe" { Mode::Observe } else { Mode::Enforce };
-        let constraint = Limits {
-            violation_threshold: self.number("constraint.violation_threshold"),
-            window_days: self.number("constraint.window_days"),
-            cooldown_hours: self.number("constraint.cooldown_hours"),
-            dedup_seconds: self.number("constraint.dedup_seconds"),
-        };
-        Policy { mode, constraint, loop_: haltline_core::loop_::Limits::default() }
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// What happens when haltline itself fails.
@@ -184,15 +212,37 @@ impl Config {
 
     /// The command that is told of trips; empty for none.
     pub fn notify_command(&self) -> &[String] {
-        match self.value("notify.command") {
-            Value::List(words) => words,
-            Value::Number(_) | Value::Flag(_) | Value::Text(_) => unreachable!("notify.command is a list in KEYS"),
-        }
+        self.list("notify.command")
     }
 
     /// The address that is told of trips; empty for none.
     pub fn notify_webhook(&self) -> &str {
         self.text("notify.webhook")
+    }
+
+    /// What models cost, in the order they are asked.
+    pub fn prices(&self) -> Vec<Price> {
+        self.list("prices").iter().filter_map(|text| Price::parse(text)).collect()
+    }
+
+    /// Where an agent keeps telemetry and session states, below the project's root.
+    pub fn memory_directory(&self) -> &str {
+        self.text("memory.directory")
+    }
+
+    /// The limits of that folder.
+    pub fn memory_limits(&self) -> MemoryLimits {
+        MemoryLimits {
+            telemetry_lines_max: self.number("memory.telemetry_max_lines"),
+            telemetry_kb_max: self.number("memory.telemetry_max_kb"),
+            telemetry_age_days_max: self.number("memory.telemetry_max_age_days"),
+            rotations_kept: self.number("memory.telemetry_keep_rotations"),
+            sessions_max: self.number("memory.session_max_active"),
+            session_age_days_max: self.number("memory.session_max_age_days"),
+            evidence_entries_max: self.number("memory.evidence_ledger_max"),
+            tool_history_entries_max: self.number("memory.tool_history_max"),
+            ..MemoryLimits::default()
+        }
     }
 }
 
@@ -204,6 +254,9 @@ impl Setting {
 
 #[cfg(test)]
 mod tests {
+    use haltline_core::Mode;
+    use haltline_core::loop_::Preset;
+
     use super::*;
 
     fn load(user: &str, project: &str, trusted: Option<&str>) -> Config {
@@ -220,10 +273,44 @@ mod tests {
     #[test]
     fn without_files_the_defaults_of_the_seed_hold() {
         let config = Config::load(Path::new("/nonexistent/config.toml"), None, || None);
-        assert_eq!(config.policy(), Policy::default());
+        assert_eq!(*config.policy(), Policy::default());
         assert_eq!((config.errors.len(), config.state_bytes_max()), (0, 64 * 1024 * 1024));
         assert!(config.constraint_mirror() && !config.operator_unattended());
         assert_eq!(config.fail(), Fail::Open);
+        assert_eq!(config.memory_limits(), MemoryLimits::default());
+        assert_eq!((config.memory_directory(), config.prices()), (".claude/memory", Vec::new()));
+        assert_eq!(config.settings().len(), KEYS.len());
+    }
+
+    #[test]
+    fn tables_within_tables_dollars_and_prices_are_read() {
+        let config = load(
+            "prices = [\"big-* 3 15 0.3 3.75\"]\n[loop.tool_failure]\nthreshold = 4\n[loop]\npreset = \"literal\"\n\
+             [loop.external_api]\nusd_per_call = 0.05\ncommands = [\"ask.py\"]\n[budget]\nusd_hard = 2.5\ntokens_soft = 9\n",
+            "",
+            None,
+        );
+        assert_eq!(config.errors, vec![]);
+        let limits = &config.policy().loop_;
+        assert_eq!((limits.tool_failure.threshold, limits.preset), (4, Preset::Literal));
+        assert_eq!(
+            (limits.api.call_micros, limits.api.commands.as_slice()),
+            (Some(50_000), &["ask.py".to_owned()][..])
+        );
+        assert_eq!((limits.budget.micros.hard, limits.budget.micros.soft), (Some(2_500_000), None));
+        assert_eq!(limits.budget.tokens.soft, Some(9));
+        assert_eq!(config.prices()[0].output, 15_000_000);
+    }
+
+    #[test]
+    fn a_project_may_not_lift_a_budget_or_switch_a_pattern_off() {
+        let user = "[budget]\nusd_hard = 2\n";
+        let project = "[budget]\nusd_hard = 0\nturns_hard = 9\n[loop.repeat]\nenabled = false\n";
+        let config = load(user, project, None);
+        let limits = &config.policy().loop_;
+        assert_eq!((limits.budget.micros.hard, limits.budget.turns.hard), (Some(2_000_000), Some(9)));
+        assert!(limits.repeat.enabled && config.is_waiting_for_trust());
+        assert_eq!(load(user, project, Some(project)).policy().loop_.budget.micros.hard, None);
     }
 
     #[test]
@@ -267,11 +354,18 @@ mod tests {
             ("mode = \n", "line 1"),
             ("constraint = 3\n", "expected a table"),
             ("[retention]\nstate_mb = 1.5\n", "expected a whole number"),
+            ("[loop]\ntool_failure = 3\n", "loop.tool_failure: expected a table"),
+            ("[loop.tool_failure]\ntreshold = 3\n", "did you mean `loop.tool_failure.threshold`"),
+            ("[budget]\nusd_hard = -1\n", "expected dollars from 0.00 to 1000000.00"),
+            ("[api]\ncost_warn_usd = 0\n", "expected dollars from 0.01"),
+            ("[loop.external_api]\nusd_per_call = \"free\"\n", "or \"unknown\""),
+            ("prices = [\"model 1 2\"]\n", "MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE"),
+            ("[memory]\ndirectory = \"../..\"\n", "below the project's root"),
         ] {
             let config = load(text, "", None);
             let message = config.errors.first().map(ToString::to_string).unwrap_or_default();
             assert!(message.contains(expected) && !message.contains('\n'), "{text:?} gave {message:?}");
-            assert_eq!(config.policy(), Policy::default(), "a broken file is left out whole");
+            assert_eq!(*config.policy(), Policy::default(), "a broken file is left out whole");
         }
     }
 }

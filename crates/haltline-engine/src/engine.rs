@@ -135,7 +135,7 @@ impl<S: Store> Engine<S> {
         let policy = self.config.policy();
         let digest = policy.digest();
         let writing = Writing { cause: event.cause(), policy: &digest };
-        let outcome = self.store.transact(&self.project, writing, &|memory| self.decide(memory, &policy, event))?;
+        let outcome = self.store.transact(&self.project, writing, &|memory| self.decide(memory, policy, event))?;
         match outcome {
             Outcome::Committed(committed) => Ok(*committed),
             Outcome::Rejected(rejection) => Err(EngineError::Rejected(rejection)),

@@ -10,6 +10,7 @@ pub mod constraint_file;
 mod engine;
 mod file;
 pub mod journal;
+pub mod memory_protection;
 pub mod mirror;
 mod network;
 mod notify;

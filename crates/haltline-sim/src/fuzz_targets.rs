@@ -60,7 +60,7 @@ pub fn config(content: &[u8]) {
     assert_in_range(&config.policy().constraint);
     assert!(config.state_bytes_max() > 0 && config.journal_days() > 0);
     if config.errors.len() == 2 {
-        assert_eq!(config.policy(), Policy::default(), "a file that cannot be taken is left out whole");
+        assert_eq!(*config.policy(), Policy::default(), "a file that cannot be taken is left out whole");
     }
 }
 

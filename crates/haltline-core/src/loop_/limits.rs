@@ -1,9 +1,9 @@
 //! What the owner has decided about loops: every pattern's limits, with seed 002's defaults (L1, L6, L7).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whose idea of "the same" counts (L4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
     /// Tool, canonical arguments and normalised answer; rates of spawning only warn.
@@ -14,7 +14,7 @@ pub enum Preset {
 }
 
 /// A pattern that opens at its threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windowed {
     /// Whether it is watched at all.
     pub enabled: bool,
@@ -27,7 +27,7 @@ pub struct Windowed {
 }
 
 /// A pattern with rungs: the nth attempt is warned, the next bound refuses, the attempt after that stops (E5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rungs {
     /// Whether it is watched at all.
     pub enabled: bool,
@@ -40,7 +40,7 @@ pub struct Rungs {
 }
 
 /// Refusals by permission rules: so many in a row, or so many of the last calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denials {
     /// Whether they are watched at all.
     pub enabled: bool,
@@ -55,7 +55,7 @@ pub struct Denials {
 }
 
 /// What happens to the agent that is one too many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFull {
     /// It is refused.
@@ -66,7 +66,7 @@ pub enum OnFull {
 }
 
 /// Limits on sub-agents of one root session (L7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agents {
     /// At once.
     pub concurrent_max: u32,
@@ -81,7 +81,7 @@ pub struct Agents {
 }
 
 /// Calls of external services (L7).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Api {
     /// Shell commands that contain one of these are such calls.
     pub commands: Vec<String>,
@@ -98,7 +98,7 @@ pub struct Api {
 }
 
 /// One limit of the budget: told at the soft one, refused at the hard one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// Told once.
     pub soft: Option<u64>,
@@ -107,7 +107,7 @@ pub struct Bound {
 }
 
 /// What a root session with all its sub-agents may use up (L7). Off until set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// Millionths of a dollar.
     pub micros: Bound,
@@ -131,7 +131,7 @@ impl Budget {
 }
 
 /// All limits of the loop family.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Whose idea of "the same" counts.
     pub preset: Preset,

@@ -1,13 +1,15 @@
-//! The keys there are.
+//! What a key of the configuration is, what it takes, and which way it loosens.
 
 use std::fmt;
+use std::path::{Component, Path};
 
-use haltline_core::constraint::Limits;
+use super::money;
+use super::price::Price;
 
 /// A key of the configuration.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Key {
-    /// `table.name`, or a bare name.
+    /// `table.name`, `table.table.name`, or a bare name.
     pub name: &'static str,
     /// What it takes.
     pub kind: Kind,
@@ -37,8 +39,21 @@ pub enum Kind {
     Text(&'static str),
     /// Yes or no.
     Flag(bool),
-    /// A list of texts, empty by default.
-    List,
+    /// A list of texts.
+    List(&'static [&'static str]),
+    /// Dollars in a range, kept in millionths.
+    Money {
+        /// Smallest.
+        low: u64,
+        /// Where nothing is set.
+        default: u64,
+    },
+    /// Dollars, or unknown, which is the default.
+    Cost,
+    /// What models cost, one text each; none by default.
+    Prices,
+    /// A folder below the project's root.
+    Folder(&'static str),
 }
 
 /// Who may set a key.
@@ -57,6 +72,10 @@ pub enum Looser {
     Higher,
     /// Smaller numbers.
     Lower,
+    /// Larger numbers, and zero, which means no limit.
+    HigherOrZero,
+    /// Not any more.
+    Off,
     /// This word.
     Word(&'static str),
     /// Any change.
@@ -76,6 +95,10 @@ pub enum Value {
     Flag(bool),
     /// Texts.
     List(Vec<String>),
+    /// Millionths of a dollar.
+    Money(u64),
+    /// A cost nobody knows.
+    Unknown,
 }
 
 impl fmt::Display for Value {
@@ -85,6 +108,8 @@ impl fmt::Display for Value {
             Value::Text(text) => write!(formatter, "{text:?}"),
             Value::Flag(flag) => write!(formatter, "{flag}"),
             Value::List(texts) => write!(formatter, "{texts:?}"),
+            Value::Money(micros) => formatter.write_str(&money::show(*micros)),
+            Value::Unknown => formatter.write_str("\"unknown\""),
         }
     }
 }
@@ -96,6 +121,9 @@ impl From<&Value> for serde_json::Value {
             Value::Text(text) => text.as_str().into(),
             Value::Flag(flag) => (*flag).into(),
             Value::List(texts) => texts.as_slice().into(),
+            // Amounts are at most a million dollars, which a double tells apart to the millionth.
+            Value::Money(micros) => (*micros as f64 / 1e6).into(),
+            Value::Unknown => "unknown".into(),
         }
     }
 }
@@ -103,107 +131,29 @@ impl From<&Value> for serde_json::Value {
 impl Looser {
     /// Whether `asked` is looser than `in_force`.
     pub fn is_looser(self, in_force: &Value, asked: &Value) -> bool {
-        match (self, in_force, asked) {
-            (Looser::Higher, Value::Number(in_force), Value::Number(asked)) => asked > in_force,
-            (Looser::Lower, Value::Number(in_force), Value::Number(asked)) => asked < in_force,
-            (Looser::Word(word), in_force, Value::Text(asked)) => {
-                asked == word && *in_force != Value::Text(asked.clone())
-            }
+        let (before, after) = (in_force.amount(), asked.amount());
+        match (self, before, after) {
+            (Looser::Higher, Some(before), Some(after)) => after > before,
+            (Looser::Lower, Some(before), Some(after)) => after < before,
+            (Looser::HigherOrZero, Some(before), Some(after)) => before != 0 && (after == 0 || after > before),
             (Looser::Never, _, _) => false,
-            (Looser::AnyChange | Looser::Higher | Looser::Lower | Looser::Word(_), in_force, asked) => {
-                in_force != asked
-            }
+            (Looser::Off, _, _) => *in_force == Value::Flag(true) && *asked == Value::Flag(false),
+            (Looser::Word(word), _, _) => in_force != asked && matches!(asked, Value::Text(text) if text == word),
+            (Looser::AnyChange | Looser::Higher | Looser::Lower | Looser::HigherOrZero, _, _) => in_force != asked,
         }
     }
 }
 
-const fn limit(name: &'static str, index: usize, default: u32, looser: Looser, help: &'static str) -> Key {
-    let (_, low, high) = Limits::RANGES[index];
-    Key { name, kind: Kind::Number { low, high, default }, scope: Scope::Project, looser, help }
+impl Value {
+    /// A number or an amount of money, for comparing.
+    fn amount(&self) -> Option<i64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            Value::Money(micros) => i64::try_from(*micros).ok(),
+            Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Unknown => None,
+        }
+    }
 }
-
-/// All keys, in the order of the reference.
-pub const KEYS: &[Key] = &[
-    Key {
-        name: "mode",
-        kind: Kind::Choice(&["enforce", "observe"]),
-        scope: Scope::Project,
-        looser: Looser::Word("observe"),
-        help: "Whether open circuits refuse, or only write down what they would have refused.",
-    },
-    Key {
-        name: "fail",
-        kind: Kind::Choice(&["open", "closed"]),
-        scope: Scope::Project,
-        looser: Looser::Word("open"),
-        help: "What happens when haltline itself fails: the agent goes on, or is refused.",
-    },
-    Key {
-        name: "operator.unattended",
-        kind: Kind::Flag(false),
-        scope: Scope::User,
-        looser: Looser::AnyChange,
-        help: "Whether operator verbs run without a terminal. Inside an agent they never do.",
-    },
-    Key {
-        name: "retention.state_mb",
-        kind: Kind::Number { low: 4, high: 65_536, default: 64 },
-        scope: Scope::User,
-        looser: Looser::AnyChange,
-        help: "The state folder stays under this many megabytes; the oldest facts are folded together.",
-    },
-    Key {
-        name: "retention.journal_days",
-        kind: Kind::Number { low: 31, high: 36_500, default: 400 },
-        scope: Scope::User,
-        looser: Looser::AnyChange,
-        help: "Facts older than this many days are folded together; totals stay exact.",
-    },
-    Key {
-        name: "notify.command",
-        kind: Kind::List,
-        scope: Scope::User,
-        looser: Looser::AnyChange,
-        help: "A program and its arguments, started once per trip with the incident as JSON on its input.",
-    },
-    Key {
-        name: "notify.webhook",
-        kind: Kind::Text(""),
-        scope: Scope::User,
-        looser: Looser::AnyChange,
-        help: "An http or https address that gets the incident as a JSON POST, once per trip.",
-    },
-    limit(
-        "constraint.violation_threshold",
-        0,
-        5,
-        Looser::Higher,
-        "This many counted violations within the window trip a constraint's circuit.",
-    ),
-    limit("constraint.window_days", 1, 30, Looser::Lower, "The rolling window in which violations count, in days."),
-    limit("constraint.cooldown_hours", 2, 24, Looser::Lower, "How long a tripped circuit stays OPEN, in hours."),
-    limit(
-        "constraint.dedup_seconds",
-        3,
-        300,
-        Looser::Higher,
-        "Violations this soon after a counted one do not count again, in seconds.",
-    ),
-    Key {
-        name: "constraint.directory",
-        kind: Kind::Text("docs/constraints"),
-        scope: Scope::Project,
-        looser: Looser::AnyChange,
-        help: "Where the constraint files stand, below the project's root.",
-    },
-    Key {
-        name: "constraint.mirror",
-        kind: Kind::Flag(true),
-        scope: Scope::Project,
-        looser: Looser::Never,
-        help: "Whether `.circuit-state.json` in that folder is kept in step with the store.",
-    },
-];
 
 impl Key {
     /// The value where nothing is set.
@@ -211,9 +161,12 @@ impl Key {
         match self.kind {
             Kind::Number { default, .. } => Value::Number(default.into()),
             Kind::Choice(choices) => Value::Text(choices[0].to_owned()),
-            Kind::Text(text) => Value::Text(text.to_owned()),
+            Kind::Text(text) | Kind::Folder(text) => Value::Text(text.to_owned()),
             Kind::Flag(flag) => Value::Flag(flag),
-            Kind::List => Value::List(Vec::new()),
+            Kind::List(texts) => Value::List(texts.iter().map(|text| (*text).to_owned()).collect()),
+            Kind::Money { default, .. } => Value::Money(default),
+            Kind::Cost => Value::Unknown,
+            Kind::Prices => Value::List(Vec::new()),
         }
     }
 
@@ -226,7 +179,16 @@ impl Key {
             }
             Kind::Text(_) => "a text".to_owned(),
             Kind::Flag(_) => "true or false".to_owned(),
-            Kind::List => "a list of texts".to_owned(),
+            Kind::List(_) => "a list of texts".to_owned(),
+            Kind::Money { low, .. } => {
+                format!("dollars from {} to {}", money::show(low), money::show(money::MICROS_MAX))
+            }
+            Kind::Cost => format!("dollars from 0.00 to {}, or \"unknown\"", money::show(money::MICROS_MAX)),
+            Kind::Prices => {
+                "a list of texts such as \"MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE\", in dollars per million tokens"
+                    .to_owned()
+            }
+            Kind::Folder(_) => "a folder below the project's root, without `..`".to_owned(),
         }
     }
 
@@ -241,11 +203,85 @@ impl Key {
             }
             (Kind::Text(_), toml::Value::String(text)) => Some(Value::Text(text.clone())),
             (Kind::Flag(_), toml::Value::Boolean(flag)) => Some(Value::Flag(*flag)),
-            (Kind::List, toml::Value::Array(items)) => {
-                let texts: Option<Vec<String>> = items.iter().map(|item| item.as_str().map(str::to_owned)).collect();
-                texts.map(Value::List)
+            (Kind::List(_), toml::Value::Array(items)) => texts(items).map(Value::List),
+            (Kind::Prices, toml::Value::Array(items)) => {
+                texts(items).filter(|texts| texts.iter().all(|text| Price::parse(text).is_some())).map(Value::List)
             }
-            (Kind::Number { .. } | Kind::Choice(_) | Kind::Text(_) | Kind::Flag(_) | Kind::List, _other) => None,
+            (Kind::Money { low, .. }, number) => dollars(number).filter(|micros| micros >= low).map(Value::Money),
+            (Kind::Cost, toml::Value::String(word)) => (word == "unknown").then_some(Value::Unknown),
+            (Kind::Cost, number) => dollars(number).map(Value::Money),
+            (Kind::Folder(_), toml::Value::String(text)) => is_below(text).then(|| Value::Text(text.clone())),
+            (
+                Kind::Number { .. }
+                | Kind::Choice(_)
+                | Kind::Text(_)
+                | Kind::Flag(_)
+                | Kind::List(_)
+                | Kind::Prices
+                | Kind::Folder(_),
+                _other,
+            ) => None,
+        }
+    }
+}
+
+fn texts(items: &[toml::Value]) -> Option<Vec<String>> {
+    items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+fn dollars(value: &toml::Value) -> Option<u64> {
+    match value {
+        toml::Value::Integer(whole) => money::from_number(*whole as f64),
+        toml::Value::Float(number) => money::from_number(*number),
+        toml::Value::String(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_)
+        | toml::Value::Array(_)
+        | toml::Value::Table(_) => None,
+    }
+}
+
+/// Files are deleted there, so it must not lead out of the project.
+fn is_below(text: &str) -> bool {
+    let mut parts = Path::new(text).components();
+    !text.is_empty() && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_direction_of_loosening_is_known() {
+        let number = |from, to| (Value::Number(from), Value::Number(to));
+        let word = |text: &str| Value::Text(text.to_owned());
+        let cases = [
+            (Looser::Higher, number(3, 4), true),
+            (Looser::Higher, number(3, 2), false),
+            (Looser::Lower, number(3, 2), true),
+            (Looser::Lower, number(3, 4), false),
+            (Looser::HigherOrZero, number(3, 0), true),
+            (Looser::HigherOrZero, number(3, 4), true),
+            (Looser::HigherOrZero, number(3, 2), false),
+            (Looser::HigherOrZero, number(0, 9), false),
+            (Looser::Higher, (Value::Money(1), Value::Money(2)), true),
+            (Looser::Off, (Value::Flag(true), Value::Flag(false)), true),
+            (Looser::Off, (Value::Flag(false), Value::Flag(true)), false),
+            (Looser::Word("default"), (word("literal"), word("default")), true),
+            (Looser::Word("default"), (word("default"), word("literal")), false),
+            (Looser::AnyChange, number(3, 3), false),
+            (Looser::AnyChange, number(3, 2), true),
+            (Looser::Never, number(3, 2), false),
+        ];
+        for (looser, (in_force, asked), expected) in cases {
+            assert_eq!(looser.is_looser(&in_force, &asked), expected, "{looser:?}: {in_force} to {asked}");
+        }
+    }
+
+    #[test]
+    fn a_folder_stays_below_the_project() {
+        for (text, expected) in [("a/b", true), ("./a", true), ("", false), ("/a", false), ("a/../..", false)] {
+            assert_eq!(is_below(text), expected, "{text:?}");
         }
     }
 }

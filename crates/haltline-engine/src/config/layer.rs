@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::key::{KEYS, Key, Scope, Value};
+use super::key::{Key, Scope, Value};
+use super::keys::KEYS;
 
 /// The longest configuration file that is read, in bytes.
 const FILE_BYTES_MAX: usize = 1024 * 1024;
@@ -15,7 +16,7 @@ pub struct Layer {
     /// What it holds, byte for byte.
     pub content: Vec<u8>,
     /// The keys it sets.
-    pub values: Vec<(&'static str, Value)>,
+    pub values: Vec<(&'static Key, Value)>,
 }
 
 /// A file that cannot be taken, in one line.
@@ -43,45 +44,58 @@ impl Layer {
 }
 
 /// The keys a file's content sets, or what is wrong with it.
-pub fn parse(content: &[u8], scope: Scope) -> Result<Vec<(&'static str, Value)>, String> {
+pub fn parse(content: &[u8], scope: Scope) -> Result<Vec<(&'static Key, Value)>, String> {
     if content.len() > FILE_BYTES_MAX {
         return Err(format!("{} bytes: expected at most {FILE_BYTES_MAX}", content.len()));
     }
     let text = std::str::from_utf8(content).map_err(|error| format!("expected UTF-8: {error}"))?;
     let table: toml::Table = text.parse().map_err(|error| one_line(text, &error))?;
     let mut values = Vec::new();
-    for (name, value) in &table {
+    take_table("", &table, scope, &mut values)?;
+    Ok(values)
+}
+
+/// Goes down as deep as the keys do.
+fn take_table(
+    path: &str,
+    table: &toml::Table,
+    scope: Scope,
+    values: &mut Vec<(&'static Key, Value)>,
+) -> Result<(), String> {
+    for (name, value) in table {
+        let name = format!("{path}{name}");
         match value {
-            toml::Value::Table(inner) if KEYS.iter().any(|key| key.name.starts_with(&format!("{name}."))) => {
-                for (below, value) in inner {
-                    values.push(take(&format!("{name}.{below}"), value, scope)?);
-                }
-            }
+            toml::Value::Table(inner) if is_table(&name) => take_table(&format!("{name}."), inner, scope, values)?,
             toml::Value::String(_)
             | toml::Value::Integer(_)
             | toml::Value::Float(_)
             | toml::Value::Boolean(_)
             | toml::Value::Datetime(_)
             | toml::Value::Array(_)
-            | toml::Value::Table(_) => values.push(take(name, value, scope)?),
+            | toml::Value::Table(_) => values.push(take(&name, value, scope)?),
         }
     }
-    Ok(values)
+    Ok(())
 }
 
-fn take(name: &str, value: &toml::Value, scope: Scope) -> Result<(&'static str, Value), String> {
+/// Whether keys stand below this name.
+fn is_table(name: &str) -> bool {
+    KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
+fn take(name: &str, value: &toml::Value, scope: Scope) -> Result<(&'static Key, Value), String> {
     let Some(key) = KEYS.iter().find(|key| key.name == name) else { return Err(unknown(name)) };
     if scope == Scope::Project && key.scope == Scope::User {
         return Err(format!("{name} can only be set in the user's own file (see `haltline config path`)"));
     }
     match key.accept(value) {
-        Some(value) => Ok((key.name, value)),
+        Some(value) => Ok((key, value)),
         None => Err(format!("{name} = {}: expected {}", short(value), key.expectation())),
     }
 }
 
 fn unknown(name: &str) -> String {
-    if KEYS.iter().any(|key| key.name.starts_with(&format!("{name}."))) {
+    if is_table(name) {
         return format!("{name}: expected a table, such as [{name}]");
     }
     let distance = |key: &&Key| strsim::damerau_levenshtein(key.name, name);

@@ -2,7 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::key::{KEYS, Kind, Scope};
+use super::key::{Kind, Scope};
+use super::keys::KEYS;
+use super::money;
 
 /// The defaults as a commented TOML file.
 pub fn commented_toml() -> String {
@@ -31,24 +33,16 @@ pub fn json_schema() -> Json {
         let kind = match &key.kind {
             Kind::Number { low, high, .. } => json!({"type": "integer", "minimum": low, "maximum": high}),
             Kind::Choice(choices) => json!({"enum": choices}),
-            Kind::Text(_) => json!({"type": "string"}),
+            Kind::Text(_) | Kind::Folder(_) => json!({"type": "string"}),
             Kind::Flag(_) => json!({"type": "boolean"}),
-            Kind::List => json!({"type": "array", "items": {"type": "string"}}),
+            Kind::List(_) | Kind::Prices => json!({"type": "array", "items": {"type": "string"}}),
+            Kind::Money { low, .. } => dollars(*low),
+            Kind::Cost => json!({"anyOf": [dollars(0), {"const": "unknown"}]}),
         };
         let Json::Object(mut property) = kind else { continue };
         property.insert("description".to_owned(), key.help.into());
         property.insert("default".to_owned(), Json::from(&key.default_value()));
-        match key.name.rsplit_once('.') {
-            None => {
-                top.insert(key.name.to_owned(), property.into());
-            }
-            Some((section, name)) => {
-                let table = top
-                    .entry(section)
-                    .or_insert_with(|| json!({"type": "object", "additionalProperties": false, "properties": {}}));
-                table["properties"][name] = property.into();
-            }
-        }
+        insert(&mut top, key.name, property.into());
     }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -59,6 +53,25 @@ pub fn json_schema() -> Json {
     })
 }
 
+fn dollars(low: u64) -> Json {
+    let [low, high] = [low, money::MICROS_MAX].map(|micros| micros as f64 / 1e6);
+    json!({"type": "number", "minimum": low, "maximum": high})
+}
+
+/// Puts a property where its dotted name says, with the tables on the way.
+fn insert(properties: &mut serde_json::Map<String, Json>, name: &str, property: Json) {
+    let Some((table, rest)) = name.split_once('.') else {
+        properties.insert(name.to_owned(), property);
+        return;
+    };
+    let table = properties
+        .entry(table)
+        .or_insert_with(|| json!({"type": "object", "additionalProperties": false, "properties": {}}));
+    if let Json::Object(below) = &mut table["properties"] {
+        insert(below, rest, property);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,9 +80,9 @@ mod tests {
     #[test]
     fn the_commented_file_sets_every_key_to_its_default() {
         let values = parse(commented_toml().as_bytes(), Scope::User).expect("the reference is a valid file");
-        let expected: Vec<_> = KEYS.iter().map(|key| (key.name, key.default_value())).collect();
+        let expected: Vec<_> = KEYS.iter().map(|key| (key, key.default_value())).collect();
         let mut found = values.clone();
-        found.sort_by_key(|(name, _)| KEYS.iter().position(|key| key.name == *name));
+        found.sort_by_key(|(known, _)| KEYS.iter().position(|key| key == *known));
         assert_eq!(found, expected);
     }
 
