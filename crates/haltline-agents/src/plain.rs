@@ -128,7 +128,13 @@ fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainErr
             let call = fields.required_text("call", "the call's name")?;
             let tool = fields.required_text("tool", "the tool's name")?;
             let action = Box::new(Action::new(&tool, &fields.input()?, None));
-            Happening::ToolStart { call, message: fields.text("message")?, action, guarded: Vec::new() }
+            Happening::ToolStart {
+                call,
+                message: fields.text("message")?,
+                action,
+                guarded: Vec::new(),
+                tampering: None,
+            }
         }
         "tool_end" => Happening::ToolEnd {
             call: fields.required_text("call", "the call's name")?,

@@ -1,9 +1,13 @@
 //! Events in, committed decisions out, effects after the commit.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::PathBuf;
 
 use haltline_core::constraint::{Circuit, Happening, Seen};
+use haltline_core::identity::{Action, Digest};
+use haltline_core::loop_::{self, Guarded, Stream, Verb};
 use haltline_core::{
     CircuitName, ConstraintId, Decision, Effect, Event, Memory, Moment, Operator, Policy, Rejection, State, Step,
     decide,
@@ -13,6 +17,8 @@ use crate::archive::ARCHIVE_FILE;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::constraint_file::{self, ConstraintFile};
+use crate::guards::{self, Guards};
+use crate::incident::{self, Incident};
 use crate::mirror::{Mirror, MirrorError, violations};
 use crate::notify;
 use crate::project::Project;
@@ -27,7 +33,15 @@ pub struct Engine<S> {
     clock: Clock,
     state_folder: PathBuf,
     notices: RefCell<Vec<String>>,
+    digest: OnceCell<String>,
 }
+
+/// Where seed 002 keeps its incidents, in its memory folder.
+pub const INCIDENTS_FILE: &str = "circuit_breaker_incidents.jsonl";
+/// How many facts of one row are looked at for its incidents.
+const HISTORY_MAX: usize = 20_000;
+/// How many facts are looked at for the last answer.
+const EVIDENCE_FACTS_MAX: usize = 64;
 
 /// Why an event was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +57,7 @@ pub enum EngineError {
 impl<S: Store> Engine<S> {
     /// An engine over a store.
     pub fn new(store: S, project: Project, config: Config, clock: Clock, state_folder: PathBuf) -> Self {
-        Self { store, project, config, clock, state_folder, notices: RefCell::new(Vec::new()) }
+        Self { store, project, config, clock, state_folder, notices: RefCell::new(Vec::new()), digest: OnceCell::new() }
     }
 
     /// The store, for reading.
@@ -116,11 +130,54 @@ impl<S: Store> Engine<S> {
         self.handle(Event::Constraint { id: id.clone(), session: session.map(str::to_owned), seen, what })
     }
 
-    /// Takes an event: decides, commits, and then carries out what follows.
-    pub fn handle(&self, event: Event) -> Result<Committed, EngineError> {
-        let event = storable_event(event);
-        let committed = self.commit(&event)?;
-        let effects = &committed.decision.effects;
+    /// Takes what an agent did: decides and commits. What follows is the caller's: a hook does not wait for it.
+    pub fn report(&self, stream: &Stream, what: loop_::Happening) -> Result<Committed, EngineError> {
+        let event = Event::Loop { stream: stream.clone(), what, policy: self.policy_digest().to_owned() };
+        self.commit(&storable_event(event))
+    }
+
+    /// The constraints in front of an action, with what their files say now (C8).
+    pub fn guarding(&self, action: &Action) -> Vec<Guarded> {
+        let list = guards::path(&self.state_folder, self.project.key);
+        let (root, directory) = (&self.project.root, self.config.constraint_directory());
+        let circuits = || guards::rules(self.store.circuits(self.project.key).unwrap_or_default());
+        let guards = Guards::load(&list, root, directory, &self.config.policy().constraint, circuits);
+        let ids = guards.covering(action).into_iter();
+        ids.map(|id| Guarded { seen: self.seen(&id).ok().flatten(), id }).collect()
+    }
+
+    /// The incidents of running sessions of this project, newest first.
+    pub fn incidents(&self) -> Result<Vec<Incident>, StoreError> {
+        let mut incidents = Vec::new();
+        for (name, state) in self.store.circuits(self.project.key)? {
+            let trips = match &state {
+                State::Lane(lane) => lane.board.trips,
+                State::Tree(tree) => tree.board.trips,
+                State::Constraint(_) | State::Exempt(_) | State::Trust(_) => 0,
+            };
+            if trips > 0 {
+                incidents.extend(self.incidents_of(&name)?);
+            }
+        }
+        incidents.sort_by(|one, other| other.tripped.cmp(&one.tripped));
+        Ok(incidents)
+    }
+
+    /// The incidents of one row, newest first.
+    pub fn incidents_of(&self, row: &CircuitName) -> Result<Vec<Incident>, StoreError> {
+        Ok(incident::of_history(row, &self.store.history(self.project.key, row, HISTORY_MAX)?))
+    }
+
+    /// The last answer that was kept for an action of this stream: what a refusal is shown with.
+    pub fn last_answer(&self, stream: &Stream, identity: Digest) -> Option<String> {
+        let row = CircuitName::lane(&stream.session, stream.agent.as_deref());
+        let history = self.store.history(self.project.key, &row, EVIDENCE_FACTS_MAX).ok()?;
+        incident::last_answer(&history, identity)
+    }
+
+    /// Carries out what follows a decision.
+    pub fn follow_up(&self, decision: &Decision) {
+        let effects = &decision.effects;
         let is_archived = effects.iter().any(|effect| matches!(effect, Effect::Archive(_)));
         if is_archived || (self.config.constraint_mirror() && effects.contains(&Effect::Mirror)) {
             self.mirror_out();
@@ -128,13 +185,37 @@ impl<S: Store> Engine<S> {
         if effects.iter().any(is_notify) {
             self.deliver();
         }
+    }
+
+    /// Writes trips into seed 002's incidents file, where its layout is in use (L10).
+    pub fn write_incidents(&self, decision: &Decision) {
+        let folder = self.project.root.join(self.config.memory_directory());
+        let lines: String = decision.facts.iter().filter_map(incident::line).map(|line| format!("{line}\n")).collect();
+        if lines.is_empty() || !folder.is_dir() {
+            return;
+        }
+        let file = folder.join(INCIDENTS_FILE);
+        let append = || OpenOptions::new().create(true).append(true).open(&file)?.write_all(lines.as_bytes());
+        if let Err(error) = append() {
+            self.note(format!("{}: {error}", file.display()));
+        }
+    }
+
+    fn policy_digest(&self) -> &str {
+        self.digest.get_or_init(|| self.config.policy().digest())
+    }
+
+    /// Takes an event: decides, commits, and then carries out what follows.
+    pub fn handle(&self, event: Event) -> Result<Committed, EngineError> {
+        let event = storable_event(event);
+        let committed = self.commit(&event)?;
+        self.follow_up(&committed.decision);
         Ok(committed)
     }
 
     fn commit(&self, event: &Event) -> Result<Committed, EngineError> {
+        let writing = Writing { cause: event.cause(), policy: self.policy_digest() };
         let policy = self.config.policy();
-        let digest = policy.digest();
-        let writing = Writing { cause: event.cause(), policy: &digest };
         let outcome = self.store.transact(&self.project, writing, &|memory| self.decide(memory, policy, event))?;
         match outcome {
             Outcome::Committed(committed) => Ok(*committed),
@@ -237,8 +318,18 @@ impl<S: Store> Engine<S> {
     fn try_deliver(&self) -> Result<(), StoreError> {
         for message in self.store.undelivered(self.project.key)? {
             let state = self.store.circuit(self.project.key, &message.circuit)?;
-            let told = match state.as_ref().and_then(State::as_constraint) {
-                Some(circuit) => {
+            let told = match &state {
+                Some(State::Lane(_) | State::Tree(_)) => {
+                    let incidents = self.incidents_of(&message.circuit)?;
+                    match incidents.iter().find(|incident| incident.id == message.incident) {
+                        Some(incident) => {
+                            let project = self.project.identity.display().to_string();
+                            notify::tell(&self.config, &incident.to_json(&project))
+                        }
+                        None => Ok(()),
+                    }
+                }
+                Some(State::Constraint(circuit)) => {
                     let history = self.store.history(self.project.key, &message.circuit, notify::EVIDENCE_MAX * 4)?;
                     let project = self.project.identity.display().to_string();
                     let evidence = violations(&history);
@@ -246,7 +337,7 @@ impl<S: Store> Engine<S> {
                     let text = notify::incident(&project, &message.circuit, &message.incident, circuit, &evidence, now);
                     notify::tell(&self.config, &text)
                 }
-                None => Ok(()),
+                Some(State::Exempt(_) | State::Trust(_)) | None => Ok(()),
             };
             if let Err(problem) = &told {
                 self.note(format!("incident {} was not delivered: {problem}", message.incident));
@@ -285,10 +376,45 @@ fn storable_event(event: Event) -> Event {
                 Happening::Found(foreign) => Happening::Found(foreign),
             },
         },
+        Event::Loop { stream, what, policy } => Event::Loop { stream, what: storable_happening(what), policy },
+        Event::Circuits { row, verb, operator } => {
+            let verb = match verb {
+                Verb::Resume { incident, hint } => Verb::Resume { incident, hint: hint.map(|hint| storable(&hint)) },
+                Verb::Reset { .. } | Verb::FalseAlarm { .. } => verb,
+            };
+            Event::Circuits { row, verb, operator: storable_operator(operator) }
+        }
+        Event::Revoke { incident, operator } => Event::Revoke { incident, operator: storable_operator(operator) },
         Event::Trust { digest, operator } => Event::Trust { digest, operator: storable_operator(operator) },
     }
 }
 
 fn storable_operator(operator: Operator) -> Operator {
     Operator { who: operator.who, reason: operator.reason.map(|reason| storable(&reason)) }
+}
+
+/// Only what is shown of calls and answers is ever stored.
+fn storable_happening(what: loop_::Happening) -> loop_::Happening {
+    use loop_::Happening::{Batch, ToolEnd, ToolStart};
+    match what {
+        ToolStart { call, message, mut action, guarded, tampering } => {
+            action.shown = storable(&action.shown);
+            ToolStart { call, message, action, guarded, tampering }
+        }
+        ToolEnd { call, mut action, mut answer } => {
+            if let Some(action) = &mut action {
+                action.shown = storable(&action.shown);
+            }
+            answer.shown = storable(&answer.shown);
+            ToolEnd { call, action, answer }
+        }
+        Batch { mut ends } => {
+            for end in &mut ends {
+                end.action.shown = storable(&end.action.shown);
+                end.answer.shown = storable(&end.answer.shown);
+            }
+            Batch { ends }
+        }
+        other => other,
+    }
 }

@@ -108,7 +108,13 @@ fn happening(event: &HookEvent, payload: &Payload<'_>, stream: &Stream, folder: 
             let call = Call::of(payload);
             let tool = call.tool()?;
             let action = Box::new(call.action(&tool, folder));
-            Some(Happening::ToolStart { call: call.name(&tool, stream), message: None, action, guarded: Vec::new() })
+            Some(Happening::ToolStart {
+                call: call.name(&tool, stream),
+                message: None,
+                action,
+                guarded: Vec::new(),
+                tampering: None,
+            })
         }
         HookEvent::PostToolUse => {
             let call = Call::of(payload);

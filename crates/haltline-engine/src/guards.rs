@@ -1,0 +1,194 @@
+//! Which constraints stand in front of which actions (C8), without reading every constraint on every call.
+//!
+//! One small file per project lists the guards there are, with a stamp of every folder and file they were read from.
+//! Where a stamp no longer fits the list is made anew; where there are no constraints there is no list to read.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use haltline_core::constraint::{Guard, Rule};
+use haltline_core::identity::Action;
+use haltline_core::{ConstraintId, State};
+use serde::{Deserialize, Serialize};
+
+use crate::constraint_file::{active_ids, find};
+use crate::file::{Lasting, write_whole};
+use crate::project::ProjectKey;
+
+/// How deep and how many folders of constraints are looked at.
+const STAMPS_MAX: usize = 2000;
+
+/// What tells a changed file or folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    path: PathBuf,
+    modified: (i64, i64),
+    bytes: u64,
+    inode: u64,
+}
+
+/// The guards of one project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Guards {
+    stamps: Vec<Stamp>,
+    guards: Vec<(String, Vec<Guard>)>,
+}
+
+/// Where a project's list stands.
+pub(crate) fn path(state_folder: &Path, project: ProjectKey) -> PathBuf {
+    state_folder.join("guards").join(format!("{:016x}.json", project.0))
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let file = fs::symlink_metadata(path).ok()?;
+    Some(Stamp {
+        path: path.to_owned(),
+        modified: (file.mtime(), file.mtime_nsec()),
+        bytes: file.len(),
+        inode: file.ino(),
+    })
+}
+
+/// Stamps of a folder, the folders in it, and their files.
+fn stamps(folder: &Path) -> Vec<Stamp> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let Some(stamp) = stamp(&path) else { continue };
+        found.push(stamp);
+        if found.len() >= STAMPS_MAX {
+            break;
+        }
+        let Ok(files) = fs::read_dir(&path) else { continue };
+        // The mirror in it changes with every violation, and holds no rule.
+        let mut files: Vec<PathBuf> = files
+            .flatten()
+            .filter(|file| !file.file_name().to_string_lossy().starts_with('.'))
+            .map(|file| file.path())
+            .collect();
+        files.sort();
+        waiting.extend(files);
+    }
+    found
+}
+
+impl Guards {
+    /// The list of a project: as it was read last where nothing changed since, made anew otherwise.
+    pub(crate) fn load(
+        list: &Path,
+        root: &Path,
+        directory: &str,
+        defaults: &haltline_core::constraint::Limits,
+        circuits: impl FnOnce() -> Vec<(ConstraintId, Rule)>,
+    ) -> Self {
+        let folder = root.join(directory);
+        let kept: Option<Guards> = fs::read(list).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let has_folder = folder.is_dir();
+        match &kept {
+            None if !has_folder => return Self::default(),
+            Some(kept) if kept.is_fresh(&folder, has_folder) => return kept.clone(),
+            Some(_) | None => {}
+        }
+        let made = Self::make(root, directory, defaults, circuits());
+        if let Some(parent) = list.parent()
+            && let Ok(text) = serde_json::to_vec(&made)
+        {
+            // The list is a short cut; without it everything is read again.
+            fs::create_dir_all(parent).and_then(|()| write_whole(list, &text, Lasting::Remade)).ok();
+        }
+        made
+    }
+
+    fn is_fresh(&self, folder: &Path, has_folder: bool) -> bool {
+        if !has_folder {
+            return self.stamps.is_empty();
+        }
+        let Some((top, below)) = self.stamps.split_first().filter(|(top, _)| top.path == folder) else { return false };
+        // A folder's own time changes when a file comes, goes or is replaced; a file's when it is written in place. The
+        // topmost one also changes with the mirror, which stands in it and holds no rule: there the names are compared.
+        let is_top_same = stamp(folder).as_ref() == Some(top)
+            || stamps(folder).iter().map(|stamp| &stamp.path).eq(self.stamps.iter().map(|stamp| &stamp.path));
+        is_top_same && below.iter().all(|known| stamp(&known.path).as_ref() == Some(known))
+    }
+
+    fn make(
+        root: &Path,
+        directory: &str,
+        defaults: &haltline_core::constraint::Limits,
+        circuits: Vec<(ConstraintId, Rule)>,
+    ) -> Self {
+        let folder = root.join(directory);
+        let stamps = stamps(&folder);
+        let mut guards: Vec<(String, Vec<Guard>)> = Vec::new();
+        let mut add = |id: &ConstraintId, rule: &Rule| {
+            let place = guards.iter().position(|(known, _)| known == id.as_str()).unwrap_or_else(|| {
+                guards.push((id.as_str().to_owned(), Vec::new()));
+                guards.len() - 1
+            });
+            guards[place].1.extend(rule.guards.iter().cloned());
+        };
+        for id in active_ids(root, directory, defaults) {
+            if let Some(file) = find(root, directory, &id, None, defaults) {
+                add(&id, &file.seen.rule);
+            }
+        }
+        for (id, rule) in &circuits {
+            add(id, rule);
+        }
+        guards.retain(|(_, guards)| !guards.is_empty());
+        Self { stamps, guards }
+    }
+
+    /// The constraints that stand in front of an action.
+    pub(crate) fn covering(&self, action: &Action) -> Vec<ConstraintId> {
+        let covers = |guard: &Guard| guard.covers(&action.tool, action.command.as_deref(), action.path.as_deref());
+        let ids = self.guards.iter().filter(|(_, guards)| guards.iter().any(covers));
+        ids.filter_map(|(id, _)| ConstraintId::parse(id).ok()).collect()
+    }
+}
+
+/// The rules in force, by the store.
+pub(crate) fn rules(circuits: Vec<(haltline_core::CircuitName, State)>) -> Vec<(ConstraintId, Rule)> {
+    let constraints = circuits.into_iter().filter_map(|(name, state)| {
+        let circuit = state.as_constraint()?;
+        Some((ConstraintId::parse(name.scope()).ok()?, circuit.rule.clone()))
+    });
+    constraints.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(root: &Path, list: &Path) -> Guards {
+        Guards::load(list, root, "docs/constraints", &haltline_core::constraint::Limits::default(), Vec::new)
+    }
+
+    fn write(root: &Path, name: &str, glob: &str) {
+        let folder = root.join("docs/constraints/active");
+        fs::create_dir_all(&folder).expect("folder");
+        let text = format!(
+            "---\nid: {name}\nstatus: active\ncircuit_breaker:\n  guards:\n    - tool: Bash\n      command: \"{glob}\"\n---\n"
+        );
+        fs::write(folder.join(format!("{name}.md")), text).expect("written");
+    }
+
+    #[test]
+    fn a_guard_is_found_as_soon_as_its_file_is_there_and_follows_its_changes() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let root = fs::canonicalize(folder.path()).expect("exists");
+        let list = root.join("list.json");
+        let push = Action::new("Bash", r#"{"command":"git push --force"}"#, None);
+        assert_eq!(load(&root, &list).covering(&push), vec![]);
+        write(&root, "force-push", "git push*--force*");
+        assert_eq!(load(&root, &list).covering(&push).len(), 1);
+        assert_eq!(load(&root, &list).covering(&push).len(), 1, "from the kept list");
+        write(&root, "force-push", "svn*");
+        assert_eq!(load(&root, &list).covering(&push).len(), 0);
+        write(&root, "another", "git*");
+        assert_eq!(load(&root, &list).covering(&push).len(), 1);
+        fs::remove_dir_all(root.join("docs")).expect("removed");
+        assert_eq!(load(&root, &list).covering(&push).len(), 0);
+    }
+}

@@ -1,0 +1,89 @@
+//! Events that found the store busy wait here, one file each, until the next writer takes them in (E2).
+//!
+//! Only what clients report comes here, never what a person decides. A file is taken in by whoever moves it first; one
+//! that was taken in twice, because its taker died in between, is recognised by the names of its calls.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haltline_core::Moment;
+
+use crate::file::{Lasting, write_whole};
+use crate::queue::line_up;
+
+/// Beyond this many the oldest are dropped: a store that is busy for so long will not be helped by more.
+const FILES_MAX: usize = 1000;
+
+fn folder(state_folder: &Path) -> PathBuf {
+    state_folder.join("spool")
+}
+
+/// Keeps an event for later.
+pub fn put(state_folder: &Path, now: Moment, content: &[u8]) -> io::Result<()> {
+    let folder = folder(state_folder);
+    fs::create_dir_all(&folder)?;
+    if fs::read_dir(&folder)?.count() >= FILES_MAX {
+        return Err(io::Error::new(io::ErrorKind::StorageFull, "too many events wait for the store"));
+    }
+    let uptime = now.boot.map_or(0, |boot| boot.uptime_ms);
+    let name = format!("{:015}-{uptime:012}-{}.json", now.at.as_millis(), std::process::id());
+    write_whole(&folder.join(name), content, Lasting::Remade)
+}
+
+/// Whether anything waits: one look at a folder that mostly is not there.
+pub fn is_waiting(state_folder: &Path) -> bool {
+    folder(state_folder).exists()
+}
+
+/// Takes everything in that waits, oldest first. What `take` does not take stays for the next one.
+pub fn take(state_folder: &Path, mut take: impl FnMut(&[u8]) -> bool) {
+    let folder = folder(state_folder);
+    // One taker at a time: what another one holds is not taken for what a dead one left.
+    let Ok(Some(_turn)) = line_up(&state_folder.join("spool.lock"), Duration::ZERO) else { return };
+    let Ok(files) = fs::read_dir(&folder) else { return };
+    let mut waiting: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
+    waiting.retain(|path| path.extension().is_some_and(|ending| ending == "json" || ending == "taken"));
+    waiting.sort();
+    for path in waiting {
+        let mine = path.with_extension("taken");
+        if path != mine && fs::rename(&path, &mine).is_err() {
+            continue;
+        }
+        let Ok(content) = fs::read(&mine) else { continue };
+        if take(&content) {
+            fs::remove_file(&mine).ok();
+        } else {
+            fs::rename(&mine, &path.with_extension("json")).ok();
+            return;
+        }
+    }
+    // Only an empty folder can be removed; the next look is then a cheap one.
+    fs::remove_dir(&folder).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use haltline_core::Instant;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_is_taken_in_once_and_in_order_and_the_folder_goes() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        assert!(!is_waiting(folder.path()));
+        for (at, text) in [(2, "second"), (1, "first")] {
+            put(folder.path(), Moment::recorded(Instant::from_millis(at)), text.as_bytes()).expect("kept");
+        }
+        let mut seen = Vec::new();
+        take(folder.path(), |content| {
+            seen.push(String::from_utf8_lossy(content).into_owned());
+            seen.len() != 2
+        });
+        assert_eq!(seen, ["first", "second"]);
+        assert!(is_waiting(folder.path()), "what was not taken stays");
+        take(folder.path(), |_| true);
+        assert!(!is_waiting(folder.path()));
+    }
+}
