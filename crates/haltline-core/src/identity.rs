@@ -4,6 +4,16 @@
 //! Everything here is versioned by [`IDENTITY_VERSION`]: digests of different versions never match, so a better
 //! rule starts counting anew instead of comparing what cannot be compared.
 
+mod action;
+mod answer;
+mod arguments;
+mod command;
+mod path;
+mod refusal;
+mod token;
+mod tool;
+mod volatile;
+
 use serde::{Deserialize, Serialize};
 
 /// Rises whenever a digest of the same call would come out differently.
@@ -42,24 +52,6 @@ pub struct Action {
     pub is_saving: bool,
     /// The action on one short line, as a person would write it. Not yet redacted.
     pub shown: String,
-}
-
-impl Action {
-    /// Reads a call: `input` is JSON text, or plain text; `folder` is where the agent works.
-    pub fn new(tool: &str, input: &str, folder: Option<&str>) -> Self {
-        let identity = digest(&[tool.as_bytes(), input.as_bytes(), folder.unwrap_or_default().as_bytes()]);
-        Self {
-            tool: tool.to_owned(),
-            identity,
-            command: None,
-            path: None,
-            is_spawn: false,
-            is_write: false,
-            is_search: false,
-            is_saving: false,
-            shown: tool.to_owned(),
-        }
-    }
 }
 
 fn digest(parts: &[&[u8]]) -> Digest {
@@ -125,22 +117,4 @@ pub struct Answer {
     pub child: Option<String>,
     /// The sub-agent it started goes on after this answer.
     pub is_running: bool,
-}
-
-impl Answer {
-    /// Reads an answer as the model saw it.
-    pub fn new(outcome: Outcome, exit: Option<i32>, output: &str) -> Self {
-        let raw = digest(&[output.as_bytes()]);
-        Self {
-            outcome,
-            by: None,
-            exit,
-            normal: raw,
-            raw,
-            shown: String::new(),
-            cost: None,
-            child: None,
-            is_running: false,
-        }
-    }
 }

@@ -21,6 +21,7 @@ mod memory;
 mod moment;
 mod name;
 mod policy;
+pub mod shell;
 pub mod trust;
 mod verdict;
 

@@ -1,0 +1,120 @@
+//! What came back from a call: how it ended, by the client's word and by its text, and one line to show.
+
+use super::{Answer, By, Outcome, digest, refusal, volatile};
+
+/// How far into an answer, and back from its end, the telling line is looked for.
+const SHOWN_FROM_BYTES: usize = 4096;
+/// The longest line that is shown, in characters.
+pub(super) const SHOWN_LETTERS_MAX: usize = 160;
+
+impl Answer {
+    /// Reads an answer as the model saw it.
+    ///
+    /// Where the text shows it, the outcome is told more exactly than the client said it: a refusal, a rate limit, a
+    /// command that still runs and so has no known result.
+    pub fn new(outcome: Outcome, exit: Option<i32>, output: &str) -> Self {
+        let envelope = refusal::envelope(output);
+        let exit = exit.or(envelope.exit);
+        let (outcome, by) = refusal::settled(outcome, exit, output, &envelope);
+        let parts = volatile::parts(output);
+        Self {
+            outcome,
+            by,
+            exit,
+            normal: digest(&[
+                b"answer",
+                &[word(outcome)],
+                &exit.map_or([0; 5], |exit| {
+                    let [a, b, c, d] = exit.to_be_bytes();
+                    [1, a, b, c, d]
+                }),
+                &parts.normal.to_be_bytes(),
+            ]),
+            raw: digest(&[b"raw", &parts.raw.to_be_bytes()]),
+            shown: telling_line(outcome, &output[envelope.length..]),
+            cost: None,
+            child: None,
+            is_running: false,
+        }
+    }
+}
+
+fn word(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Ok => 0,
+        Outcome::Failed => 1,
+        Outcome::Rejected => 2,
+        Outcome::Denied => 3,
+        Outcome::Cancelled => 4,
+        Outcome::RateLimited => 5,
+        Outcome::Unknown => 6,
+    }
+}
+
+/// The line that says what went wrong, or else the first that says anything.
+fn telling_line(outcome: Outcome, output: &str) -> String {
+    let head = volatile::up_to(output, SHOWN_FROM_BYTES);
+    let tail = volatile::back_to(&output[head.len()..], SHOWN_FROM_BYTES);
+    let mut lines = head.lines().chain(tail.lines()).map(str::trim).filter(|line| !line.is_empty());
+    let said = lines.next().unwrap_or_default();
+    let succeeded = match outcome {
+        Outcome::Ok | Outcome::Unknown => true,
+        Outcome::Failed | Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited => false,
+    };
+    if succeeded || tells(said) {
+        return one_line(said);
+    }
+    one_line(lines.find(|line| tells(line)).unwrap_or(said))
+}
+
+fn tells(line: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "error",
+        "Error",
+        "ERROR",
+        "failed",
+        "Failed",
+        "FAIL",
+        "panicked",
+        "fatal",
+        "not found",
+        "No such",
+        "denied",
+        "Exception",
+    ];
+    WORDS.iter().any(|word| line.contains(word))
+}
+
+/// At most [`SHOWN_LETTERS_MAX`] letters on one line, without escapes.
+pub(super) fn one_line(text: &str) -> String {
+    let mut shown = String::new();
+    let mut count = 0;
+    let mut letters =
+        volatile::without_escapes(volatile::up_to(text, 4 * SHOWN_LETTERS_MAX * 4)).into_iter().peekable();
+    while let Some(letter) = letters.next() {
+        let letter = if letter.is_whitespace() || letter.is_control() { ' ' } else { letter };
+        if letter == ' ' && (shown.ends_with(' ') || shown.is_empty()) {
+            continue;
+        }
+        if count == SHOWN_LETTERS_MAX - 1 && letters.peek().is_some() {
+            shown.push('…');
+            break;
+        }
+        shown.push(letter);
+        count += 1;
+    }
+    shown.truncate(shown.trim_end().len());
+    shown
+}
+
+/// Who refused, where the client says only that somebody did.
+pub(super) fn refuser(output: &str) -> By {
+    let head = volatile::up_to(output, SHOWN_FROM_BYTES);
+    if head.contains("HALTLINE HL-") {
+        By::Haltline
+    } else if refusal::is_by_hook(head) {
+        By::Hook
+    } else {
+        By::Permission
+    }
+}

@@ -1,0 +1,290 @@
+//! Shell commands: what makes two of them the same, and what they do (L4).
+//!
+//! The program and its arguments decide. Blanks, quoting, comments, line breaks, `2>&1` at the end and a leading `cd`
+//! into the folder one is in already do not. Everything else does: another argument, another here-document, another
+//! filter behind a pipe asks another question.
+
+use crate::shell::lex::{self, Joint, Piece, Redirect};
+use crate::shell::{self, Program, Simple, base, wrapper};
+
+use super::path;
+
+/// Longer commands are compared byte by byte, and looked at only so far.
+const COMMAND_BYTES_MAX: usize = 32 * 1024;
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Traits {
+    pub is_write: bool,
+    pub is_search: bool,
+    pub is_saving: bool,
+}
+
+/// The folder a command runs in and its canonical text.
+pub(super) fn canonical(command: &str, folder: Option<&str>) -> (Option<String>, String) {
+    let mut folder = folder.map(|folder| path::resolved(folder, None));
+    if command.len() > COMMAND_BYTES_MAX {
+        return (folder, command.to_owned());
+    }
+    let mut pieces = lex::pieces(command);
+    while let Some(entered) = leading_folder(&pieces) {
+        folder = Some(path::resolved(&entered, folder.as_deref()));
+        pieces.drain(..3);
+    }
+    (folder, lex::render(&without_merged_streams(pieces)))
+}
+
+/// The folder that a leading `cd folder &&` enters.
+fn leading_folder(pieces: &[Piece]) -> Option<String> {
+    let [Piece::Word(program), Piece::Word(folder), Piece::Joint(Joint::And | Joint::Sequence), _, ..] = pieces else {
+        return None;
+    };
+    let is_plain = !folder.value.contains(['$', '`', '*', '?', '[', '{']) && folder.value != "-";
+    (program.value == "cd" && is_plain).then(|| folder.value.clone())
+}
+
+/// Takes `2>&1` away where nothing but the reader sees the difference: not in front of a pipe, and not beside a file
+/// that would get both.
+fn without_merged_streams(mut pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut kept: Vec<Piece> = Vec::with_capacity(pieces.len());
+    while !pieces.is_empty() {
+        let end = pieces.iter().position(|piece| matches!(piece, Piece::Joint(_)));
+        let rest = end.map_or(Vec::new(), |end| pieces.split_off(end + 1));
+        let is_piped = matches!(pieces.last(), Some(Piece::Joint(Joint::Pipe | Joint::Close)));
+        let merges = |piece: &Piece| matches!(piece, Piece::Redirect(redirect) if redirect.operator == "2>&" && redirect.target.value == "1");
+        let is_filed = pieces.iter().any(|piece| {
+            matches!(piece, Piece::Redirect(redirect) if redirect.operator.contains('>')) && !merges(piece)
+        });
+        kept.extend(pieces.into_iter().filter(|piece| is_piped || is_filed || !merges(piece)));
+        pieces = rest;
+    }
+    kept
+}
+
+/// What `command` does.
+pub(super) fn traits(command: &str) -> Traits {
+    let mut end = command.len().min(COMMAND_BYTES_MAX);
+    while !command.is_char_boundary(end) {
+        end -= 1;
+    }
+    let command = &command[..end];
+    let mut is_write = false;
+    let (mut saves, mut does_more) = (false, false);
+    shell::each(command, &mut |program| {
+        is_write |= writes(program);
+        match saving(program) {
+            Some(true) => saves = true,
+            Some(false) => {}
+            None => does_more = true,
+        }
+    });
+    let simple = shell::simple_commands(lex::pieces(command));
+    Traits { is_write, is_search: searches(&simple), is_saving: saves && !does_more }
+}
+
+/// `Some(true)` for a plain `git add` or `git commit`, `Some(false)` for what may stand beside it.
+fn saving(program: &Program) -> Option<bool> {
+    if program.redirects.iter().any(|redirect| redirect.body.is_none() && into_file(redirect)) {
+        return None;
+    }
+    let words: Vec<&str> = program.words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["cd", _] => Some(false),
+        // The usual way to hand over a message of several lines.
+        ["cat"] if program.fed.is_some() => Some(false),
+        ["git", rest @ ..] => {
+            let rest = if let ["-C", _, rest @ ..] = rest { rest } else { rest };
+            matches!(rest.first(), Some(&("add" | "commit"))).then_some(true)
+        }
+        [..] => None,
+    }
+}
+
+fn into_file(redirect: &Redirect) -> bool {
+    let target = redirect.target.value.as_str();
+    redirect.operator.contains('>')
+        && !(redirect.operator.ends_with(">&") && (target == "-" || target.bytes().all(|byte| byte.is_ascii_digit())))
+        && !matches!(target, "" | "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "NUL" | "$null")
+        && !target.starts_with("/dev/fd/")
+        && !target.starts_with(">(")
+}
+
+/// Whether a program changes files if it succeeds. What builds and tests leave behind is not meant.
+fn writes(program: &Program) -> bool {
+    if program.redirects.iter().any(into_file) {
+        return true;
+    }
+    let Some((name, arguments)) = program.words.split_first() else { return false };
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let verb = arguments.iter().find(|word| !word.starts_with(['-', '+'])).copied().unwrap_or_default();
+    let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(word));
+    let starts = |flag: &str| arguments.iter().any(|word| word.starts_with(flag));
+    match base(name) {
+        "mv" | "cp" | "rm" | "rmdir" | "mkdir" | "touch" | "ln" | "chmod" | "chown" | "patch" | "install" | "rsync"
+        | "truncate" | "shred" | "unlink" | "sponge" | "unzip" | "gunzip" | "gzip" | "dd" | "apply_patch"
+        | "applypatch" | "rustfmt" | "black" | "isort" | "dos2unix" | "ed" | "ex" => true,
+        "tee" => arguments.iter().any(|word| !word.starts_with('-') && *word != "/dev/null" && *word != "/dev/stderr"),
+        "sed" | "gsed" => starts("-i") || starts("--in-place") || has(&["-Ei", "-ni", "-ri", "-Eie"]),
+        "perl" | "ruby" if starts("-i") || starts("-pi") || starts("-ni") || starts("-0pi") => true,
+        "git" => git_writes(&arguments),
+        "npm" | "pnpm" | "yarn" | "bun" => {
+            let verbs = [
+                "install",
+                "i",
+                "ci",
+                "add",
+                "uninstall",
+                "remove",
+                "rm",
+                "update",
+                "upgrade",
+                "link",
+                "dedupe",
+                "init",
+            ];
+            verbs.contains(&verb) || (base(name) == "yarn" && arguments.is_empty())
+        }
+        "pip" | "pip3" | "pipx" | "gem" | "apt" | "apt-get" | "brew" | "dnf" | "yum" | "apk" | "pacman"
+        | "composer" | "bundle" | "poetry" | "uv" | "conda" | "mise" => {
+            ["install", "uninstall", "add", "remove", "sync", "update", "upgrade", "require", "lock", "use"]
+                .iter()
+                .any(|word| arguments.iter().take(3).any(|argument| argument == word))
+        }
+        "cargo" => {
+            matches!(verb, "add" | "remove" | "update" | "fix" | "install" | "new" | "init" | "generate-lockfile")
+                || (verb == "fmt" && !starts("--check"))
+                || has(&["--fix"])
+        }
+        "go" => matches!(verb, "get" | "mod" | "generate" | "install" | "fmt" | "work") || has(&["-fix"]),
+        "gofmt" | "goimports" | "gofumpt" | "shfmt" => has(&["-w"]),
+        "prettier" => has(&["--write", "-w"]),
+        "eslint" | "golangci-lint" | "stylelint" | "biome" => has(&["--fix", "--write"]),
+        "ruff" => has(&["--fix"]) || (verb == "format" && !has(&["--check"])),
+        "clang-format" => has(&["-i"]),
+        "curl" => has(&["-o", "-O", "--output", "--remote-name", "-LO", "-sLo", "-fsSLo", "-Lo"]),
+        "wget" => {
+            !has(&["-O-", "-qO-", "--spider"])
+                && !arguments.windows(2).any(|pair| pair[0].ends_with('O') && pair[1] == "-")
+        }
+        "tar" | "bsdtar" => !arguments.first().is_some_and(|mode| mode.contains('t')),
+        "find" => has(&["-delete"]),
+        interpreter if is_interpreter(interpreter) => {
+            let piped = has(&["-m"]) && has(&["pip", "pip3"]) && has(&["install", "uninstall"]);
+            let code = arguments.iter().skip_while(|word| !matches!(**word, "-c" | "-e" | "--eval")).nth(1).copied();
+            piped || code.or(program.fed.as_deref()).is_some_and(code_writes)
+        }
+        &_ => false,
+    }
+}
+
+fn is_interpreter(name: &str) -> bool {
+    let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    matches!(name, "python" | "node" | "perl" | "ruby" | "deno" | "bun" | "php")
+}
+
+/// Code is not understood; these are the usual ways to change a file in it.
+fn code_writes(code: &str) -> bool {
+    ["write(", "write_text(", "write_bytes(", "writeFile", "writelines(", "appendFile", "os.remove(", "os.rename("]
+        .iter()
+        .chain(&["os.replace(", "shutil.", "unlink", "renameSync", "mkdir", "rmSync", "json.dump(", "File.write"])
+        .any(|call| code.contains(call))
+}
+
+fn git_writes(arguments: &[&str]) -> bool {
+    let mut at = 0;
+    while let Some(word) = arguments.get(at).filter(|word| word.starts_with('-')) {
+        at += if matches!(*word, "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace") { 2 } else { 1 };
+    }
+    let Some((verb, rest)) = arguments.get(at..).and_then(<[&str]>::split_first) else { return false };
+    let names_something = rest.iter().any(|word| !word.starts_with('-'));
+    match *verb {
+        "add" | "commit" | "checkout" | "switch" | "restore" | "merge" | "rebase" | "pull" | "push" | "reset"
+        | "revert" | "cherry-pick" | "rm" | "mv" | "clean" | "am" | "init" | "clone" | "submodule" | "update-ref"
+        | "update-index" | "filter-branch" | "gc" => true,
+        "apply" => !rest.iter().any(|word| matches!(*word, "--check" | "--stat" | "--numstat" | "--summary")),
+        "stash" => !matches!(rest.first(), Some(&("list" | "show"))),
+        "worktree" | "remote" | "notes" | "bisect" => {
+            matches!(
+                rest.first(),
+                Some(
+                    &("add"
+                        | "remove"
+                        | "move"
+                        | "prune"
+                        | "rename"
+                        | "set-url"
+                        | "append"
+                        | "good"
+                        | "bad"
+                        | "start"
+                        | "reset")
+                )
+            )
+        }
+        "branch" | "tag" => {
+            let only_lists =
+                ["-l", "--list", "--contains", "--merged", "--no-merged", "--points-at", "-r", "-a", "--show-current"];
+            names_something && !rest.iter().any(|word| only_lists.contains(word))
+        }
+        "config" => {
+            rest.iter().filter(|word| !word.starts_with('-')).count() > 1
+                && !rest.iter().any(|word| word.starts_with("--get"))
+        }
+        &_ => false,
+    }
+}
+
+/// Whether exit 1 of the whole is an answer: the last program looks something up, and nothing before it can fail.
+fn searches(commands: &[Simple]) -> bool {
+    let Some((last, before)) = commands.split_last() else { return false };
+    if !looks_up(last) {
+        return false;
+    }
+    // Only what the last one waits for with `&&` can end the line with its own failure.
+    let mut needed = true;
+    before.iter().rev().all(|command| {
+        needed = match command.after {
+            Joint::And => needed,
+            Joint::Sequence | Joint::Or | Joint::Pipe | Joint::Background | Joint::Open | Joint::Close => false,
+        };
+        !needed || looks_up(command) || cannot_fail(command)
+    })
+}
+
+fn cannot_fail(command: &Simple) -> bool {
+    let first = command.words.first().map(|word| word.value.as_str()).unwrap_or_default();
+    matches!(first, "cd" | "echo" | "export" | "set" | "pwd" | "true" | "ls" | "cat" | "printf" | "source" | ".")
+}
+
+fn looks_up(command: &Simple) -> bool {
+    let words: Vec<String> = command.words.iter().map(|word| word.value.clone()).collect();
+    let wrapper::Unwrapped::Program(words) = wrapper::unwrap(&words) else { return false };
+    let Some((name, arguments)) = words.split_first() else { return false };
+    let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.as_str()));
+    match base(name) {
+        "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "pgrep" | "pidof" | "diff" | "cmp"
+        | "colordiff" | "find" | "fd" | "which" | "type" | "command" | "test" | "[" | "[[" | "lsof" | "locate"
+        | "hash" => true,
+        "git" => {
+            let verb = arguments.iter().find(|word| !word.starts_with('-') && !word.contains('/'));
+            match verb.map(String::as_str) {
+                Some("grep" | "check-ignore" | "show-ref" | "merge-base" | "ls-remote") => true,
+                Some("diff" | "diff-index" | "diff-files" | "diff-tree") => {
+                    has(&["--exit-code", "--quiet", "--no-index", "--check"])
+                }
+                Some("config") => starts_with_get(arguments),
+                Some("rev-parse") => has(&["--verify", "-q", "--quiet"]),
+                Some("ls-files") => has(&["--error-unmatch"]),
+                Some(_) | None => false,
+            }
+        }
+        "jq" => has(&["-e", "--exit-status"]),
+        "kill" => has(&["-0"]),
+        "systemctl" => has(&["is-active", "is-enabled"]),
+        &_ => false,
+    }
+}
+
+fn starts_with_get(arguments: &[String]) -> bool {
+    arguments.iter().any(|word| word.starts_with("--get"))
+}

@@ -1,0 +1,558 @@
+//! A command line as pieces: words, redirections, and what joins commands.
+//!
+//! It knows what a POSIX shell and bash know about quoting, substitutions, here-documents and comments, and expands
+//! nothing. It takes any text, ends in time linear in it, and never fails: what is not closed reaches to the end.
+
+/// How deep substitutions are looked into; what lies deeper is kept as it is written.
+const DEPTH_MAX: usize = 6;
+
+/// One word.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// Without its quotes; expansions stay as they are written.
+    pub value: String,
+    /// The same for every way of quoting, but not for different meanings: `"$x"`, `$x` and `'$x'` are three.
+    pub canon: String,
+    /// The commands in its substitutions.
+    pub nested: Vec<String>,
+    /// Some of it was quoted or escaped, so it is no reserved word.
+    pub is_quoted: bool,
+}
+
+/// What stands between commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joint {
+    /// `;` or the end of a line.
+    Sequence,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `|`
+    Pipe,
+    /// `&`
+    Background,
+    /// `(`
+    Open,
+    /// `)`
+    Close,
+}
+
+/// A redirection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    /// With its descriptor: `>`, `2>>`, `<<`, `&>`.
+    pub operator: String,
+    /// Where to, or the word that ends a here-document.
+    pub target: Word,
+    /// The here-document.
+    pub body: Option<String>,
+}
+
+/// One piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// A word.
+    Word(Word),
+    /// A redirection.
+    Redirect(Redirect),
+    /// The end of a command.
+    Joint(Joint),
+}
+
+/// Words after which a command begins.
+pub(crate) const OPENERS: [&str; 11] =
+    ["if", "then", "elif", "else", "while", "until", "do", "{", "!", "time", "coproc"];
+
+/// Cuts `text` into its pieces.
+pub(crate) fn pieces(text: &str) -> Vec<Piece> {
+    lex(text, 0)
+}
+
+fn lex(text: &str, depth: usize) -> Vec<Piece> {
+    let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, depth, pieces: Vec::new(), waiting: Vec::new() };
+    lexer.run();
+    lexer.pieces
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    depth: usize,
+    pieces: Vec<Piece>,
+    /// Here-documents whose bodies begin after this line: where the redirection is among the pieces, and its mark.
+    waiting: Vec<(usize, Mark)>,
+}
+
+/// What ends a here-document.
+struct Mark {
+    delimiter: String,
+    strips_tabs: bool,
+    is_quoted: bool,
+}
+
+impl Lexer<'_> {
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn run(&mut self) {
+        while self.at < self.bytes.len() {
+            let next = self.peek(1);
+            match self.bytes[self.at] {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'\\' if next == b'\n' => self.at += 2,
+                b'\n' => {
+                    self.joint(Joint::Sequence, 1);
+                    self.bodies();
+                }
+                b'#' => self.at = line_end(self.bytes, self.at),
+                b'[' if self.bytes[self.at..].starts_with(b"[[ ") && self.at_command() => self.test(),
+                b'(' if next == b'(' && self.at_command() => self.arithmetic(),
+                b';' => self.joint(Joint::Sequence, 1),
+                b'&' if next == b'&' => self.joint(Joint::And, 2),
+                b'&' if next == b'>' => self.redirect(self.at),
+                b'&' => self.joint(Joint::Background, 1),
+                b'|' if next == b'|' => self.joint(Joint::Or, 2),
+                b'|' if next == b'&' => {
+                    let target = Word { value: "1".to_owned(), canon: "1".to_owned(), ..Word::default() };
+                    self.pieces.push(Piece::Redirect(Redirect { operator: "2>&".to_owned(), target, body: None }));
+                    self.joint(Joint::Pipe, 2);
+                }
+                b'|' => self.joint(Joint::Pipe, 1),
+                b'(' => self.joint(Joint::Open, 1),
+                b')' => self.joint(Joint::Close, 1),
+                b'<' | b'>' if next == b'(' => self.word(),
+                b'<' | b'>' => self.redirect(self.at),
+                b'0'..=b'9' if self.is_descriptor() => self.redirect(self.at),
+                0..=u8::MAX => self.word(),
+            }
+        }
+    }
+
+    fn joint(&mut self, joint: Joint, length: usize) {
+        self.pieces.push(Piece::Joint(joint));
+        self.at += length;
+    }
+
+    fn at_command(&self) -> bool {
+        match self.pieces.last() {
+            None | Some(Piece::Joint(_)) => true,
+            Some(Piece::Word(word)) => !word.is_quoted && OPENERS.contains(&word.value.as_str()),
+            Some(Piece::Redirect(_)) => false,
+        }
+    }
+
+    fn is_descriptor(&self) -> bool {
+        let digits = self.bytes[self.at..].iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+        matches!(self.peek(digits), b'<' | b'>') && self.peek(digits + 1) != b'('
+    }
+
+    /// `[[ … ]]`, in which `<` and `&&` are no redirection and no joint.
+    fn test(&mut self) {
+        let end = self.text[self.at..].find(" ]]").map_or(line_end(self.bytes, self.at), |found| self.at + found + 3);
+        let inner: Vec<&str> = self.text[self.at..end].split_ascii_whitespace().collect();
+        for value in inner {
+            let word = Word { value: value.to_owned(), canon: value.to_owned(), ..Word::default() };
+            self.pieces.push(Piece::Word(word));
+        }
+        self.at = end;
+    }
+
+    /// `(( … ))`: a sum, not a command.
+    fn arithmetic(&mut self) {
+        let end = closing(self.bytes, self.at + 1, b')');
+        let canon: String = self.text[self.at..end].split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        self.pieces.push(Piece::Word(Word { value: canon.clone(), canon, is_quoted: true, nested: Vec::new() }));
+        self.at = end;
+    }
+
+    fn redirect(&mut self, start: usize) {
+        while self.bytes[self.at].is_ascii_digit() || self.bytes[self.at] == b'&' {
+            self.at += 1;
+        }
+        let operators: [&[u8]; 9] = [b"<<<", b"<<-", b"<<", b"<&", b"<>", b">>", b">&", b">|", b"<"];
+        let rest = &self.bytes[self.at..];
+        self.at += operators.iter().find(|operator| rest.starts_with(operator)).map_or(1, |operator| operator.len());
+        let operator = self.text[start..self.at].to_owned();
+        while matches!(self.peek(0), b' ' | b'\t') {
+            self.at += 1;
+        }
+        let mut target = Word::default();
+        let ends_here = matches!(self.peek(0), 0 | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>');
+        if !ends_here || (matches!(self.peek(0), b'<' | b'>') && self.peek(1) == b'(') {
+            target = self.take_word();
+        }
+        if operator.ends_with("<<") || operator.ends_with("<<-") {
+            let mark = Mark {
+                delimiter: target.value.clone(),
+                strips_tabs: operator.ends_with('-'),
+                is_quoted: target.is_quoted,
+            };
+            self.waiting.push((self.pieces.len(), mark));
+        }
+        self.pieces.push(Piece::Redirect(Redirect { operator, target, body: None }));
+    }
+
+    /// The here-documents that were announced on the line that just ended.
+    fn bodies(&mut self) {
+        for (place, mark) in std::mem::take(&mut self.waiting) {
+            let (end, next) = body_end(self.bytes, self.at, &mark);
+            let body = self.text[self.at..end].to_owned();
+            self.at = next;
+            if let Some(Piece::Redirect(redirect)) = self.pieces.get_mut(place) {
+                if !mark.is_quoted && self.depth < DEPTH_MAX {
+                    substitutions(&body, &mut redirect.target.nested);
+                }
+                redirect.body = Some(body);
+            }
+        }
+    }
+
+    fn word(&mut self) {
+        let word = self.take_word();
+        self.pieces.push(Piece::Word(word));
+    }
+
+    fn take_word(&mut self) -> Word {
+        let mut word = Word::default();
+        let start = self.at;
+        while self.at < self.bytes.len() {
+            let next = self.peek(1);
+            match self.bytes[self.at] {
+                b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b')' => break,
+                b'(' if self.at > start && matches!(self.bytes[self.at - 1], b'=' | b'@' | b'+' | b'?' | b'*') => {
+                    // An array or a pattern: one word.
+                    let end = closing(self.bytes, self.at + 1, b')');
+                    self.live(&mut word, end);
+                }
+                b'<' | b'>' if next == b'(' => self.substitution(&mut word, false),
+                b'<' | b'>' | b'(' => break,
+                b'\'' => self.single(&mut word),
+                b'"' => self.double(&mut word),
+                b'$' if next == b'\'' => self.escaped(&mut word),
+                b'$' if next == b'"' => self.at += 1,
+                b'$' | b'`' => self.expansion(&mut word, false),
+                b'\\' if next == b'\n' => self.at += 2,
+                b'\\' if next == 0 => self.at += 1,
+                b'\\' => {
+                    self.at += 1;
+                    word.is_quoted = true;
+                    self.literal(&mut word);
+                }
+                0..=u8::MAX => {
+                    let end = self.at + character_length(self.bytes[self.at]);
+                    self.live(&mut word, end);
+                }
+            }
+        }
+        if word.value == "{}" {
+            word.canon = "{}".to_owned();
+        }
+        word
+    }
+
+    /// Takes text up to `end` as it is written.
+    fn live(&mut self, word: &mut Word, end: usize) {
+        let text = self.slice(self.at, end);
+        word.value.push_str(text);
+        word.canon.push_str(text);
+        self.at = end.max(self.at + 1).min(self.bytes.len());
+    }
+
+    fn slice(&self, from: usize, to: usize) -> &str {
+        self.text.get(from..to.min(self.text.len())).unwrap_or_default()
+    }
+
+    /// Takes one character that means itself.
+    fn literal(&mut self, word: &mut Word) {
+        let Some(letter) = self.slice(self.at, self.text.len()).chars().next() else {
+            self.at += 1;
+            return;
+        };
+        self.at += letter.len_utf8();
+        push_literal(word, letter);
+    }
+
+    fn single(&mut self, word: &mut Word) {
+        word.is_quoted = true;
+        let rest = self.slice(self.at + 1, self.text.len());
+        let length = rest.find('\'').unwrap_or(rest.len());
+        for letter in rest[..length].chars() {
+            push_literal(word, letter);
+        }
+        self.at += length + 2;
+    }
+
+    fn escaped(&mut self, word: &mut Word) {
+        word.is_quoted = true;
+        self.at += 2;
+        while self.at < self.bytes.len() && self.bytes[self.at] != b'\'' {
+            if self.bytes[self.at] == b'\\' && self.at + 1 < self.bytes.len() {
+                self.at += 1;
+                let plain = match self.bytes[self.at] {
+                    b'n' => Some('\n'),
+                    b't' => Some('\t'),
+                    b'r' => Some('\r'),
+                    0..=u8::MAX => None,
+                };
+                if let Some(plain) = plain {
+                    push_literal(word, plain);
+                    self.at += 1;
+                    continue;
+                }
+            }
+            self.literal(word);
+        }
+        self.at += 1;
+    }
+
+    fn double(&mut self, word: &mut Word) {
+        word.is_quoted = true;
+        self.at += 1;
+        while self.at < self.bytes.len() {
+            match self.bytes[self.at] {
+                b'"' => break,
+                b'\\' if self.peek(1) == b'\n' => self.at += 2,
+                b'\\' if matches!(self.peek(1), b'$' | b'`' | b'"' | b'\\') => {
+                    self.at += 1;
+                    self.literal(word);
+                }
+                b'$' | b'`' => self.expansion(word, true),
+                0..=u8::MAX => self.literal(word),
+            }
+        }
+        self.at += 1;
+    }
+
+    /// `$x`, `${x}`, `$(x)`, `$((x))` or backticks.
+    fn expansion(&mut self, word: &mut Word, in_quotes: bool) {
+        if in_quotes {
+            word.canon.push('"');
+        }
+        match (self.bytes[self.at], self.peek(1)) {
+            (b'`', _) => self.substitution(word, true),
+            (_, b'(') if self.peek(2) == b'(' => {
+                let end = closing(self.bytes, self.at + 2, b')');
+                self.live(word, end);
+            }
+            (_, b'(') => self.substitution(word, false),
+            (_, b'{') => {
+                let end = closing(self.bytes, self.at + 2, b'}');
+                if self.depth < DEPTH_MAX {
+                    let inner = self.slice(self.at + 2, end).to_owned();
+                    substitutions(&inner, &mut word.nested);
+                }
+                self.live(word, end);
+            }
+            (_, _) => self.live(word, self.at + 1),
+        }
+    }
+
+    /// `$(x)`, `<(x)` or backticks: kept in the word, and its command kept beside.
+    fn substitution(&mut self, word: &mut Word, is_backtick: bool) {
+        let opening = if is_backtick { 1 } else { 2 };
+        let end = closing(self.bytes, self.at + opening, if is_backtick { b'`' } else { b')' });
+        let inner_end = if end > self.at + opening && self.bytes[end - 1] == if is_backtick { b'`' } else { b')' } {
+            end - 1
+        } else {
+            end
+        };
+        let mut inner = self.slice(self.at + opening, inner_end).to_owned();
+        if is_backtick {
+            inner = inner.replace("\\`", "`").replace("\\\\", "\\");
+        }
+        word.value.push_str(self.slice(self.at, end));
+        word.canon.push_str(if self.bytes[self.at] == b'<' || self.bytes[self.at] == b'>' { "<(" } else { "$(" });
+        if self.depth < DEPTH_MAX {
+            word.canon.push_str(&render(&lex(&inner, self.depth + 1)));
+        } else {
+            word.canon.push_str(&inner);
+        }
+        word.canon.push(')');
+        word.nested.push(inner);
+        self.at = end.max(self.at + opening).min(self.bytes.len());
+    }
+}
+
+fn push_literal(word: &mut Word, letter: char) {
+    if letter.is_whitespace() || "$`\"'\\*?[]~{}&|;<>()".contains(letter) {
+        word.canon.push('\\');
+    }
+    word.canon.push(letter);
+    word.value.push(letter);
+}
+
+fn character_length(first: u8) -> usize {
+    match first {
+        0..=0xbf => 1,
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xff => 4,
+    }
+}
+
+fn line_end(bytes: &[u8], from: usize) -> usize {
+    bytes[from..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |found| from + found)
+}
+
+/// One canonical text of pieces: blanks, comments, quoting and line breaks do not matter.
+pub(crate) fn render(pieces: &[Piece]) -> String {
+    let mut text = String::new();
+    let mut redirects = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Word(word) => {
+                text.push(' ');
+                text.push_str(if word.canon.is_empty() { "''" } else { &word.canon });
+            }
+            Piece::Redirect(redirect) => {
+                redirects.push(' ');
+                redirects.push_str(&redirect.operator);
+                match &redirect.body {
+                    // The word that ends a here-document is a matter of taste; whether it is quoted is not.
+                    Some(body) => {
+                        redirects.push_str(if redirect.target.is_quoted { "'" } else { "\"" });
+                        redirects.push_str(body);
+                    }
+                    None => redirects.push_str(&redirect.target.canon),
+                }
+            }
+            Piece::Joint(joint) => {
+                text.push_str(&std::mem::take(&mut redirects));
+                let sign = match joint {
+                    Joint::Sequence => ";",
+                    Joint::And => "&&",
+                    Joint::Or => "||",
+                    Joint::Pipe => "|",
+                    Joint::Background => "&",
+                    Joint::Open => "(",
+                    Joint::Close => ")",
+                };
+                let last = text.rsplit(' ').next().unwrap_or_default();
+                let says_nothing =
+                    last.is_empty() || matches!(last, ";" | "&&" | "||" | "|" | "&" | "(") || OPENERS.contains(&last);
+                if *joint == Joint::Sequence && says_nothing {
+                    continue;
+                }
+                text.push(' ');
+                text.push_str(sign);
+            }
+        }
+    }
+    text.push_str(&redirects);
+    let trimmed = text.trim_start();
+    trimmed.strip_suffix(" ;").unwrap_or(trimmed).to_owned()
+}
+
+/// The commands in the substitutions of a text that is otherwise no command.
+fn substitutions(text: &str, found: &mut Vec<String>) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let (opening, close) = match bytes[at] {
+            b'\\' => {
+                at += 2;
+                continue;
+            }
+            b'`' => (1, b'`'),
+            b'$' if bytes.get(at + 1) == Some(&b'(') && bytes.get(at + 2) != Some(&b'(') => (2, b')'),
+            0..=u8::MAX => {
+                at += 1;
+                continue;
+            }
+        };
+        let end = closing(bytes, at + opening, close);
+        let inner = text.get(at + opening..end).unwrap_or_default();
+        found.push(inner.strip_suffix(char::from(close)).unwrap_or(inner).to_owned());
+        at = end.max(at + opening);
+    }
+}
+
+/// Where what was opened before `from` is closed: the place behind `close`, or the end.
+fn closing(bytes: &[u8], from: usize, close: u8) -> usize {
+    let mut open = vec![close];
+    let mut waiting: Vec<Mark> = Vec::new();
+    let mut at = from;
+    while let (Some(&byte), Some(&inside)) = (bytes.get(at), open.last()) {
+        let next = bytes.get(at + 1).copied().unwrap_or(0);
+        at += 1;
+        if byte == b'\\' {
+            at += 1;
+        } else if byte == inside {
+            open.pop();
+        } else if inside == b'`' {
+            // Backticks end at the next one, whatever is between.
+        } else if byte == b'$' && next == b'(' {
+            open.push(b')');
+            at += 1;
+        } else if byte == b'$' && next == b'{' {
+            open.push(b'}');
+            at += 1;
+        } else if byte == b'`' || (byte == b'"' && inside != b'"') {
+            open.push(byte);
+        } else if inside == b')' {
+            match byte {
+                b'(' => open.push(b')'),
+                b'\'' => {
+                    at = bytes[at..].iter().position(|byte| *byte == b'\'').map_or(bytes.len(), |end| at + end + 1)
+                }
+                b'#' if at > 1 && bytes[at - 2].is_ascii_whitespace() => at = line_end(bytes, at),
+                b'<' if next == b'<' && bytes.get(at + 1) == Some(&b'<') => at += 2,
+                b'<' if next == b'<' => {
+                    let (mark, behind) = mark_at(bytes, at + 1);
+                    waiting.push(mark);
+                    at = behind;
+                }
+                b'\n' => {
+                    for mark in std::mem::take(&mut waiting) {
+                        at = body_end(bytes, at, &mark).1;
+                    }
+                }
+                0..=u8::MAX => {}
+            }
+        }
+    }
+    at.min(bytes.len())
+}
+
+/// The word after `<<`, as far as it decides where the here-document ends.
+fn mark_at(bytes: &[u8], from: usize) -> (Mark, usize) {
+    let mut at = from;
+    let strips_tabs = bytes.get(at) == Some(&b'-');
+    at += usize::from(strips_tabs);
+    while matches!(bytes.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    let start = at;
+    while bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-.'\"\\".contains(byte)) {
+        at += 1;
+    }
+    let written = String::from_utf8_lossy(&bytes[start..at]);
+    let delimiter: String = written.chars().filter(|letter| !"'\"\\".contains(*letter)).collect();
+    let is_quoted = delimiter.len() < at - start;
+    (Mark { delimiter, strips_tabs, is_quoted }, at)
+}
+
+/// Where a here-document ends and where the text goes on.
+fn body_end(bytes: &[u8], from: usize, mark: &Mark) -> (usize, usize) {
+    let mut at = from.min(bytes.len());
+    while at < bytes.len() {
+        let end = line_end(bytes, at);
+        let mut line = &bytes[at..end];
+        line = line.strip_suffix(b"\r").unwrap_or(line);
+        if mark.strips_tabs {
+            let tabs = line.iter().take_while(|byte| **byte == b'\t').count();
+            line = &line[tabs..];
+        }
+        if line == mark.delimiter.as_bytes() {
+            return (at, (end + 1).min(bytes.len()));
+        }
+        at = (end + 1).min(bytes.len());
+        if end == bytes.len() {
+            break;
+        }
+    }
+    (bytes.len(), bytes.len())
+}

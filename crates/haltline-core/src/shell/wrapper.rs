@@ -1,0 +1,187 @@
+//! Programs that run another program: taken off, so that what decides comes first.
+
+use super::base;
+
+/// What is left without wrappers.
+pub(crate) enum Unwrapped<'a> {
+    /// A program and its arguments.
+    Program(&'a [String]),
+    /// A text that a shell would read.
+    Script(String),
+}
+
+/// A program that runs the rest of its words: the options of it that take a value as their own word, and how many
+/// words come before the program.
+struct Wrapper {
+    names: &'static [&'static str],
+    valued: &'static [&'static str],
+    operands: usize,
+}
+
+const WRAPPERS: [Wrapper; 13] = [
+    Wrapper { names: &["env"], valued: &["-u", "--unset", "-C", "--chdir"], operands: 0 },
+    Wrapper {
+        names: &["sudo", "doas", "run0"],
+        valued: &["-u", "--user", "-g", "--group", "-h", "-p", "-C", "-D", "-R", "-T", "-r", "-t", "-U"],
+        operands: 0,
+    },
+    Wrapper {
+        names: &["nohup", "setsid", "builtin", "caffeinate", "chronic", "unbuffer", "busybox", "winpty", "noglob"],
+        valued: &[],
+        operands: 0,
+    },
+    Wrapper { names: &["time"], valued: &["-f", "-o"], operands: 0 },
+    Wrapper { names: &["timeout", "gtimeout"], valued: &["-s", "--signal", "-k", "--kill-after"], operands: 1 },
+    Wrapper { names: &["nice"], valued: &["-n", "--adjustment"], operands: 0 },
+    Wrapper { names: &["ionice", "taskset", "chrt"], valued: &["-c", "-n", "-p"], operands: 0 },
+    Wrapper { names: &["stdbuf"], valued: &["-i", "-o", "-e"], operands: 0 },
+    Wrapper { names: &["command"], valued: &[], operands: 0 },
+    Wrapper { names: &["exec"], valued: &["-a"], operands: 0 },
+    Wrapper {
+        names: &["xargs", "parallel"],
+        valued: &["-I", "-n", "-P", "-d", "-L", "-a", "-E", "-s", "-j", "--max-args", "--max-procs", "--delimiter"],
+        operands: 0,
+    },
+    Wrapper { names: &["strace", "ltrace"], valued: &["-o", "-e", "-s", "-p", "-u"], operands: 0 },
+    Wrapper { names: &["chroot", "unshare", "systemd-run", "systemd-inhibit"], valued: &["-p", "-u"], operands: 0 },
+];
+
+pub(crate) fn is_shell(program: &str) -> bool {
+    matches!(base(program), "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "rbash")
+}
+
+/// Takes assignments and wrappers off.
+pub(crate) fn unwrap(words: &[String]) -> Unwrapped<'_> {
+    let mut rest = words;
+    loop {
+        rest = &rest[rest.iter().take_while(|word| is_assignment(word)).count()..];
+        let Some((program, arguments)) = rest.split_first() else {
+            return Unwrapped::Program(rest);
+        };
+        let name = base(program);
+        if let Some(script) = script_of(name, arguments) {
+            return Unwrapped::Script(script);
+        }
+        let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) else {
+            return Unwrapped::Program(rest);
+        };
+        let asks_only = name == "command" && arguments.first().is_some_and(|word| word == "-v" || word == "-V");
+        let behind = options_end(arguments, wrapper.valued);
+        let assigned = arguments[behind..].iter().take_while(|word| is_assignment(word)).count();
+        let inner = arguments.get(behind + assigned + wrapper.operands..).unwrap_or_default();
+        if asks_only || inner.is_empty() {
+            return Unwrapped::Program(rest);
+        }
+        rest = inner;
+    }
+}
+
+/// The text a program is told to read as a command line.
+fn script_of(name: &str, arguments: &[String]) -> Option<String> {
+    match name {
+        "eval" => Some(arguments.join(" ")),
+        "env" => {
+            let place =
+                arguments.iter().take_while(|word| word.starts_with('-') || is_assignment(word)).position(|word| {
+                    word.starts_with("--split-string")
+                        || (!word.starts_with("--") && word.starts_with('-') && word.contains('S'))
+                })?;
+            let word = &arguments[place];
+            let attached = word.strip_prefix("--split-string=").or_else(|| word.split_once('S').map(|(_, text)| text));
+            let attached = attached.filter(|text| !text.is_empty() && !word.ends_with("string"));
+            let behind = &arguments[place + 1..];
+            Some(match attached {
+                Some(text) => format!("{text} {}", quoted(behind)),
+                None => {
+                    let (text, behind) = behind.split_first()?;
+                    format!("{text} {}", quoted(behind))
+                }
+            })
+        }
+        "script" | "su" | "runuser" | "flock" => {
+            let place = arguments.iter().position(|word| {
+                word == "--command" || word.starts_with("--command=") || is_cluster_ending_in(word, 'c')
+            })?;
+            match arguments[place].strip_prefix("--command=") {
+                Some(text) => Some(text.to_owned()),
+                None => arguments.get(place + 1).cloned(),
+            }
+        }
+        "watch" => {
+            let behind = options_end(arguments, &["-n", "--interval"]);
+            arguments.get(behind..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(" "))
+        }
+        "tmux" | "screen" => {
+            // What is typed into another terminal runs there.
+            let texts: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| word.contains(' ')).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        shell if is_shell(shell) => {
+            let mut at = 0;
+            while let Some(word) = arguments.get(at).filter(|word| word.starts_with(['-', '+']) && word.len() > 1) {
+                if !word.starts_with("--") && word.starts_with('-') && word.contains('c') {
+                    let behind = &arguments[at + 1..];
+                    return behind.get(options_end(behind, &["-o", "-O"])).cloned();
+                }
+                at += if matches!(&**word, "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") { 2 } else { 1 };
+            }
+            None
+        }
+        &_ => None,
+    }
+}
+
+/// Whether a shell, as called, reads its commands from what it is fed.
+pub(crate) fn reads_script(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return false };
+    is_shell(program) && arguments.iter().all(|word| word.starts_with(['-', '+']) || word == "/dev/stdin")
+        || arguments.first().is_some_and(|word| is_shell(program) && word == "-s")
+}
+
+/// The commands that `find` is told to run.
+pub(crate) fn executed(words: &[String]) -> impl Iterator<Item = &[String]> {
+    let starts = words.iter().enumerate().filter(|(_, word)| {
+        matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec" | "-X" | "--exec-batch")
+    });
+    starts.map(|(place, _)| {
+        let rest = &words[place + 1..];
+        let end = rest.iter().position(|word| word == ";" || word == "+").unwrap_or(rest.len());
+        &rest[..end]
+    })
+}
+
+/// Where the options end and the operands begin.
+pub(crate) fn options_end(arguments: &[String], valued: &[&str]) -> usize {
+    let mut at = 0;
+    while let Some(word) = arguments.get(at).filter(|word| word.starts_with('-')) {
+        at += if valued.contains(&word.as_str()) { 2 } else { 1 };
+        if word == "--" {
+            break;
+        }
+    }
+    at.min(arguments.len())
+}
+
+fn is_cluster_ending_in(word: &str, letter: char) -> bool {
+    word.strip_prefix('-').is_some_and(|flags| {
+        flags.ends_with(letter) && flags.len() <= 4 && flags.bytes().all(|byte| byte.is_ascii_alphabetic())
+    })
+}
+
+pub(crate) fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map(|(name, _)| name.strip_suffix('+').unwrap_or(name));
+    name.is_some_and(|name| {
+        name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
+}
+
+/// Words as one command line that splits into them again.
+pub(crate) fn quoted(words: &[String]) -> String {
+    let quote = |word: &String| {
+        let is_plain =
+            !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte));
+        if is_plain { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
