@@ -108,7 +108,9 @@ pub fn usage(text: &[u8], last: Option<&str>) -> TranscriptUse {
             Some(output) => {
                 let more = part.usage.output.saturating_sub(*output);
                 *output += more;
-                sum.take(&part.model, &Usage { output: more, ..Usage::default() }, 0);
+                if more > 0 {
+                    sum.take(&part.model, &Usage { output: more, ..Usage::default() }, 0);
+                }
             }
             None => {
                 sum.messages = sum.messages.saturating_add(1);

@@ -1,0 +1,194 @@
+//! Plain events as EVENTS.md writes them, and the one line each mistake gets (E8).
+
+use haltline_agents::plain::{PlainError, PlainEvent, PlainHappening, read};
+use haltline_core::identity::{Action, Answer, By, Outcome};
+use haltline_core::loop_::{Happening, Stream, Usage};
+use haltline_core::{ConstraintId, Instant};
+
+/// Reads an event of session `s` that has these fields too.
+fn event(fields: &str) -> Result<PlainHappening, PlainError> {
+    read(&format!(r#"{{"v":1,"session":"s",{fields}}}"#)).map(|event| event.what)
+}
+
+fn agreed(fields: &str, expected: Happening) {
+    assert_eq!(event(fields), Ok(PlainHappening::Loop(expected)), "{fields}");
+}
+
+#[test]
+fn an_event_says_when_and_whose() {
+    let line = r#"{"v":1,"type":"stop","ts":"2026-02-12T10:30:00.250Z","session":"s1","agent":"a","root":"s0",
+        "client":"aider","blocked":true,"colour":"unknown fields are passed over"}"#;
+    let expected = PlainEvent {
+        at: Some(Instant::parse("2026-02-12T10:30:00.250Z").expect("an instant")),
+        stream: Stream {
+            session: "s1".to_owned(),
+            agent: Some("a".to_owned()),
+            root: Some("s0".to_owned()),
+            client: "aider".to_owned(),
+            is_batched: false,
+        },
+        what: PlainHappening::Loop(Happening::Stop { blocked: true, running: None }),
+    };
+    assert_eq!(read(line), Ok(expected));
+    let least = read(r#"{"v":1,"type":"stop","session":"s","agent":null}"#).expect("enough");
+    assert_eq!((least.at, least.stream.agent, least.stream.client), (None, None, String::new()));
+}
+
+#[test]
+fn sessions_prompts_and_turns_are_read() {
+    let model = Some("m".to_owned());
+    agreed(
+        r#""type":"session_start","project":"/p","model":"m","resumed":true"#,
+        Happening::SessionStart { model, resumed: true, is_nested: false },
+    );
+    let prompt = |by_user, bypass| Happening::Prompt { by_user, bypass };
+    agreed(r#""type":"prompt","source":"user","text":"go""#, prompt(true, false));
+    agreed(r#""type":"prompt","source":"user","text":"go\nSUDO PARALLEL""#, prompt(true, true));
+    agreed(r#""type":"prompt","source":"system","text":"SUDO PARALLEL""#, prompt(false, false));
+    agreed(r#""type":"hook","name":"lint""#, Happening::Hook { name: "lint".to_owned() });
+    agreed(r#""type":"compaction","trigger":"auto""#, Happening::Compaction { trigger: "auto".to_owned() });
+    agreed(r#""type":"session_end""#, Happening::SessionEnd { reason: String::new() });
+    agreed(
+        r#""type":"spawn_start","child":"c","depth":2"#,
+        Happening::SpawnStart { child: "c".to_owned(), depth: Some(2) },
+    );
+    agreed(r#""type":"spawn_end","child":"c""#, Happening::SpawnEnd { child: "c".to_owned() });
+}
+
+#[test]
+fn a_message_has_tokens_and_a_price_or_nobody_knows() {
+    let usage = Some(Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 });
+    let last = Some("m1".to_owned());
+    agreed(
+        r#""type":"message","message":"m1","usage":{"input":1,"output":2,"cache_read":3,"cache_write":4},"cost_usd":0.0123456"#,
+        Happening::Message { usage, cost: Some(12_346), offset: None, last },
+    );
+    agreed(r#""type":"message","text":"hi""#, Happening::Message { usage: None, cost: None, offset: None, last: None });
+    agreed(
+        r#""type":"message","usage":{"output":2},"cost_usd":0"#,
+        Happening::Message {
+            usage: Some(Usage { output: 2, ..Usage::default() }),
+            cost: Some(0),
+            offset: None,
+            last: None,
+        },
+    );
+}
+
+#[test]
+fn calls_begin_and_end() {
+    let start = |input: &str, message: Option<&str>| Happening::ToolStart {
+        call: "c".to_owned(),
+        message: message.map(str::to_owned),
+        action: Box::new(Action::new("Bash", input, None)),
+        guarded: Vec::new(),
+    };
+    agreed(
+        r#""type":"tool_start","call":"c","tool":"Bash","input":{"command":"ls"},"message":"m""#,
+        start(r#"{"command":"ls"}"#, Some("m")),
+    );
+    agreed(r#""type":"tool_start","call":"c","tool":"Bash","input":"ls\n""#, start("ls\n", None));
+    agreed(r#""type":"tool_start","call":"c","tool":"Bash""#, start("{}", None));
+    let mut answer = Answer::new(Outcome::Denied, Some(-1), "no");
+    (answer.by, answer.cost) = (Some(By::Hook), Some(1_500_000));
+    agreed(
+        r#""type":"tool_end","call":"c","outcome":"denied","by":"hook","exit":-1,"output":"no","cost_usd":1.5,"duration_ms":3"#,
+        Happening::ToolEnd { call: "c".to_owned(), action: None, answer: Box::new(answer) },
+    );
+}
+
+#[test]
+fn constraints_are_named_and_the_families_to_come_are_told_from_nonsense() {
+    let id = ConstraintId::parse("no-force-push").expect("an id");
+    let violated =
+        PlainHappening::Constraint { id: id.clone(), is_violation: true, action: Some("git push -f".to_owned()) };
+    assert_eq!(event(r#""type":"violation","constraint":"no-force-push","action":"git push -f""#), Ok(violated));
+    let clean = PlainHappening::Constraint { id, is_violation: false, action: None };
+    assert_eq!(event(r#""type":"clean","constraint":"no-force-push""#), Ok(clean));
+    for kind in ["iteration", "attempt", "round"] {
+        assert_eq!(event(&format!(r#""type":"{kind}""#)), Ok(PlainHappening::Later(kind)));
+    }
+    let text = PlainError::not_yet("round").to_string();
+    assert_eq!(text, r#"type "round": its family is not built yet; nothing was counted"#);
+}
+
+#[test]
+fn every_mistake_is_one_line_with_field_value_and_expectation() {
+    let types = "one of those in version 1 of EVENTS.md";
+    let outcomes = "one of ok, failed, rejected, denied, cancelled, rate_limited, unknown";
+    let object = "a JSON object on one line";
+    for (line, expected) in [
+        ("", format!(r#"event "": expected {object}"#)),
+        ("[1]", format!(r#"event "[1]": expected {object}"#)),
+        (r#"{"v":1"#, format!(r#"event "{{\"v\":1": expected {object}; it breaks at column 6"#)),
+        (r#"{"type":"stop"}"#, "v is missing: expected 1".to_owned()),
+        (r#"{"v":2,"type":"stop"}"#, "v 2: expected 1, the only version there is".to_owned()),
+        (r#"{"v":"1","type":"stop"}"#, r#"v "1": expected 1, the only version there is"#.to_owned()),
+        (r#"{"v":1,"session":"s"}"#, "type is missing: expected the kind of event, such as tool_start".to_owned()),
+        (r#"{"v":1,"session":"s","type":"dance"}"#, format!(r#"type "dance": expected {types}"#)),
+        (r#"{"v":1,"type":"stop"}"#, "session is missing: expected the session's name".to_owned()),
+        (r#"{"v":1,"type":"stop","session":5}"#, "session 5: expected a text".to_owned()),
+        (r#"{"v":1,"type":"stop","session":""}"#, r#"session "": expected the session's name"#.to_owned()),
+        (
+            r#"{"v":1,"type":"stop","session":"s","ts":"noon"}"#,
+            r#"ts: instant "noon": expected RFC 3339, such as 2026-02-12T10:30:00Z"#.to_owned(),
+        ),
+        (r#"{"v":1,"type":"stop","session":"s","ts":12}"#, "ts 12: expected a text".to_owned()),
+        (r#"{"v":1,"type":"stop","session":"s","agent":[]}"#, r#"agent "[]": expected a text"#.to_owned()),
+        (r#"{"v":1,"type":"stop","session":"s","blocked":"no"}"#, r#"blocked "no": expected true or false"#.to_owned()),
+        (r#"{"v":1,"type":"prompt","session":"s"}"#, "source is missing: expected one of user, system".to_owned()),
+        (
+            r#"{"v":1,"type":"prompt","session":"s","source":"me"}"#,
+            r#"source "me": expected one of user, system"#.to_owned(),
+        ),
+        (
+            r#"{"v":1,"type":"tool_start","session":"s","call":"c"}"#,
+            "tool is missing: expected the tool's name".to_owned(),
+        ),
+        (
+            r#"{"v":1,"type":"tool_start","session":"s","call":"c","tool":"t","input":[1]}"#,
+            r#"input "[1]": expected an object or a text"#.to_owned(),
+        ),
+        (r#"{"v":1,"type":"tool_end","session":"s","call":"c"}"#, format!("outcome is missing: expected {outcomes}")),
+        (
+            r#"{"v":1,"type":"tool_end","session":"s","call":"c","outcome":"meh"}"#,
+            format!(r#"outcome "meh": expected {outcomes}"#),
+        ),
+        (
+            r#"{"v":1,"type":"tool_end","session":"s","call":"c","outcome":"ok","exit":1.5}"#,
+            "exit 1.5: expected an exit code, a whole number".to_owned(),
+        ),
+        (
+            r#"{"v":1,"type":"tool_end","session":"s","call":"c","outcome":"ok","cost_usd":-0.1}"#,
+            "cost_usd -0.1: expected dollars, 0 or more".to_owned(),
+        ),
+        (
+            r#"{"v":1,"type":"message","session":"s","cost_usd":1e999}"#,
+            "cost_usd 1e999: expected dollars, 0 or more".to_owned(),
+        ),
+        (
+            r#"{"v":1,"type":"message","session":"s","cost_usd":"NaN"}"#,
+            r#"cost_usd "NaN": expected dollars, 0 or more"#.to_owned(),
+        ),
+        (
+            r#"{"v":1,"type":"message","session":"s","usage":{"input":-5}}"#,
+            "usage.input -5: expected a whole number of tokens, 0 or more".to_owned(),
+        ),
+        (
+            r#"{"v":1,"type":"message","session":"s","usage":3}"#,
+            "usage 3: expected an object with input, output, cache_read, cache_write".to_owned(),
+        ),
+        (r#"{"v":1,"type":"spawn_end","session":"s"}"#, "child is missing: expected the sub-agent's name".to_owned()),
+        (
+            r#"{"v":1,"type":"spawn_start","session":"s","child":"c","depth":-1}"#,
+            "depth -1: expected a whole number, 0 or more".to_owned(),
+        ),
+        (r#"{"v":1,"type":"clean","session":"s"}"#, "constraint is missing: expected the constraint's id".to_owned()),
+    ] {
+        assert_eq!(read(line).expect_err(line).to_string(), expected);
+    }
+    let bad_id = event(r#""type":"clean","constraint":"a/b""#).expect_err("no id").to_string();
+    assert!(bad_id.starts_with(r#"constraint: constraint id "a/b": expected letters"#), "{bad_id}");
+    let long = event(&format!(r#""type":"{}""#, "x\\n".repeat(5000))).expect_err("no type").to_string();
+    assert!(!long.contains('\n') && long.len() < 300, "{long}");
+}
