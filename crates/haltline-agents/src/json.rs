@@ -12,15 +12,16 @@ use serde_json::value::RawValue;
 
 /// The text, where the value is one.
 pub fn text(value: &RawValue) -> Option<Cow<'_, str>> {
-    let source = value.get();
-    if !source.starts_with('"') {
-        return None;
-    }
-    // Half of a surrogate pair, which an output cut in the middle of a character ends in, is no text to serde_json:
-    // only then are the bytes read and mended.
-    let mut strict = serde_json::Deserializer::from_str(source);
-    let mut lossy = serde_json::Deserializer::from_str(source);
-    strict.deserialize_str(Text).or_else(|_half| lossy.deserialize_bytes(Text)).ok()
+    // As bytes, because half of a surrogate pair, which an output cut in the middle of a character ends in, is no
+    // text to serde_json; it also looks for less then, in a value that is known to be well-formed.
+    let is_text = value.get().starts_with('"');
+    if is_text { serde_json::Deserializer::from_str(value.get()).deserialize_bytes(Text).ok() } else { None }
+}
+
+/// The bytes as text; what is none is replaced.
+pub fn mended(bytes: &[u8]) -> Cow<'_, str> {
+    // The strict reading first: it costs a tenth of the other, and is nearly always enough.
+    std::str::from_utf8(bytes).map_or_else(|_broken| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// The text as one's own, where the value is one.
@@ -81,20 +82,12 @@ impl<'de> Visitor<'de> for Text {
         formatter.write_str("a text")
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-
     fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
-        Ok(String::from_utf8_lossy(bytes))
+        Ok(mended(bytes))
     }
 
     fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(String::from_utf8_lossy(bytes).into_owned()))
+        Ok(Cow::Owned(mended(bytes).into_owned()))
     }
 }
 

@@ -65,7 +65,7 @@ struct Task<'a> {
 ///
 /// `is_nested` of a session's start is left false: the payload does not say it, the process tree does.
 pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
-    let text = String::from_utf8_lossy(stdin);
+    let text = json::mended(stdin);
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if !text.starts_with('{') {
         return Err(ReadError::NotAnObject);

@@ -22,7 +22,7 @@ struct Response<'a> {
     #[serde(rename = "agentId")]
     agent_id: Option<&'a RawValue>,
     content: Option<&'a RawValue>,
-    file: Option<&'a RawValue>,
+    file: Option<File<'a>>,
     #[serde(rename = "filePath")]
     file_path: Option<&'a RawValue>,
     notebook_path: Option<&'a RawValue>,
@@ -59,8 +59,7 @@ pub fn of_success(tool: &str, response: Option<&RawValue>) -> Answer {
             }
         }
         "Read" => {
-            let file: Option<File<'_>> = known.file.and_then(json::object);
-            let content = file.and_then(|file| file.content).and_then(json::text);
+            let content = known.file.and_then(|file| file.content).and_then(json::text);
             Answer::new(Outcome::Ok, None, &content.unwrap_or_else(|| json::compact(value)))
         }
         "Agent" | "Task" => {
@@ -148,6 +147,7 @@ mod tests {
         let ok = |text: &str| Answer::new(Outcome::Ok, None, text);
         assert_eq!(success("Read", r#"{"type":"text","file":{"content":"x\n","numLines":2}}"#), ok("x\n"));
         assert_eq!(success("Read", r#"{"type":"image"}"#), ok(r#"{"type":"image"}"#));
+        assert_eq!(success("Read", r#"{"file":7}"#), ok(r#"{"file":7}"#));
         let first = success("Edit", r#"{"filePath":"/p/a.py","originalFile":"one"}"#);
         assert_eq!(first, ok("Edit /p/a.py"));
         assert_eq!(first, success("Edit", r#"{"filePath":"/p/a.py","originalFile":"two"}"#));
