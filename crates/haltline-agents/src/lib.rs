@@ -6,6 +6,7 @@
 mod bypass;
 pub mod claude;
 mod client;
+pub mod install;
 mod json;
 pub mod plain;
 pub mod price;

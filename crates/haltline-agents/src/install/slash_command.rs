@@ -1,0 +1,74 @@
+//! The `/circuit-status` command: a file in which Claude Code puts what `haltline status` says (L11).
+
+/// The command's file for a binary.
+pub fn circuit_status(binary: &str) -> String {
+    let program = shell_word(binary);
+    format!(
+        "---\ndescription: Show what haltline counts, what is open and what waits for you\n\
+         allowed-tools: Bash({program} status:*)\n---\n\n\
+         !`{program} status`\n\n\
+         Show this as it is. Add one sentence on what is open and when it ends, if anything is.\n"
+    )
+}
+
+/// Whether a file is that command, for whatever binary, unchanged.
+pub fn is_circuit_status(text: &str) -> bool {
+    let line = text.lines().find_map(|line| line.strip_prefix("!`")?.strip_suffix(" status`"));
+    let program = line.and_then(first_word).filter(|(_, rest)| rest.is_empty());
+    program.is_some_and(|(binary, _)| circuit_status(&binary) == text)
+}
+
+/// A word as a shell reads it, quoted only where it must be.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The first word of a line that [`shell_word`] began, and the rest.
+pub(super) fn first_word(line: &str) -> Option<(String, &str)> {
+    if !line.starts_with('\'') {
+        let end = line.find(' ').unwrap_or(line.len());
+        return (end > 0).then(|| (line[..end].to_owned(), &line[end..]));
+    }
+    let mut word = String::new();
+    let mut rest = &line[1..];
+    loop {
+        let end = rest.find('\'')?;
+        word.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix(r"\''") {
+            Some(more) => {
+                word.push('\'');
+                rest = more;
+            }
+            None => return Some((word, rest)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_where_it_must_be_and_read_back() {
+        for word in ["/usr/bin/haltline", "/home/an a/haltline", "it's", "$HOME", "'"] {
+            let line = format!("{} status", shell_word(word));
+            assert_eq!(first_word(&line), Some((word.to_owned(), " status")), "{line}");
+        }
+        assert_eq!(shell_word("/usr/bin/haltline"), "/usr/bin/haltline");
+    }
+
+    #[test]
+    fn the_command_is_known_for_any_binary_and_not_when_changed() {
+        for binary in ["/usr/bin/haltline", "/home/it's mine/haltline"] {
+            let text = circuit_status(binary);
+            assert!(is_circuit_status(&text), "{text}");
+            assert!(!is_circuit_status(&format!("{text}More.\n")));
+        }
+        assert!(!is_circuit_status("---\ndescription: mine\n---\n"));
+    }
+}

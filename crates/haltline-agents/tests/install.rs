@@ -1,0 +1,276 @@
+//! Settings keep every byte that is not ours: whatever is in them, however they are written.
+
+use haltline_agents::install::{EVENTS, Entries, Hook, InstallError, Plan, StatusLine, find, install, remove};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const OWN: &str = "/home/ana/.local/bin/haltline";
+
+fn entries() -> Entries {
+    Entries { hook: Hook::new(OWN, "/home/ana/.local/state/haltline", "/home/ana/config.toml"), status_line: None }
+}
+
+fn installed(text: &str) -> Plan {
+    install(Some(text), &entries()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn removed(plan: &Plan) -> String {
+    remove(&plan.text, OWN, Some(&plan.trace)).expect("JSON").expect("entries of ours")
+}
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn a_new_file_has_one_line_per_event() {
+    let plan = install(None, &entries()).expect("installs");
+    assert_eq!(plan.text.lines().count(), 16, "{}", plan.text);
+    assert_eq!(
+        plan.text.lines().nth(2),
+        Some(
+            r#"    "SessionStart": [{ "hooks": [{ "type": "command", "command": "/home/ana/.local/bin/haltline", "args": ["hook", "claude", "--state", "/home/ana/.local/state/haltline", "--config", "/home/ana/config.toml"], "timeout": 5 }] }],"#
+        )
+    );
+    assert!(plan.text.ends_with("  }\n}\n"));
+    let left = removed(&plan);
+    assert_eq!(left, "{}\n");
+}
+
+#[test]
+fn what_is_added_looks_like_the_rest_of_the_file() {
+    let tabs = "{\r\n\t\"model\": \"opus\",\r\n\t\"hooks\": {\r\n\t\t\"Stop\": [\r\n\t\t\t{\"hooks\": []}\r\n\t\t]\r\n\t}\r\n}";
+    let plan = installed(tabs);
+    let lines: Vec<&str> = plan.text.split("\r\n").collect();
+    assert!(!plan.text.replace("\r\n", "").contains('\n'), "{}", plan.text);
+    assert!(lines[5].starts_with("\t\t\t{ \"hooks\": [{ \"type\""), "{}", plan.text);
+    assert!(lines[7].starts_with("\t\t\"SessionStart\": ["), "{}", plan.text);
+    let minified = installed(r#"{"model":"opus"}"#);
+    assert!(minified.text.starts_with(r#"{"model":"opus","hooks":{"SessionStart":[{"hooks":[{"type":"command","#));
+    let one_line = installed(r#"{ "model": "opus" }"#);
+    assert!(
+        one_line.text.starts_with(r#"{ "model": "opus", "hooks": { "SessionStart": [{ "hooks""#),
+        "{}",
+        one_line.text
+    );
+    assert!(one_line.text.ends_with("] } }"), "{}", one_line.text);
+}
+
+#[test]
+fn an_entry_with_other_paths_is_replaced_in_place_and_keeps_what_the_user_added() {
+    let old = Entries { hook: Hook::new("/old/haltline", "/s", "/c"), status_line: None };
+    let text = install(
+        Some(
+            "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}]\n  }\n}\n",
+        ),
+        &old,
+    );
+    let text = text.expect("installs").text.replace("\"timeout\": 5", "\"timeout\": 9");
+    let plan = installed(&text);
+    assert_eq!((plan.added.len(), plan.replaced.len()), (0, EVENTS.len()));
+    let expected = text.replace("/old/haltline", OWN).replace("\"/s\"", "\"/home/ana/.local/state/haltline\"");
+    assert_eq!(plan.text, expected.replace("\"/c\"", "\"/home/ana/config.toml\""));
+}
+
+#[test]
+fn there_is_one_entry_per_event_and_it_sees_every_call() {
+    let hook = |command: &str| entries().hook.with_option("--state", command).handler();
+    let text = json!({"hooks": {
+        "PreToolUse": [{"matcher": "Bash", "hooks": [hook("a"), {"type": "command", "command": "mine"}]}],
+        "Stop": [{"hooks": [hook("b")]}, {"hooks": [hook("c")]}],
+        "Notification": [{"hooks": [hook("d")]}],
+    }});
+    let plan = installed(&text.to_string());
+    let found = find(&plan.text, OWN).expect("JSON");
+    assert_eq!(found.len(), EVENTS.len(), "{}", plan.text);
+    assert!(found.iter().all(|found| !found.is_narrowed && found.hook == entries().hook), "{found:?}");
+    let user = json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": "mine"}]}]);
+    assert_eq!(value(&removed(&plan))["hooks"]["PreToolUse"], user);
+}
+
+#[test]
+fn containers_the_user_had_stay_and_ours_go_even_after_edits() {
+    let text = r#"{"hooks": { "Stop": [ ] , "PreToolUse": []}, "env": {}}"#;
+    let plan = installed(text);
+    assert_eq!(removed(&plan), text);
+    let edited = plan.text.replacen("\"env\": {}", "\"env\": {\"A\": \"1\"}", 1);
+    let left = remove(&edited, OWN, Some(&plan.trace)).expect("JSON").expect("ours");
+    assert_eq!(left, text.replace("\"env\": {}", "\"env\": {\"A\": \"1\"}"));
+    let left = remove(&plan.text, OWN, None).expect("JSON").expect("ours");
+    assert_eq!(left, r#"{"env": {}}"#);
+}
+
+#[test]
+fn a_hook_the_user_added_beside_ours_stays() {
+    let plan = installed("{}");
+    let mine = json!({"type": "command", "command": "mine"});
+    let mut edited = value(&plan.text);
+    edited["hooks"]["Stop"][0]["hooks"].as_array_mut().expect("array").insert(0, mine.clone());
+    edited["hooks"]["PreToolUse"].as_array_mut().expect("array").insert(0, json!({"hooks": [mine]}));
+    let text = serde_json::to_string_pretty(&edited).expect("JSON");
+    let left = remove(&text, OWN, Some(&plan.trace)).expect("JSON").expect("ours");
+    assert_eq!(value(&left), json!({"hooks": {"PreToolUse": [{"hooks": [mine]}], "Stop": [{"hooks": [mine]}]}}));
+}
+
+#[test]
+fn what_is_no_settings_file_is_refused_with_its_place() {
+    let refused = |text: &str| install(Some(text), &entries()).expect_err("refused");
+    let comment = refused("{\n  // mine\n  \"a\": 1\n}");
+    assert!(matches!(comment, InstallError::NotJson { line: 2, column: 3, .. }), "{comment:?}");
+    assert_eq!(refused("[]").to_string(), "line 1: the file is not an object");
+    assert_eq!(refused("{\n\"hooks\": []}").to_string(), "line 2: hooks is not an object");
+    assert_eq!(refused("{\"hooks\": {\"Stop\": null}}").to_string(), "line 1: hooks.Stop is not an array");
+    assert!(matches!(refused("{} x"), InstallError::NotJson { line: 1, column: 4, .. }));
+}
+
+#[test]
+fn a_status_line_is_set_only_where_there_is_none() {
+    let wanted = Entries { status_line: Some(format!("{OWN} statusline claude")), ..entries() };
+    for (text, expected) in
+        [("{}", StatusLine::Added), (r#"{"statusLine": {"type": "command", "command": "mine"}}"#, StatusLine::Foreign)]
+    {
+        let plan = install(Some(text), &wanted).expect("installs");
+        assert_eq!(plan.status_line, expected);
+        assert_eq!(removed(&plan), text);
+        let again = install(Some(&plan.text), &wanted).expect("installs");
+        assert_eq!(again.text, plan.text);
+    }
+}
+
+/// Anything, with the names that matter here among the keys.
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[ -~\\n\"\\\\é{}\\[\\],:]{0,12}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((any_key(), inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec!["hooks", "matcher", "command", "args", "statusLine", "Stop", "env"])
+            .prop_map(str::to_owned),
+        "[a-z\"\\\\ ]{0,6}",
+    ]
+}
+
+/// A list of groups as the client has them, or odd ones.
+fn any_groups() -> impl Strategy<Value = Value> {
+    let handler = prop_oneof![Just(json!({"type": "command", "command": "mine"})), any_value()];
+    let handlers = prop::collection::vec(handler, 0..3);
+    let group = prop_oneof![
+        handlers.clone().prop_map(|handlers| json!({"matcher": "Bash", "hooks": handlers})),
+        handlers.prop_map(|handlers| json!({"hooks": handlers})),
+        any_value(),
+    ];
+    prop::collection::vec(group, 0..3).prop_map(Value::from)
+}
+
+fn any_settings() -> impl Strategy<Value = Value> {
+    let events = prop::sample::select(vec!["Stop", "PreToolUse", "SessionEnd", "Notification", "SessionStart"]);
+    let hooks = prop::collection::vec((events, any_groups()), 0..4)
+        .prop_map(|events| Value::Object(events.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()));
+    (prop::collection::vec((any_key(), any_value()), 0..4), prop::option::of(hooks), any::<prop::sample::Index>())
+        .prop_map(|(mut members, hooks, place)| {
+            members.retain(|(key, _)| key != "hooks");
+            if let Some(hooks) = hooks {
+                members.insert(place.index(members.len() + 1), ("hooks".to_owned(), hooks));
+            }
+            Value::Object(members.into_iter().collect())
+        })
+}
+
+/// Writes a value with the next of `blanks` between any two tokens.
+fn write(value: &Value, blanks: &mut dyn Iterator<Item = &'static str>, out: &mut String) {
+    let (open, close, items): (char, char, Vec<(Option<&str>, &Value)>) = match value {
+        Value::Object(members) => ('{', '}', members.iter().map(|(key, value)| (Some(key.as_str()), value)).collect()),
+        Value::Array(elements) => ('[', ']', elements.iter().map(|element| (None, element)).collect()),
+        plain => return out.push_str(&plain.to_string()),
+    };
+    out.push(open);
+    out.push_str(blanks.next().unwrap_or_default());
+    for (place, (key, value)) in items.into_iter().enumerate() {
+        if place > 0 {
+            out.push(',');
+            out.push_str(blanks.next().unwrap_or_default());
+        }
+        if let Some(key) = key {
+            out.push_str(&Value::from(key).to_string());
+            out.push_str(blanks.next().unwrap_or_default());
+            out.push(':');
+            out.push_str(blanks.next().unwrap_or_default());
+        }
+        write(value, blanks, out);
+        out.push_str(blanks.next().unwrap_or_default());
+    }
+    out.push(close);
+}
+
+/// The same value in the hand of a tool, or of somebody careless.
+fn any_text() -> impl Strategy<Value = String> {
+    let blanks =
+        prop::collection::vec(prop::sample::select(vec!["", "", " ", "\n", "\n  ", "\t", "\r\n\t", "  \n\n "]), 1..40);
+    (any_settings(), blanks, 0..6_u8, any::<bool>()).prop_map(|(settings, blanks, hand, has_mark)| {
+        let pretty = serde_json::to_string_pretty(&settings).expect("JSON");
+        let text = match hand {
+            0 => pretty,
+            1 => pretty.replace('\n', "\r\n") + "\r\n",
+            2 => settings.to_string(),
+            _careless => {
+                let mut out = String::new();
+                write(&settings, &mut blanks.iter().copied().cycle(), &mut out);
+                out + blanks[0]
+            }
+        };
+        if has_mark { format!("\u{feff}{text}") } else { text }
+    })
+}
+
+/// A value without our entries and what held nothing else; the user's own empty containers as in `before`.
+fn without_ours(mut after: Value, before: &Value) -> Value {
+    let ours = entries().hook.handler();
+    if let Some(events) = after.get_mut("hooks").and_then(Value::as_object_mut) {
+        for groups in events.values_mut().filter_map(Value::as_array_mut) {
+            groups.retain(|group| group != &json!({"hooks": [ours]}));
+        }
+        events.retain(|event, groups| groups != &json!([]) || before["hooks"].get(event).is_some());
+        if events.is_empty() && before.get("hooks").is_none() {
+            after.as_object_mut().expect("an object").shift_remove("hooks");
+        }
+    }
+    after
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_put_in_comes_out_again_byte_for_byte(text in any_text()) {
+        let plan = match install(Some(&text), &entries()) {
+            Ok(plan) => plan,
+            Err(error) => return Err(TestCaseError::fail(format!("{error}: {text}"))),
+        };
+        prop_assert_eq!(plan.added.len(), EVENTS.len());
+        prop_assert_eq!(removed(&plan), text.clone());
+        let again = install(Some(&plan.text), &entries()).expect("its own text");
+        prop_assert_eq!(&again.text, &plan.text);
+        prop_assert!(again.added.is_empty() && again.replaced.is_empty());
+        let before = value(&text);
+        prop_assert_eq!(without_ours(value(&plan.text), &before).to_string(), before.to_string());
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "[{}\\[\\]\",:a-z \\n\\\\/*é]{0,40}") {
+        drop(install(Some(&text), &entries()));
+        drop(remove(&text, OWN, None));
+        drop(find(&text, OWN));
+    }
+}
