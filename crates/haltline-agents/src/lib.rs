@@ -10,5 +10,6 @@ pub mod install;
 mod json;
 pub mod plain;
 pub mod price;
+pub mod rehearsal;
 
 pub use client::{CLIENTS, Client, marker_in, of_program, session_in};

@@ -81,10 +81,13 @@ impl Sandbox {
                 ("project", "~/project"),
                 ("state", "~/.local/state/haltline"),
                 ("config.toml", "~/.config/haltline/config.toml"),
+                (".claude", "~/.claude"),
             ] {
                 text = text.replace(&folder.join(name).display().to_string(), shown);
             }
         }
+        let binary = fs::canonicalize(env!("CARGO_BIN_EXE_haltline-at")).expect("exists");
+        text = text.replace(&binary.display().to_string(), "~/.local/bin/haltline");
         let mut plain = String::new();
         for line in text.split_inclusive('\n') {
             match (line.find("(uid "), line.find(')')) {

@@ -11,7 +11,7 @@ use clap_complete::Shell;
     name = "haltline",
     version,
     disable_help_subcommand = true,
-    after_help = "Examples:\n  haltline status\n  haltline constraint check git-safety-force-push\n  haltline constraint record git-safety-force-push --action \"git push --force\"\n\nExit codes: 0 fine, 1 error, 2 usage, 77 refused until a person decides"
+    after_help = "Examples:\n  haltline status\n  haltline constraint check git-safety-force-push\n  haltline constraint record git-safety-force-push --action \"git push --force\"\n\nExit codes: 0 fine, 1 error, 2 usage, 3 not installed, 77 refused until a person decides"
 )]
 pub struct Arguments {
     /// Work as if started in this folder
@@ -47,6 +47,15 @@ pub enum Command {
         /// The session's name
         session: String,
     },
+    /// Let Claude Code ask haltline: add hooks to its settings
+    #[command(after_help = "Examples:\n  haltline init --dry-run\n  haltline init\n  haltline init --project --yes")]
+    Init(Init),
+    /// Take haltline out of Claude Code's settings again (for people)
+    #[command(after_help = "Examples:\n  haltline uninstall --dry-run\n  haltline uninstall --project")]
+    Uninstall(Uninstall),
+    /// Check the installation and play a loop through its hooks
+    #[command(after_help = "Examples:\n  haltline doctor\n  haltline doctor --json")]
+    Doctor,
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  haltline completions bash > ~/.local/share/bash-completion/completions/haltline"
@@ -204,6 +213,32 @@ pub struct Trust {
     /// Why
     #[arg(long)]
     pub reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Init {
+    /// In the project's settings instead of your own
+    #[arg(long = "project")]
+    pub is_project: bool,
+    /// Also show haltline in the status line, unless you have one
+    #[arg(long = "statusline")]
+    pub is_status_line: bool,
+    /// Only show what would change
+    #[arg(long = "dry-run")]
+    pub is_dry_run: bool,
+    /// Do not ask
+    #[arg(long = "yes", conflicts_with = "is_dry_run")]
+    pub is_agreed: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Uninstall {
+    /// From the project's settings instead of your own
+    #[arg(long = "project")]
+    pub is_project: bool,
+    /// Only show what would change
+    #[arg(long = "dry-run")]
+    pub is_dry_run: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,10 +2,13 @@
 
 mod config;
 mod constraint;
+mod doctor;
+mod init;
 mod journal;
 mod purge;
 mod status;
 mod trust;
+mod uninstall;
 
 use std::process::ExitCode;
 
@@ -26,8 +29,8 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         return Ok(exit_code::FINE);
     }
     let workplace = Workplace::open(arguments.folder.as_deref(), arguments.is_json, clock)?;
-    // `config` itself says what is wrong with the files.
-    if !matches!(arguments.command, Command::Config(_)) {
+    // These say themselves what is wrong with the files.
+    if !matches!(arguments.command, Command::Config(_) | Command::Doctor) {
         workplace.tell_config_errors();
     }
     let result = match arguments.command {
@@ -37,6 +40,9 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         Command::Config(command) => config::run(&workplace, &command),
         Command::Trust(command) => trust::run(&workplace, &command),
         Command::Purge { session } => purge::run(&workplace, &session),
+        Command::Init(command) => init::run(&workplace, &command),
+        Command::Uninstall(command) => uninstall::run(&workplace, &command),
+        Command::Doctor => doctor::run(&workplace),
         Command::Completions { .. } => Ok(exit_code::FINE),
     };
     workplace.tell_notices();

@@ -12,6 +12,11 @@ pub fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
+/// haltline is installed nowhere.
+pub fn not_installed() -> ExitCode {
+    ExitCode::from(3)
+}
+
 /// Refused until a person decides.
 pub fn refused() -> ExitCode {
     ExitCode::from(77)

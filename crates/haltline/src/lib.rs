@@ -2,9 +2,11 @@
 
 mod cli;
 mod commands;
+mod diff;
 mod error;
 mod exit_code;
 mod front;
+mod installation;
 mod operator;
 mod quick;
 mod surroundings;

@@ -4,6 +4,8 @@
 
 pub mod config;
 pub mod constraint;
+pub mod doctor;
+pub mod install;
 pub mod journal;
 pub mod status;
 

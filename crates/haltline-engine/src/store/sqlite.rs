@@ -91,6 +91,14 @@ impl Sqlite {
         Ok((found > schema::SCHEMA_VERSION).then_some(found))
     }
 
+    /// Writes, in one's turn, what is there already: whether the store takes writes at all.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        self.write(|connection| {
+            let again = format!("BEGIN IMMEDIATE; PRAGMA user_version = {}; COMMIT", schema::SCHEMA_VERSION);
+            connection.execute_batch(&again).map_err(|error| self.database(error))
+        })
+    }
+
     /// Writers queue before they begin a transaction: SQLite's own waiting polls, a lock wakes up.
     fn take_turn(&self, patience: &Patience) -> Result<Turn, StoreError> {
         let path = self.folder.join("state.lock");

@@ -2,6 +2,8 @@
 
 mod config;
 mod constraint;
+mod doctor;
+mod install;
 mod journal;
 mod status;
 
@@ -11,6 +13,8 @@ use haltline_engine::store::Salvage;
 
 pub use config::{config_check, config_path, config_show};
 pub use constraint::{all, change, check, configuration, history, one};
+pub use doctor::doctor;
+pub use install::{init, init_done, uninstall};
 pub use journal::{show, verify};
 pub use status::{status, trust};
 

@@ -53,6 +53,11 @@ impl Site {
         self.folder.path().join("state")
     }
 
+    /// The user's home folder.
+    pub fn home(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn config(&self, text: &str) {
         fs::write(self.folder.path().join("config.toml"), text).expect("written");
     }

@@ -1,0 +1,282 @@
+//! `haltline doctor`: what could keep haltline from doing its work, each with what to do about it (X2).
+
+mod rehearse;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use haltline_agents::install::{EVENTS, Found, find};
+use haltline_engine::network_kind;
+use serde_json::Value;
+
+use super::init::{as_text, own_binary};
+use super::trust;
+use crate::error::Failure;
+use crate::exit_code;
+use crate::front::text;
+use crate::installation::{ForeignFile, Reach};
+use crate::surroundings;
+use crate::view::SCHEMA;
+use crate::view::doctor::{CheckupView, DoctorView};
+use crate::workplace::Workplace;
+
+/// What the organisation sets, where it does.
+const MANAGED_SETTINGS: &str = "/etc/claude-code/managed-settings.json";
+
+/// One file of settings that the client reads.
+struct Layer {
+    path: PathBuf,
+    /// Which `init` would write it, if any.
+    reach: Option<Reach>,
+    text: Option<String>,
+    hooks: Vec<Found>,
+    problem: Option<String>,
+}
+
+impl Layer {
+    fn read(path: PathBuf, reach: Option<Reach>, own: &str) -> Self {
+        let text = ForeignFile::read(&path).map(|file| file.text);
+        let hooks = match &text {
+            Ok(Some(text)) => find(text, own).map_err(|error| format!("{}: {error}", path.display())),
+            Ok(None) => Ok(Vec::new()),
+            Err(failure) => Err(failure.to_string()),
+        };
+        let problem = hooks.as_ref().err().cloned();
+        Self { path, reach, text: text.ok().flatten(), hooks: hooks.unwrap_or_default(), problem }
+    }
+
+    fn value(&self) -> Value {
+        let text = self.text.as_deref().unwrap_or_default();
+        serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default()
+    }
+
+    fn init(&self) -> String {
+        format!("haltline init{}", self.reach.map_or("", Reach::option))
+    }
+}
+
+/// Looks at everything, and plays a loop through the hooks where there are some.
+pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
+    let binary = own_binary()?;
+    let own = as_text(&binary)?;
+    let layers = layers(workplace, &own)?;
+    let mut checks = Vec::new();
+    checks.extend(
+        layers.iter().filter_map(|layer| layer.problem.clone()).map(|problem| {
+            CheckupView::problem("settings", problem, "mend the file: the client cannot read it either")
+        }),
+    );
+    checks.extend(hooks(&layers));
+    checks.extend(binaries(&layers, &binary));
+    checks.extend(switches(&layers));
+    checks.extend(places(workplace, &layers)?);
+    checks.extend(sandbox(workplace, &layers));
+    checks.extend(store(workplace));
+    checks.push(configuration(workplace)?);
+    let installed = layers.iter().find(|layer| !layer.hooks.is_empty());
+    let rehearsal = match installed {
+        Some(layer) => {
+            let (check, rehearsal) = rehearse::run(&layer.hooks, &workplace.engine, &layer.init());
+            checks.push(check);
+            rehearsal
+        }
+        None => None,
+    };
+    let view = DoctorView {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        binary: own,
+        is_installed: installed.is_some(),
+        is_fine: checks.iter().all(|check| check.is_fine),
+        checks,
+        rehearsal,
+    };
+    workplace.answer(&view, text::doctor)?;
+    Ok(match (view.is_installed, view.is_fine) {
+        (false, _) => exit_code::not_installed(),
+        (true, false) => exit_code::ERROR,
+        (true, true) => exit_code::FINE,
+    })
+}
+
+/// All settings the client reads here.
+fn layers(workplace: &Workplace, own: &str) -> Result<Vec<Layer>, Failure> {
+    let root = &workplace.engine.project().root;
+    let project = Reach::Project.folder(root)?;
+    let user = Reach::User.folder(root)?.join("settings.json");
+    let mut layers = vec![Layer::read(user.clone(), Some(Reach::User), own)];
+    let others = [
+        (project.join("settings.json"), Some(Reach::Project)),
+        (project.join("settings.local.json"), None),
+        (PathBuf::from(MANAGED_SETTINGS), None),
+    ];
+    // In the home folder itself the project's settings are the user's.
+    let others = others.into_iter().filter(|(path, _)| *path != user);
+    layers.extend(others.map(|(path, reach)| Layer::read(path, reach, own)));
+    Ok(layers)
+}
+
+/// Which settings have our hooks, and whether at all events.
+fn hooks(layers: &[Layer]) -> Vec<CheckupView> {
+    let mut checks = Vec::new();
+    for layer in layers.iter().filter(|layer| !layer.hooks.is_empty()) {
+        let is_heard = |event: &&str| layer.hooks.iter().any(|found| found.event == **event && !found.is_narrowed);
+        let missing: Vec<&str> = EVENTS.iter().filter(|event| !is_heard(event)).copied().collect();
+        let path = layer.path.display();
+        checks.push(if missing.is_empty() {
+            CheckupView::fine("hooks", format!("all {} events in {path}", EVENTS.len()))
+        } else {
+            CheckupView::problem("hooks", format!("{path} lacks {}", missing.join(", ")), layer.init())
+        });
+    }
+    if checks.is_empty() {
+        checks.push(CheckupView::problem("hooks", "no settings have haltline's hooks", "haltline init"));
+    }
+    checks
+}
+
+/// Whether what the hooks run is there, and is this haltline.
+fn binaries(layers: &[Layer], own: &Path) -> Vec<CheckupView> {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut checks = Vec::new();
+    for (layer, found) in layers.iter().flat_map(|layer| layer.hooks.iter().map(move |found| (layer, found))) {
+        let command = found.hook.command.as_str();
+        if seen.contains(&command) {
+            continue;
+        }
+        seen.push(command);
+        let path = Path::new(command);
+        let version = || {
+            let output = Command::new(path).arg("--version").output().ok()?;
+            let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            (!version.is_empty()).then_some(version)
+        };
+        checks.push(match fs::metadata(path) {
+            _ if !path.is_absolute() => {
+                CheckupView::problem("binary", format!("the hooks run {command}, not an absolute path"), layer.init())
+            }
+            Err(error) => CheckupView::problem("binary", format!("the hooks run {command}: {error}"), layer.init()),
+            Ok(file) if !file.is_file() || file.permissions().mode() & 0o111 == 0 => {
+                CheckupView::problem("binary", format!("the hooks run {command}: not executable"), layer.init())
+            }
+            Ok(_) if fs::canonicalize(path).is_ok_and(|path| path == own) => {
+                CheckupView::fine("binary", format!("the hooks run this one, version {}", env!("CARGO_PKG_VERSION")))
+            }
+            Ok(_) => {
+                let version = version().unwrap_or_else(|| "which does not say its version".to_owned());
+                let says = format!("the hooks run {command} ({version}), not this one");
+                CheckupView::problem("binary", says, layer.init())
+            }
+        });
+    }
+    checks
+}
+
+/// Settings that silence all hooks.
+fn switches(layers: &[Layer]) -> Vec<CheckupView> {
+    let mut checks = Vec::new();
+    for layer in layers {
+        let value = layer.value();
+        for key in ["disableAllHooks", "allowManagedHooksOnly"].iter().filter(|key| value[**key] == true) {
+            let path = layer.path.display();
+            let says = format!("{key} is set in {path}: the client runs no hook of yours");
+            checks.push(CheckupView::problem("switches", says, format!("take {key} out of {path}")));
+        }
+    }
+    if checks.is_empty() {
+        checks.push(CheckupView::fine("switches", "nothing disables hooks"));
+    }
+    checks
+}
+
+/// Whether the hooks and this shell mean the same store and configuration.
+fn places(workplace: &Workplace, layers: &[Layer]) -> Result<Vec<CheckupView>, Failure> {
+    let here = [
+        ("--state", workplace.engine.store().folder().to_owned(), "HALTLINE_STATE_DIR"),
+        ("--config", surroundings::user_config()?, "HALTLINE_CONFIG"),
+    ];
+    let mut checks = Vec::new();
+    for layer in layers.iter().filter(|layer| !layer.hooks.is_empty()) {
+        for (option, path, variable) in &here {
+            let other = layer.hooks.iter().find(|found| found.hook.option(option) != path.to_str());
+            if let Some(found) = other {
+                let there = found.hook.option(option).unwrap_or("none");
+                let says = format!("the hooks have {option} {there}, this shell has {}", path.display());
+                checks.push(CheckupView::problem("paths", says, format!("{}, or set {variable}", layer.init())));
+            }
+        }
+    }
+    Ok(checks)
+}
+
+/// A sandbox that keeps the agent's own calls of haltline from writing.
+fn sandbox(workplace: &Workplace, layers: &[Layer]) -> Option<CheckupView> {
+    let values: Vec<Value> = layers.iter().map(Layer::value).collect();
+    let enabled = layers.iter().zip(&values).find(|(_, value)| value["sandbox"]["enabled"] == true)?;
+    let state = workplace.engine.store().folder();
+    let home = surroundings::variable("HOME").unwrap_or_default();
+    let is_allowed = |path: &Value| {
+        let path = path.as_str().unwrap_or_default();
+        let path = path.strip_prefix("~/").map_or_else(|| PathBuf::from(path), |rest| Path::new(&home).join(rest));
+        path.is_absolute() && state.starts_with(path)
+    };
+    let mut allowed = values.iter().flat_map(|value| value["sandbox"]["filesystem"]["allowWrite"].as_array()).flatten();
+    let (path, folder) = (enabled.0.path.display(), state.display());
+    Some(if allowed.any(is_allowed) {
+        CheckupView::fine("sandbox", format!("commands may write to {folder}"))
+    } else {
+        let says = format!("{path} puts commands into a sandbox in which haltline cannot record anything");
+        CheckupView::problem("sandbox", says, format!("add \"{folder}\" to sandbox.filesystem.allowWrite in {path}"))
+    })
+}
+
+/// Whether the store can be written, and by us alone.
+fn store(workplace: &Workplace) -> Vec<CheckupView> {
+    let store = workplace.engine.store();
+    let folder = store.folder();
+    let mut checks = Vec::new();
+    let newer = store.newer_schema();
+    checks.push(match (network_kind(folder), newer, store.probe()) {
+        (Some(kind), _, _) => CheckupView::problem(
+            "store",
+            format!("{} is on a network file system ({kind}), where counts can be lost", folder.display()),
+            "set HALTLINE_STATE_DIR to a local folder, then haltline init",
+        ),
+        (None, Ok(Some(newer)), _) => CheckupView::problem(
+            "store",
+            format!("written by a newer haltline (schema {newer}): this one only reads it"),
+            "upgrade haltline, or let the newer one run `haltline init`",
+        ),
+        (None, Err(error), _) | (None, Ok(None), Err(error)) => {
+            CheckupView::problem("store", error.to_string(), "make the folder writable, then haltline doctor")
+        }
+        (None, Ok(None), Ok(())) => CheckupView::fine("store", format!("{} takes writes", store.path().display())),
+    });
+    if let Ok(mode) = fs::metadata(folder).map(|folder| folder.permissions().mode() & 0o777) {
+        checks.push(if mode & 0o077 == 0 {
+            CheckupView::fine("permissions", "only you can read the state folder")
+        } else {
+            let says = format!("others can open the state folder (mode {mode:o})");
+            CheckupView::problem("permissions", says, format!("chmod 700 {}", folder.display()))
+        });
+    }
+    checks
+}
+
+/// What `config check` says.
+fn configuration(workplace: &Workplace) -> Result<CheckupView, Failure> {
+    let errors = &workplace.engine.config().errors;
+    if let Some(error) = errors.first() {
+        return Ok(CheckupView::problem("config", error.to_string(), "mend the file, then haltline config check"));
+    }
+    // The store has its own line; here an unreadable one is no second problem.
+    let waiting = trust::waiting(workplace).map(|waiting| waiting.len()).unwrap_or_default();
+    Ok(if waiting == 0 {
+        CheckupView::fine("config", "both files can be read")
+    } else {
+        let settings = text::count(waiting as u64, "setting");
+        CheckupView::fine("config", format!("both files can be read; {settings} wait for `haltline trust`"))
+    })
+}

@@ -1,0 +1,109 @@
+//! `haltline init` and `haltline uninstall`.
+
+use super::{WIDTH, count, fit};
+use crate::installation::Reach;
+use crate::view::install::{
+    InitOutcome, InitView, SlashCommandChange, StatusLineView, UninstallOutcome, UninstallView,
+};
+
+/// `haltline init`: the plan, and what came of it.
+pub fn init(view: &InitView) -> String {
+    if view.outcome == InitOutcome::Unchanged {
+        return format!("already installed: {}\n{}", view.settings, status_line(view));
+    }
+    let mut out = format!(
+        "Claude Code runs this at {} events of every session{}:\n  {} hook claude\n    --state {}\n    --config {}\n",
+        haltline_agents::install::EVENTS.len(),
+        if view.scope == Reach::Project { " in this project" } else { "" },
+        view.binary,
+        view.state,
+        view.config,
+    );
+    if !view.diff.is_empty() {
+        let note = if view.is_new_file { " (a new file)" } else { "" };
+        out.push_str(&format!("\n{}{note}\n", view.settings));
+        out.push_str(&diff(&view.diff, &view.handler));
+    }
+    match view.slash_command.change {
+        SlashCommandChange::Written => {
+            out.push_str(&format!("\n/circuit-status shows `haltline status`:\n  {}\n", view.slash_command.file));
+        }
+        SlashCommandChange::Foreign => {
+            out.push_str(&format!("\n/circuit-status is your own and stays:\n  {}\n", view.slash_command.file));
+        }
+        SlashCommandChange::Unchanged | SlashCommandChange::Removed => {}
+    }
+    out.push_str(&status_line(view));
+    if view.outcome == InitOutcome::Installed {
+        out.push_str(&init_done(view));
+    } else {
+        out.push_str("\nNothing is changed yet.\n");
+    }
+    out
+}
+
+fn status_line(view: &InitView) -> String {
+    match view.status_line {
+        StatusLineView::Foreign => "\nYou have a status line of your own; it stays.\n".to_owned(),
+        StatusLineView::Untouched | StatusLineView::Set | StatusLineView::Unchanged => String::new(),
+    }
+}
+
+/// What a person needs to know once it is done.
+pub fn init_done(view: &InitView) -> String {
+    let mut changes = Vec::new();
+    if !view.added.is_empty() {
+        changes.push(format!("{} added", count(view.added.len() as u64, "hook")));
+    }
+    if view.replaced > 0 {
+        changes.push(format!("{} renewed", count(view.replaced as u64, "hook")));
+    }
+    let changes = if changes.is_empty() { String::new() } else { format!(": {}", changes.join(", ")) };
+    let mut out = format!("\nInstalled{changes}.\n");
+    if let Some(backup) = &view.backup {
+        out.push_str(&format!("Backup  {backup}\n"));
+    }
+    out.push_str(&format!("Check   haltline doctor\nUndo    haltline uninstall{}\n", view.scope.option()));
+    out
+}
+
+/// `haltline uninstall`.
+pub fn uninstall(view: &UninstallView) -> String {
+    let mut out = String::new();
+    if !view.diff.is_empty() {
+        out.push_str(&format!("{}\n{}\n", view.settings, diff(&view.diff, &view.handler)));
+    }
+    let hooks = count(view.removed as u64, "hook");
+    let words = match view.outcome {
+        UninstallOutcome::Unchanged => format!("no hooks of haltline in {}", view.settings),
+        UninstallOutcome::Restored => format!("{hooks} removed; the file is what it was, byte for byte"),
+        UninstallOutcome::Edited => format!("{hooks} removed; everything else in the file stays"),
+        UninstallOutcome::Deleted => format!("{hooks} removed; nothing else was in the file, so it is deleted"),
+    };
+    out.push_str(&format!("{words}\n"));
+    match view.slash_command.change {
+        SlashCommandChange::Removed => out.push_str("/circuit-status removed\n"),
+        SlashCommandChange::Foreign => {
+            out.push_str(&format!("/circuit-status is your own and stays: {}\n", view.slash_command.file));
+        }
+        SlashCommandChange::Unchanged | SlashCommandChange::Written => {}
+    }
+    if let Some(also) = &view.also {
+        out.push_str(&format!("still in {also}\n"));
+    }
+    if view.is_dry_run {
+        out.push_str("\nNothing is changed yet.\n");
+    }
+    out
+}
+
+/// A diff on lines that fit, with `{…}` for haltline's handler, which stands above it.
+fn diff(diff: &str, handler: &str) -> String {
+    let mut out = String::new();
+    for line in diff.lines() {
+        let short = if handler.is_empty() { line.to_owned() } else { line.replace(handler, "{…}") };
+        out.push_str(&fit(short.trim_end_matches('\r'), WIDTH));
+        out.push('\n');
+    }
+    out
+}

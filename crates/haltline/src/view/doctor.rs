@@ -1,0 +1,57 @@
+//! Whether haltline works where it is installed, as seen.
+
+use serde::Serialize;
+
+/// `haltline doctor`.
+#[derive(Debug, Serialize)]
+pub struct DoctorView {
+    pub schema: u32,
+    pub version: &'static str,
+    pub binary: String,
+    pub is_installed: bool,
+    pub is_fine: bool,
+    pub checks: Vec<CheckupView>,
+    pub rehearsal: Option<RehearsalView>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct CheckupView {
+    pub name: &'static str,
+    pub is_fine: bool,
+    /// What was found.
+    pub says: String,
+    /// What to type or to change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+impl CheckupView {
+    /// Nothing to do.
+    pub fn fine(name: &'static str, says: impl Into<String>) -> Self {
+        Self { name, is_fine: true, says: says.into(), fix: None }
+    }
+
+    /// Something to do.
+    pub fn problem(name: &'static str, says: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { name, is_fine: false, says: says.into(), fix: Some(fix.into()) }
+    }
+}
+
+/// A loop that was played through the installed hooks.
+#[derive(Debug, Serialize)]
+pub struct RehearsalView {
+    pub rounds: Vec<RoundView>,
+    pub hook_calls: usize,
+    pub median_ms: f64,
+    pub slowest_ms: f64,
+}
+
+/// What one round came to.
+#[derive(Debug, Serialize)]
+pub struct RoundView {
+    pub verdict: &'static str,
+    pub expected: &'static str,
+    /// How long its slowest hook took.
+    pub ms: f64,
+}

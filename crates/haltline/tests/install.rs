@@ -1,0 +1,374 @@
+//! `init`, `uninstall` and `doctor` with real settings files and the real binary.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use support::{Answer, HALTLINE, Site, names};
+
+const USER_SETTINGS: &str = "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\n                \"matcher\": \"Bash\",\n                \"hooks\": [{\"type\": \"command\", \"command\": \"mine.sh\"}]\n            }\n        ],\n        \"Stop\": []\n    },\n    \"env\": {}\n}";
+
+fn settings(site: &Site) -> PathBuf {
+    site.home().join(".claude/settings.json")
+}
+
+fn write_settings(site: &Site, text: &str) -> PathBuf {
+    let path = settings(site);
+    fs::create_dir_all(path.parent().expect("below home")).expect("created");
+    fs::write(&path, text).expect("written");
+    path
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn init(site: &Site, arguments: &[&str]) -> Answer {
+    let answer = site.run(&[&["init", "--yes"], arguments].concat());
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    answer
+}
+
+fn uninstall(site: &Site, arguments: &[&str]) -> Answer {
+    site.config("[operator]\nunattended = true\n");
+    let answer = site.run_detached(&[&["uninstall"], arguments].concat(), &[]);
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    answer
+}
+
+/// Every file below the user's and the project's `.claude`, with its content.
+fn claude_files(site: &Site) -> Vec<(PathBuf, String)> {
+    let mut folders = vec![site.home().join(".claude"), site.project().join(".claude")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for name in names(&folder) {
+            let path = folder.join(name);
+            if path.is_dir() { folders.push(path) } else { files.push((path.clone(), read(&path))) }
+        }
+    }
+    files
+}
+
+#[test]
+fn a_fresh_installation_leaves_no_trace_when_it_is_taken_back() {
+    let site = Site::new();
+    let answer = init(&site, &[]);
+    assert!(answer.out.contains("12 hooks added") && answer.out.contains("haltline uninstall"), "{answer:?}");
+    assert!(answer.out.lines().all(|line| line.starts_with("  ") || line.chars().count() <= 80), "{}", answer.out);
+    let text = read(&settings(&site));
+    let binary = fs::canonicalize(HALTLINE).expect("there");
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let handler = &value["hooks"]["PreToolUse"][0]["hooks"][0];
+    assert_eq!(handler["command"].as_str(), binary.to_str());
+    let (state, config) = (site.state(), site.home().join("config.toml"));
+    let args = serde_json::json!(["hook", "claude", "--state", state, "--config", config]);
+    assert_eq!(handler["args"], args);
+    assert_eq!((handler["timeout"].as_u64(), value["hooks"].as_object().map(|hooks| hooks.len())), (Some(5), Some(12)));
+    let command = read(&site.home().join(".claude/commands/circuit-status.md"));
+    assert!(command.contains(&format!("!`{} status`", binary.display())), "{command}");
+
+    let answer = uninstall(&site, &[]);
+    assert!(answer.out.contains("so it is deleted"), "{answer:?}");
+    assert!(!site.home().join(".claude").exists());
+    assert!(!site.state().join("installed.json").exists());
+}
+
+#[test]
+fn the_users_own_hooks_and_formatting_survive_and_come_back_byte_for_byte() {
+    let site = Site::new();
+    let path = write_settings(&site, USER_SETTINGS);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("set");
+    let answer = init(&site, &[]);
+    let text = read(&path);
+    assert!(
+        text.starts_with("{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\n")
+    );
+    assert!(text.contains("\"mine.sh\"") && text.ends_with("    \"env\": {}\n}"), "{text}");
+    assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o640);
+    let backup = answer.out.lines().find_map(|line| line.strip_prefix("Backup  ")).expect("named");
+    assert_eq!(read(Path::new(backup)), USER_SETTINGS);
+    assert_eq!(fs::metadata(backup).expect("there").permissions().mode() & 0o777, 0o600);
+    let answer = uninstall(&site, &[]);
+    assert!(answer.out.contains("byte for byte"), "{answer:?}");
+    assert_eq!(read(&path), USER_SETTINGS);
+    assert_eq!(names(&site.home().join(".claude")), ["settings.json"]);
+}
+
+#[test]
+fn a_second_init_changes_nothing() {
+    let site = Site::new();
+    let path = write_settings(&site, USER_SETTINGS);
+    init(&site, &[]);
+    let (text, written) = (read(&path), fs::metadata(&path).and_then(|file| file.modified()).expect("there"));
+    let answer = site.run(&["init"]);
+    assert_eq!((answer.code, answer.out.starts_with("already installed: ")), (Some(0), true), "{answer:?}");
+    assert_eq!((read(&path), fs::metadata(&path).and_then(|file| file.modified()).expect("there")), (text, written));
+    assert_eq!(names(&site.state().join("backup")).len(), 1);
+}
+
+#[test]
+fn a_dry_run_and_an_init_nobody_can_be_asked_about_change_nothing() {
+    let site = Site::new();
+    write_settings(&site, USER_SETTINGS);
+    let before = claude_files(&site);
+    let answer = site.run(&["init", "--dry-run"]);
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    assert!(answer.out.contains("+        \"SessionStart\": [{ \"hooks\": [{…}] }],"), "{}", answer.out);
+    let answer = site.run(&["init"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert!(answer.err.contains("no terminal to ask at; run `haltline init --yes`"), "{answer:?}");
+    let answer = site.run(&["init", "--json"]);
+    assert_eq!((answer.code, answer.json()["outcome"].as_str()), (Some(1), Some("planned")), "{answer:?}");
+    assert_eq!(claude_files(&site), before);
+    assert!(!site.state().join("installed.json").exists());
+}
+
+#[test]
+fn a_moved_binary_is_renewed_in_place_and_still_comes_out_byte_for_byte() {
+    let site = Site::new();
+    let path = write_settings(&site, USER_SETTINGS);
+    let other = site.home().join("haltline");
+    fs::copy(HALTLINE, &other).expect("copied");
+    let mut command = std::process::Command::new(&other);
+    site.place(&mut command);
+    assert!(command.args(["init", "--yes"]).output().expect("runs").status.success());
+    let old = read(&path);
+    fs::remove_file(&other).expect("removed");
+    let answer = site.run(&["doctor"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert!(answer.out.contains("problem  binary") && answer.out.contains("fix: haltline init"), "{}", answer.out);
+    let answer = init(&site, &[]);
+    assert!(answer.out.contains("12 hooks renewed"), "{answer:?}");
+    let binary = fs::canonicalize(HALTLINE).expect("there");
+    let moved = fs::canonicalize(site.home()).expect("there").join("haltline");
+    assert_eq!(read(&path), old.replace(moved.to_str().expect("UTF-8"), binary.to_str().expect("UTF-8")));
+    uninstall(&site, &[]);
+    assert_eq!(read(&path), USER_SETTINGS);
+}
+
+#[test]
+fn what_the_user_changed_since_stays_when_it_is_taken_back() {
+    let site = Site::new();
+    let path = write_settings(&site, USER_SETTINGS);
+    init(&site, &[]);
+    fs::write(&path, read(&path).replace("\"opus\"", "\"sonnet\"")).expect("written");
+    let command = site.home().join(".claude/commands/circuit-status.md");
+    fs::write(&command, "mine").expect("written");
+    let answer = uninstall(&site, &[]);
+    assert!(answer.out.contains("everything else in the file stays"), "{answer:?}");
+    assert_eq!(read(&path), USER_SETTINGS.replace("\"opus\"", "\"sonnet\""));
+    assert_eq!(read(&command), "mine");
+}
+
+#[test]
+fn a_lost_record_leaves_the_users_entries_and_takes_ours() {
+    let site = Site::new();
+    let path = write_settings(&site, USER_SETTINGS);
+    init(&site, &[]);
+    fs::remove_dir_all(site.state()).expect("removed");
+    uninstall(&site, &[]);
+    let left: serde_json::Value = serde_json::from_str(&read(&path)).expect("JSON");
+    assert_eq!(left["hooks"].as_object().map(|hooks| hooks.len()), Some(1), "{left}");
+    assert_eq!(left["hooks"]["PreToolUse"][0]["matcher"], "Bash");
+}
+
+#[test]
+fn what_is_not_json_is_refused_with_its_place() {
+    let site = Site::new();
+    let text = "{\n  // mine\n  \"model\": \"opus\"\n}\n";
+    let path = write_settings(&site, text);
+    let answer = site.run(&["init", "--yes"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert_eq!(answer.err.lines().count(), 1, "{answer:?}");
+    assert!(answer.err.contains("line 2, column 3: not JSON"), "{answer:?}");
+    assert_eq!(read(&path), text);
+    assert!(!site.home().join(".claude/commands").exists());
+    assert!(!site.state().exists());
+}
+
+#[test]
+fn a_read_only_file_stays_as_it_is() {
+    let site = Site::new();
+    let path = write_settings(&site, USER_SETTINGS);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("set");
+    let answer = site.run(&["init", "--yes"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert!(answer.err.contains("is read-only"), "{answer:?}");
+    assert_eq!(read(&path), USER_SETTINGS);
+    assert!(!site.state().join("installed.json").exists());
+}
+
+#[test]
+fn a_linked_settings_file_stays_a_link() {
+    let site = Site::new();
+    let real = site.home().join("dotfiles.json");
+    fs::write(&real, USER_SETTINGS).expect("written");
+    fs::create_dir_all(site.home().join(".claude")).expect("created");
+    symlink("../dotfiles.json", settings(&site)).expect("linked");
+    init(&site, &[]);
+    assert!(fs::symlink_metadata(settings(&site)).expect("there").is_symlink());
+    assert!(read(&real).contains("SessionStart"));
+    uninstall(&site, &[]);
+    assert!(fs::symlink_metadata(settings(&site)).expect("there").is_symlink());
+    assert_eq!(read(&real), USER_SETTINGS);
+}
+
+#[test]
+fn the_projects_and_the_users_settings_are_apart() {
+    let site = Site::new();
+    init(&site, &["--project"]);
+    assert!(!settings(&site).exists());
+    let project = site.project().join(".claude/settings.json");
+    assert!(read(&project).contains("SessionStart"));
+    init(&site, &[]);
+    let answer = uninstall(&site, &[]);
+    assert!(answer.out.contains("haltline uninstall --project"), "{answer:?}");
+    assert!(!settings(&site).exists() && project.exists());
+    uninstall(&site, &["--project"]);
+    assert!(!site.project().join(".claude").exists());
+}
+
+#[test]
+fn the_clients_own_folder_variable_is_honoured() {
+    let site = Site::new();
+    let folder = site.home().join("elsewhere");
+    let answer = site.run_detached(&["init", "--yes"], &[("CLAUDE_CONFIG_DIR", folder.to_str().expect("UTF-8"))]);
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    assert_eq!(names(&folder), ["commands", "settings.json"]);
+}
+
+#[test]
+fn inside_an_agent_uninstall_is_refused_and_so_is_moving_the_store() {
+    let site = Site::new();
+    site.config("[operator]\nunattended = true\n");
+    let path = write_settings(&site, USER_SETTINGS);
+    let inside = [("CLAUDECODE", "1")];
+    assert_eq!(site.run_detached(&["init", "--yes"], &inside).code, Some(0));
+    let text = read(&path);
+    let answer = site.run_detached(&["uninstall"], &inside);
+    assert_eq!(answer.code, Some(77), "{answer:?}");
+    let elsewhere = site.home().join("empty");
+    let moved = [inside[0], ("HALTLINE_STATE_DIR", elsewhere.to_str().expect("UTF-8"))];
+    let answer = site.run_detached(&["init", "--yes"], &moved);
+    assert_eq!(answer.code, Some(77), "{answer:?}");
+    assert_eq!(read(&path), text);
+}
+
+#[test]
+fn a_status_line_is_added_only_where_there_is_none() {
+    let site = Site::new();
+    let own = "{\"statusLine\": {\"type\": \"command\", \"command\": \"mine\"}}";
+    let path = write_settings(&site, own);
+    let answer = init(&site, &["--statusline"]);
+    assert!(answer.out.contains("You have a status line of your own"), "{answer:?}");
+    uninstall(&site, &[]);
+    assert_eq!(read(&path), own);
+    fs::write(&path, "{}\n").expect("written");
+    init(&site, &["--statusline"]);
+    assert!(read(&path).contains(" statusline claude --state "), "{}", read(&path));
+    uninstall(&site, &[]);
+    assert_eq!(read(&path), "{}\n");
+}
+
+/// A program called `haltline` that answers hooks as a script says.
+fn fake(site: &Site, script: &str) -> PathBuf {
+    let path = site.home().join("bin/haltline");
+    fs::create_dir_all(path.parent().expect("below home")).expect("created");
+    fs::write(
+        &path,
+        format!("#!/bin/sh\nstate=$4\nevent=$(sed 's/.*\"hook_event_name\":\"\\([A-Za-z]*\\)\".*/\\1/')\n{script}\n"),
+    )
+    .expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("set");
+    path
+}
+
+/// The real hooks, with another program in them.
+fn installed_with(site: &Site, program: &Path) {
+    init(site, &[]);
+    let binary = fs::canonicalize(HALTLINE).expect("there");
+    let text = read(&settings(site)).replace(binary.to_str().expect("UTF-8"), program.to_str().expect("UTF-8"));
+    fs::write(settings(site), text).expect("written");
+}
+
+const COUNTS_TO_FIVE: &str = r#"
+[ "$event" = PreToolUse ] || exit 0
+echo >> "$state/calls"
+case $(wc -l < "$state/calls") in
+3) echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","additionalContext":"again"}}' ;;
+4) echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}' ;;
+5) echo '{"continue":false,"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}' ;;
+esac"#;
+
+fn check<'a>(view: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+    let all = view["checks"].as_array().expect("an array");
+    all.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no check {name}: {view}"))
+}
+
+#[test]
+fn doctor_plays_a_loop_through_the_installed_command_line() {
+    let site = Site::new();
+    installed_with(&site, &fake(&site, COUNTS_TO_FIVE));
+    let answer = site.run(&["doctor", "--json"]);
+    let view = answer.json();
+    let rounds = view["rehearsal"]["rounds"].as_array().expect("rounds");
+    let verdicts: Vec<&str> = rounds.iter().filter_map(|round| round["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["pass", "pass", "warn", "deny", "stop"], "{view:#}");
+    // A start, three calls in each of three rounds, two in the refused one, one in the last.
+    assert_eq!(view["rehearsal"]["hook_calls"], 13);
+    assert_eq!(check(&view, "loop")["is_fine"], true);
+    assert_eq!(check(&view, "binary")["is_fine"], false, "it is not this binary");
+    assert_eq!(check(&view, "store")["is_fine"], true);
+    assert!(!site.state().join("calls").exists(), "the loop has a store of its own");
+}
+
+#[test]
+fn doctor_says_what_is_wrong_with_the_hooks() {
+    for (script, words) in [
+        ("exit 0", "the loop was not noticed"),
+        ("echo oops", "not JSON"),
+        ("echo broken >&2; exit 3", "ended with exit status: 3: broken"),
+    ] {
+        let site = Site::new();
+        installed_with(&site, &fake(&site, script));
+        let answer = site.run(&["doctor", "--json"]);
+        assert_eq!(answer.code, Some(1), "{answer:?}");
+        let says = check(&answer.json(), "loop")["says"].as_str().map(str::to_owned).unwrap_or_default();
+        assert!(says.contains(words), "{script}: {says}");
+    }
+}
+
+#[test]
+fn doctor_finds_what_silences_hooks_and_who_can_read_the_store() {
+    let site = Site::new();
+    installed_with(&site, &fake(&site, COUNTS_TO_FIVE));
+    site.file(".claude/settings.local.json", "{\"disableAllHooks\": true, \"sandbox\": {\"enabled\": true}}");
+    site.config("mode = \"maybe\"\n");
+    fs::set_permissions(site.state(), fs::Permissions::from_mode(0o755)).expect("set");
+    let answer = site.run(&["doctor", "--json"]);
+    let view = answer.json();
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    for (name, words) in [
+        ("switches", "settings.local.json"),
+        ("sandbox", "settings.local.json"),
+        ("permissions", "mode 755"),
+        ("config", "mode"),
+    ] {
+        let found = check(&view, name);
+        assert_eq!(found["is_fine"], false, "{found}");
+        assert!(found["says"].as_str().is_some_and(|says| says.contains(words)), "{found}");
+    }
+    let text = site.run(&["doctor"]).out;
+    let folder = site.home().display().to_string();
+    assert!(text.lines().skip(1).all(|line| line.contains(&folder) || line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn doctor_without_an_installation_ends_with_three() {
+    let site = Site::new();
+    let answer = site.run(&["doctor"]);
+    assert_eq!(answer.code, Some(3), "{answer:?}");
+    assert!(answer.out.contains("haltline is not installed.") && answer.out.contains("fix: haltline init"));
+}
