@@ -47,6 +47,7 @@ impl Failure {
                 Rejection::InvalidTransition { from } => {
                     format!("Invalid transition from {}{}", from.dashed(), transition_hint(id, from))
                 }
+                Rejection::NoIncident => format!("{id} has no such incident"),
                 Rejection::NoOverride => format!("{id} has no override to revoke"),
                 Rejection::NothingToTrust => format!("{id} has nothing that waits for trust"),
             }),

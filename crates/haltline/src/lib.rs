@@ -1,11 +1,13 @@
 //! The command line of haltline as a function of a clock, so that a test binary can bring its own.
 
+mod ancestry;
 mod cli;
 mod commands;
 mod diff;
 mod error;
 mod exit_code;
 mod front;
+mod hook;
 mod installation;
 mod operator;
 mod quick;
@@ -23,6 +25,11 @@ pub fn run(clock: Clock) -> ExitCode {
     let words: Vec<String> = std::env::args_os().skip(1).map_while(|word| word.into_string().ok()).collect();
     let is_text = words.len() + 1 == std::env::args_os().len();
     let plain: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let ["hook", rest @ ..] = plain.as_slice()
+        && !rest.iter().any(|word| matches!(*word, "--help" | "-h"))
+    {
+        return hook::run(rest, clock);
+    }
     let arguments = match quick::recognise(&plain).filter(|_| is_text).map_or_else(cli::Arguments::try_parse, Ok) {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -90,7 +90,7 @@ impl Known {
             Some(State::Constraint(circuit)) if !is_retired(Some(&circuit)) => {
                 Ok(Self { name, circuit: Some(*circuit), file: None })
             }
-            Some(State::Constraint(_) | State::Trust(_)) | None => Self::find(workplace, id),
+            Some(_) | None => Self::find(workplace, id),
         }
     }
 
@@ -99,7 +99,7 @@ impl Known {
         let name = CircuitName::constraint(id);
         let circuit = match engine.store().circuit(engine.project().key, &name)? {
             Some(State::Constraint(circuit)) => Some(*circuit),
-            Some(State::Trust(_)) | None => None,
+            Some(_) | None => None,
         };
         let now = engine.now();
         if let Some(PhaseAt::Retired(at)) = circuit.as_ref().map(|circuit| circuit.phase_at(now)) {

@@ -1,0 +1,123 @@
+//! Which processes are agent clients: a hook knows its own client for certain and writes it down, so that operator
+//! verbs started anywhere below it are recognised even with an empty environment (E6).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How far up the line of parents one looks.
+const ANCESTORS_MAX: usize = 64;
+
+/// One process of the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub id: i32,
+    /// Its name.
+    pub name: String,
+    parent: i32,
+    /// When it started, in ticks since boot: numbers are used again, this is not.
+    started: u64,
+}
+
+impl Process {
+    #[cfg(target_os = "linux")]
+    fn read(id: i32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // The name stands in brackets and may hold anything, brackets included.
+        let (before, after) = stat.rsplit_once(')')?;
+        let name = before.split_once('(')?.1.to_owned();
+        let mut fields = after.split_ascii_whitespace();
+        let parent = fields.nth(1)?.parse().ok()?;
+        let started = fields.nth(17)?.parse().ok()?;
+        Some(Self { id, name, parent, started })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn read(_id: i32) -> Option<Self> {
+        None
+    }
+
+    /// The first words of its command line.
+    pub fn command_words(&self) -> Vec<String> {
+        let line = fs::read(format!("/proc/{}/cmdline", self.id)).unwrap_or_default();
+        line.split(|&byte| byte == 0).take(2).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    }
+
+    /// A variable of the environment it was started with.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let environment = fs::read(format!("/proc/{}/environ", self.id)).ok()?;
+        let start = format!("{name}=");
+        let mut lines = environment.split(|&byte| byte == 0);
+        let line = lines.find_map(|line| line.strip_prefix(start.as_bytes()))?;
+        Some(String::from_utf8_lossy(line).into_owned()).filter(|value| !value.is_empty())
+    }
+
+    fn record(&self, state_folder: &Path) -> PathBuf {
+        folder(state_folder).join(format!("{}-{}", self.id, self.started))
+    }
+}
+
+fn folder(state_folder: &Path) -> PathBuf {
+    state_folder.join("clients")
+}
+
+/// The parents of this process, nearest first.
+pub fn ancestors() -> impl Iterator<Item = Process> {
+    let mut next = rustix::process::getppid().map(|id| id.as_raw_nonzero().get());
+    std::iter::from_fn(move || {
+        let process = Process::read(next?)?;
+        next = Some(process.parent).filter(|&parent| parent > 1);
+        Some(process)
+    })
+    .take(ANCESTORS_MAX)
+}
+
+/// The client that started this hook: the process it names, if that is above us, else our parent.
+pub fn client(named: Option<i32>) -> Option<Process> {
+    let line: Vec<Process> = ancestors().collect();
+    let is_named = |process: &&Process| Some(process.id) == named;
+    line.iter().find(is_named).or_else(|| line.first()).cloned()
+}
+
+/// Writes down that a process is a client, and forgets those that are gone.
+pub fn record(state_folder: &Path, client: &Process) -> std::io::Result<()> {
+    let folder = folder(state_folder);
+    fs::create_dir_all(&folder)?;
+    for file in fs::read_dir(&folder)?.flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let id = name.split('-').next().and_then(|id| id.parse().ok());
+        let is_alive = id.and_then(Process::read).is_some_and(|process| process.record(state_folder) == file.path());
+        if !is_alive {
+            fs::remove_file(file.path()).ok();
+        }
+    }
+    fs::write(client.record(state_folder), b"")
+}
+
+/// The nearest process above us that a hook wrote down as a client.
+pub fn recorded(state_folder: &Path) -> Option<Process> {
+    if !folder(state_folder).exists() {
+        return None;
+    }
+    ancestors().find(|process| process.record(state_folder).exists())
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_written_down_is_found_above_us_and_others_are_not() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        assert_eq!(recorded(folder.path()), None);
+        let parent = client(None).expect("a test has a parent");
+        fs::create_dir_all(folder.path().join("clients")).expect("folder");
+        fs::write(folder.path().join("clients/999999-1"), b"").expect("a dead one");
+        assert_eq!(recorded(folder.path()), None);
+        record(folder.path(), &parent).expect("written");
+        assert_eq!(recorded(folder.path()), Some(parent.clone()));
+        assert!(!folder.path().join("clients/999999-1").exists(), "the dead one is forgotten");
+        assert!(parent.variable("PATH").is_some());
+    }
+}

@@ -1,0 +1,292 @@
+//! `haltline hook CLIENT`: one event of a client in, an answer or silence out (X1, E7).
+//!
+//! It runs on every tool call, so it does nothing else: arguments by hand, one decision, one transaction. It always ends
+//! with 0, whatever happens: clients take other codes for a refusal. A pass is silence, never "allow".
+
+mod told;
+mod transcript;
+mod watch;
+
+use std::io::{Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use haltline_agents::claude::{self, HookEvent, Reading};
+use haltline_core::loop_::{Happening, Stream};
+use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict};
+use haltline_engine::clock::Clock;
+use haltline_engine::config::{Config, Fail, PROJECT_FILE};
+use haltline_engine::project::Project;
+use haltline_engine::store::{Sqlite, SqliteOptions, Store, StoreError};
+use haltline_engine::{Engine, EngineError, spool};
+
+use crate::exit_code;
+use crate::surroundings::{self, variable};
+
+/// How long a hook waits for others before it lets the agent go on (E2).
+const PATIENCE: Duration = Duration::from_secs(1);
+/// No client says more in one event.
+const STDIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// What the command line of a hook says.
+struct Arguments {
+    state_folder: Option<PathBuf>,
+    config: Option<PathBuf>,
+}
+
+/// What goes to standard output.
+#[derive(Default)]
+struct Answer {
+    line: Option<String>,
+}
+
+/// Runs a hook. Never fails.
+pub fn run(words: &[&str], clock: Clock) -> ExitCode {
+    let answer = catch_unwind(AssertUnwindSafe(|| answer(words, clock)));
+    let line = match answer {
+        Ok(answer) => answer.line,
+        Err(_panic) => told::once("panic", "", "haltline hit a bug of its own; the agent goes on unwatched this time"),
+    };
+    if let Some(line) = line {
+        let mut out = std::io::stdout().lock();
+        // A client that no longer listens has gone on already.
+        writeln!(out, "{line}").and_then(|()| out.flush()).ok();
+    }
+    exit_code::FINE
+}
+
+fn answer(words: &[&str], clock: Clock) -> Answer {
+    let ["claude", rest @ ..] = words else {
+        let text = "`haltline hook` was started for a client it does not know; run `haltline init` again";
+        return Answer { line: told::once("client", "", text) };
+    };
+    let arguments = arguments(rest);
+    let mut stdin = Vec::new();
+    if let Err(error) = std::io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut stdin) {
+        return Answer { line: told::once("stdin", "", &format!("haltline could not read its event: {error}")) };
+    }
+    let reading = match claude::read(&stdin) {
+        Ok(reading) => reading,
+        Err(error) => return Answer { line: told::once("payload", "", &format!("haltline: {error}")) },
+    };
+    if matches!(reading.event, HookEvent::Other(_)) {
+        return Answer::default();
+    }
+    let session = reading.stream.session.clone();
+    let event = reading.event.clone();
+    match Hook::open(&arguments, &reading, clock) {
+        Ok(hook) => match hook.work(reading, &stdin) {
+            Ok(answer) => answer,
+            Err(error) => hook.failed(&event, &session, &error, &stdin),
+        },
+        Err(error) => Answer { line: told::once("open", &session, &format!("haltline does not watch: {error}")) },
+    }
+}
+
+/// Paths come from what `init` wrote; the environment counts only where nothing was written (E9).
+fn arguments(words: &[&str]) -> Arguments {
+    let mut arguments = Arguments { state_folder: None, config: None };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--state" => arguments.state_folder = words.next().map(PathBuf::from),
+            "--config" => arguments.config = words.next().map(PathBuf::from),
+            _unknown => {}
+        }
+    }
+    arguments
+}
+
+/// Everything one event is answered with.
+struct Hook {
+    engine: Engine<Sqlite>,
+    state_folder: PathBuf,
+    config_file: PathBuf,
+    folder: PathBuf,
+}
+
+impl Hook {
+    fn open(arguments: &Arguments, reading: &Reading, clock: Clock) -> Result<Self, String> {
+        let text = |error: crate::error::Failure| error.to_string();
+        let state_folder = arguments.state_folder.clone().map_or_else(surroundings::state_folder, Ok).map_err(text)?;
+        let config_file = arguments.config.clone().map_or_else(surroundings::user_config, Ok).map_err(text)?;
+        // The agent's folder moves with its `cd`; the client's own does not.
+        let folder = variable("CLAUDE_PROJECT_DIR").or_else(|| reading.folder.clone()).unwrap_or_else(|| ".".to_owned());
+        let folder = PathBuf::from(folder);
+        let project = Project::around(&folder, &[PROJECT_FILE, "docs/constraints", ".claude"])
+            .map_err(|error| format!("folder {}: {error}", folder.display()))?;
+        let options = SqliteOptions { patience: PATIENCE, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
+        let mut store = Sqlite::new(&state_folder, options);
+        let trusted = || {
+            let trust = store.circuit(project.key, &CircuitName::trust()).ok().flatten()?;
+            trust.as_trust().and_then(|trust| trust.digest.clone())
+        };
+        let config = Config::load(&config_file, Some(&project.root), trusted);
+        store.set_limits(config.state_bytes_max(), config.journal_days());
+        let engine = Engine::new(store, project, config, clock, state_folder.clone());
+        Ok(Self { engine, state_folder, config_file, folder })
+    }
+
+    fn work(&self, mut reading: Reading, stdin: &[u8]) -> Result<Answer, EngineError> {
+        if spool::is_waiting(&self.state_folder) {
+            self.take_in();
+        }
+        let mut notices = self.problems(&reading.stream.session);
+        let mut verdict = Verdict::Pass;
+        match &mut reading.what {
+            Some(Happening::SessionStart { is_nested, .. }) => {
+                let nested = watch::session(&self.state_folder, &mut reading.stream);
+                *is_nested = nested;
+            }
+            Some(Happening::ToolStart { action, guarded, tampering, .. }) => {
+                *tampering = watch::tampering(action, &self.state_folder, &self.config_file);
+                *guarded = self.engine.guarding(action);
+            }
+            Some(_) | None => {}
+        }
+        if let Some(spent) = self.spent(&reading)? {
+            let committed = self.engine.report(&reading.stream, spent)?;
+            self.follow(&committed.decision);
+            notices.extend(committed.decision.notices.iter().cloned());
+            verdict = committed.decision.verdict;
+        }
+        let identity = match &reading.what {
+            Some(Happening::ToolStart { action, .. }) => Some(action.identity),
+            Some(_) | None => None,
+        };
+        if let Some(what) = reading.what.take() {
+            match self.engine.report(&reading.stream, what) {
+                Ok(committed) => {
+                    self.follow(&committed.decision);
+                    notices.extend(committed.decision.notices);
+                    if rank(&committed.decision.verdict) >= rank(&verdict) {
+                        verdict = committed.decision.verdict;
+                    }
+                }
+                Err(EngineError::Store(StoreError::Busy { path, waited_ms })) => {
+                    // It still counts: the next writer takes it in (E2).
+                    spool::put(&self.state_folder, self.engine.now(), stdin).ok();
+                    return Err(EngineError::Store(StoreError::Busy { path, waited_ms }));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if reading.event == HookEvent::ConfigChange {
+            verdict = watch::settings(reading.config_file.as_deref(), &mut notices).unwrap_or(verdict);
+        }
+        if let Some(identity) = identity {
+            verdict = self.with_evidence(verdict, &reading.stream, identity);
+        }
+        notices.extend(self.engine.notices());
+        let notice = (!notices.is_empty()).then(|| notices.join("\n"));
+        Ok(Answer { line: claude::answer(&reading.event, &verdict, notice.as_deref()) })
+    }
+
+    /// A refusal shows the answer that came again and again.
+    fn with_evidence(&self, verdict: Verdict, stream: &Stream, identity: haltline_core::identity::Digest) -> Verdict {
+        let add = |reason: Reason| match self.engine.last_answer(stream, identity) {
+            Some(answer) => {
+                let text = match reason.text.split_once('\n') {
+                    Some((first, rest)) => format!("{first}\nLast answer: {answer}\n{rest}"),
+                    None => format!("{}\nLast answer: {answer}", reason.text),
+                };
+                Reason { text, ..reason }
+            }
+            None => reason,
+        };
+        match verdict {
+            Verdict::Deny(reason) => Verdict::Deny(add(reason)),
+            Verdict::Stop(reason) => Verdict::Stop(add(reason)),
+            other @ (Verdict::Pass | Verdict::Warn(_)) => other,
+        }
+    }
+
+    /// What is wrong with haltline's own files, told once in a session (E7).
+    fn problems(&self, session: &str) -> Vec<String> {
+        let errors = self.engine.config().errors.iter();
+        errors
+            .filter(|_| told::is_first("config", session))
+            .map(|error| format!("haltline: {error} (the file is left out until it is mended: haltline config check)"))
+            .collect()
+    }
+
+    /// Events that found the store busy earlier.
+    fn take_in(&self) {
+        spool::take(&self.state_folder, |content| {
+            let Ok(mut reading) = claude::read(content) else { return true };
+            let Some(what) = reading.what.take() else { return true };
+            !matches!(self.engine.report(&reading.stream, what), Err(EngineError::Store(_)))
+        });
+    }
+
+    fn spent(&self, reading: &Reading) -> Result<Option<Happening>, StoreError> {
+        let row = match transcript::of(reading) {
+            Some(row) => row,
+            None => return Ok(None),
+        };
+        let lane = CircuitName::lane(&reading.stream.session, reading.stream.agent.as_deref());
+        let state = self.engine.store().circuit(self.engine.project().key, &lane)?;
+        let known = state.as_ref().and_then(|state| state.as_lane());
+        let (offset, last) = known.map_or((0, None), |lane| (lane.transcript, lane.reported.as_deref()));
+        Ok(transcript::read(&row, offset, last, &self.engine.config().prices()))
+    }
+
+    /// What follows a commit and does not wait for another program.
+    fn follow(&self, decision: &Decision) {
+        if decision.facts.is_empty() {
+            return;
+        }
+        self.engine.write_incidents(decision);
+        if self.engine.config().constraint_mirror() && decision.effects.contains(&Effect::Mirror) {
+            self.engine.mirror_out();
+        }
+        if decision.effects.iter().any(|effect| matches!(effect, Effect::Notify { .. })) {
+            watch::deliver(&self.folder, &self.state_folder, &self.config_file);
+        }
+    }
+
+    /// haltline's own failure: the agent goes on, unless its owner chose otherwise, and the person is told once (E7).
+    fn failed(&self, event: &HookEvent, session: &str, error: &EngineError, stdin: &[u8]) -> Answer {
+        let kind = match error {
+            EngineError::Store(StoreError::Busy { .. }) => "busy",
+            EngineError::Store(_) => "store",
+            EngineError::Rejected(_) => "rejected",
+        };
+        let text = match error {
+            EngineError::Store(error) => error.to_string(),
+            EngineError::Rejected(rejection) => format!("rejected: {rejection:?}"),
+        };
+        let is_counted = kind == "busy" && !stdin.is_empty();
+        let closed = self.engine.config().fail() == Fail::Closed && *event == HookEvent::PreToolUse;
+        let goes_on = match (closed, is_counted) {
+            (true, _) => "fail = \"closed\": the call is refused",
+            (false, true) => "the agent goes on; the event is counted later",
+            (false, false) => "the agent goes on unwatched",
+        };
+        let told = format!("haltline: {text}; {goes_on} (told once per session; see `haltline doctor`)");
+        if closed {
+            let circuit = CircuitName::lane(session, None).below("own_failure");
+            let text = format!("HALTLINE HL-OWN-04: refused, because haltline itself failed: {text}");
+            let verdict = Verdict::Deny(Reason { circuit, code: "HL-OWN-04", text, retry: Retry::Person });
+            let notice = told::is_first(kind, session).then_some(told);
+            return Answer { line: claude::answer(event, &verdict, notice.as_deref()) };
+        }
+        Answer { line: told::once(kind, session, &told) }
+    }
+}
+
+fn rank(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Pass => 0,
+        Verdict::Warn(_) => 1,
+        Verdict::Deny(_) => 2,
+        Verdict::Stop(_) => 3,
+    }
+}
+
+/// A path as text, where it is text.
+fn shown(path: &Path) -> Option<&str> {
+    path.to_str()
+}
