@@ -113,7 +113,8 @@ impl Hook {
         let state_folder = arguments.state_folder.clone().map_or_else(surroundings::state_folder, Ok).map_err(text)?;
         let config_file = arguments.config.clone().map_or_else(surroundings::user_config, Ok).map_err(text)?;
         // The agent's folder moves with its `cd`; the client's own does not.
-        let folder = variable("CLAUDE_PROJECT_DIR").or_else(|| reading.folder.clone()).unwrap_or_else(|| ".".to_owned());
+        let folder =
+            variable("CLAUDE_PROJECT_DIR").or_else(|| reading.folder.clone()).unwrap_or_else(|| ".".to_owned());
         let folder = PathBuf::from(folder);
         let project = Project::around(&folder, &[PROJECT_FILE, "docs/constraints", ".claude"])
             .map_err(|error| format!("folder {}: {error}", folder.display()))?;
@@ -174,7 +175,8 @@ impl Hook {
             }
         }
         if reading.event == HookEvent::ConfigChange {
-            verdict = watch::settings(reading.config_file.as_deref(), &mut notices).unwrap_or(verdict);
+            verdict =
+                watch::settings(reading.config_file.as_deref(), &self.state_folder, &mut notices).unwrap_or(verdict);
         }
         if let Some(identity) = identity {
             verdict = self.with_evidence(verdict, &reading.stream, identity);

@@ -13,11 +13,10 @@ use haltline_engine::clock::Patience;
 use haltline_engine::config::Config;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::ancestry;
 use crate::error::Failure;
-use crate::surroundings::variable;
+use crate::surroundings::{self, variable};
 
-/// How far up the line of parents one looks.
-const ANCESTORS_MAX: usize = 64;
 /// Letters and digits that cannot be taken for one another.
 const TOKEN_ALPHABET: &[u8; 31] = b"ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 const TOKEN_LENGTH: usize = 6;
@@ -38,6 +37,12 @@ pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) 
     if let Some(marker) = haltline_agents::marker_in(|name| variable(name).is_some()) {
         return Err(Failure::NotOperator(format!(
             "`haltline {verb}` is for people and is refused inside an agent ({marker} is set); ask the person to run it in their own terminal"
+        )));
+    }
+    if let Some(client) = surroundings::state_folder().ok().and_then(|folder| ancestry::recorded(&folder)) {
+        return Err(Failure::NotOperator(format!(
+            "`haltline {verb}` is for people and is refused inside an agent (process {} is a client that haltline's hook knows); ask the person to run it in their own terminal",
+            client.id
         )));
     }
     let operator = Operator { who: account(), reason: reason.map(str::to_owned) };
@@ -120,37 +125,15 @@ fn read_line(terminal: &mut File, patience: &Patience) -> Result<Option<String>,
     }
 }
 
-/// The nearest parent process that is a known agent.
-#[cfg(target_os = "linux")]
+/// The nearest parent process that is a known agent, by its name or by the script it runs: `node /usr/bin/claude`.
 fn agent_ancestor() -> Option<&'static str> {
-    let mut process = rustix::process::getppid()?.as_raw_nonzero().get();
-    for _ in 0..ANCESTORS_MAX {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // The name stands in brackets and may hold anything, brackets included.
-        let (before, after) = stat.rsplit_once(')')?;
-        let name = before.split_once('(')?.1;
-        if let Some(agent) = haltline_agents::of_program(name).or_else(|| script_of(process)) {
-            return Some(agent.name);
-        }
-        process = after.split_ascii_whitespace().nth(1)?.parse().ok()?;
-        if process <= 1 {
-            return None;
-        }
-    }
-    None
-}
-
-#[cfg(not(target_os = "linux"))]
-fn agent_ancestor() -> Option<&'static str> {
-    None
-}
-
-/// An agent that runs as a script: `node /usr/bin/claude`.
-#[cfg(target_os = "linux")]
-fn script_of(process: i32) -> Option<&'static haltline_agents::Client> {
-    let line = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
-    let mut words = line.split(|&byte| byte == 0).take(2).map(String::from_utf8_lossy);
-    words.find_map(|word| haltline_agents::of_program(word.rsplit('/').next().unwrap_or_default()))
+    ancestry::ancestors().find_map(|process| {
+        let script = || {
+            let words = process.command_words();
+            words.iter().find_map(|word| haltline_agents::of_program(word.rsplit('/').next().unwrap_or_default()))
+        };
+        haltline_agents::of_program(&process.name).or_else(script).map(|client| client.name)
+    })
 }
 
 #[cfg(test)]

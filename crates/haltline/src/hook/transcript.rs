@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use haltline_agents::claude::{HookEvent, Reading, transcript};
-use haltline_agents::price::{self, Price};
+use haltline_agents::price::Price;
 use haltline_core::loop_::Happening;
 use haltline_engine::config::Price as ConfigPrice;
 
@@ -54,7 +54,7 @@ pub fn read(path: &str, offset: u64, last: Option<&str>, prices: &[ConfigPrice])
     if consumed == 0 {
         return None;
     }
-    let extra: Vec<Price> = prices.iter().filter_map(|price| price::parse(&price.to_string()).ok()).collect();
+    let extra: Vec<Price> = prices.iter().map(priced).collect();
     let has_use = !used.by_model.is_empty();
     Some(Happening::Message {
         usage: has_use.then_some(used.usage),
@@ -62,4 +62,16 @@ pub fn read(path: &str, offset: u64, last: Option<&str>, prices: &[ConfigPrice])
         offset: Some(offset + consumed),
         last: used.last,
     })
+}
+
+/// A price the owner wrote down; one kept for an hour costs what the service asks for it, 1.6 times the usual.
+fn priced(price: &ConfigPrice) -> Price {
+    Price {
+        model: price.model.clone().into(),
+        input: price.input,
+        output: price.output,
+        cache_read: price.cache_read,
+        cache_write: price.cache_write,
+        cache_write_hour: price.cache_write.saturating_mul(8) / 5,
+    }
 }

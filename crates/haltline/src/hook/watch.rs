@@ -2,7 +2,7 @@
 //! runs, and what cannot be refused is noticed. SECURITY.md says which is which.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use haltline_agents::install;
@@ -12,6 +12,7 @@ use haltline_core::{CircuitName, Reason, Retry, Verdict, shell};
 
 use super::shown;
 use crate::ancestry;
+use crate::installation::Record;
 use crate::surroundings::variable;
 
 /// Variables that say which client, and which session, started a process.
@@ -55,11 +56,14 @@ pub fn session(state_folder: &Path, stream: &mut Stream) -> bool {
 }
 
 /// A settings file changed: if haltline's hooks are gone from it, the change is refused, and the person is told.
-pub fn settings(file: Option<&str>, notices: &mut Vec<String>) -> Option<Verdict> {
+pub fn settings(file: Option<&str>, state_folder: &Path, notices: &mut Vec<String>) -> Option<Verdict> {
     let file = file?;
+    let record = Record::read(state_folder).ok()?;
+    let installed = record.of(&fs::canonicalize(file).unwrap_or_else(|_gone| PathBuf::from(file)))?;
     let text = fs::read_to_string(file).unwrap_or_default();
-    let own = std::env::current_exe().ok()?;
-    if install::is_complete(&text, shown(&own)?) != Some(false) {
+    let left = install::find(&text, shown(&installed.binary)?).unwrap_or_default();
+    let is_left = |event: &&str| left.iter().any(|found| found.event == **event && !found.is_narrowed);
+    if install::EVENTS.iter().all(|event| is_left(&event)) {
         return None;
     }
     let text = format!(
