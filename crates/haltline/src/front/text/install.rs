@@ -12,7 +12,7 @@ pub fn init(view: &InitView) -> String {
         return format!("already installed: {}\n{}", view.settings, status_line(view));
     }
     let mut out = format!(
-        "Claude Code runs this at {} events of every session{}:\n  {} hook claude\n    --state {}\n    --config {}\n",
+        "Claude Code runs this at {} events of every session{}, {{…}} below:\n  {} hook claude\n    --state {}\n    --config {}\n",
         haltline_agents::install::EVENTS.len(),
         if view.scope == Reach::Project { " in this project" } else { "" },
         view.binary,
