@@ -7,6 +7,8 @@
 #![cfg(feature = "whole")]
 
 mod chance;
+#[cfg(feature = "clients")]
+pub mod clients;
 pub mod fuzz_targets;
 pub mod model;
 pub mod simulator;

@@ -1,0 +1,27 @@
+//! What runs inside the namespaces of a client test: `client-run carry-out PLAN` serves the model and runs the client;
+//! `client-run stand-in FOLDER` is the hook that stands in for haltline. Never shipped.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use haltline_sim::clients::{inside, stand_in};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["carry-out", plan] => inside::carry_out(Path::new(plan)),
+        ["stand-in", folder] => stand_in::answer(Path::new(folder)),
+        _ => {
+            eprintln!("error: expected `carry-out PLAN` or `stand-in FOLDER`");
+            return ExitCode::FAILURE;
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Where a run takes place: a home, a git project, haltline's state and configuration, all private to one test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::outcome::Outcome;
+use super::plan::{Plan, Session, Stage};
+use super::script::Script;
+use super::settings;
+use super::stand_in::{Answer, Noted};
+
+/// The version of Claude Code that the tests are written for; `.ci/clients` installs it.
+pub const CLAUDE_CODE: &str = "2.1.325";
+
+/// A private place for one run.
+pub struct Place {
+    folder: Option<TempDir>,
+    root: PathBuf,
+    runner: PathBuf,
+    seconds_max: u64,
+    requests_max: usize,
+}
+
+impl Place {
+    /// Lays out an empty home and a project with one commit. `runner` is the program `client-run`.
+    ///
+    /// # Panics
+    /// When the machine does not allow it; a test cannot go on then.
+    pub fn new(runner: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("client").tempdir().expect("a temporary folder");
+        let root = fs::canonicalize(folder.path()).expect("it exists");
+        let runner = PathBuf::from(runner);
+        let place = Self { folder: Some(folder), root, runner, seconds_max: 60, requests_max: 150 };
+        for folder in ["home/.claude", "project", "programs", "temporary"] {
+            fs::create_dir_all(place.root.join(folder)).expect("created");
+        }
+        place.write("project/count.txt", "count = 0\n");
+        place.write("project/check", "#!/bin/sh\ngrep count count.txt && echo 1 passed\n");
+        place.git(&["init", "--quiet", "--initial-branch=main"]);
+        place.git(&["config", "user.name", "Ana"]);
+        place.git(&["config", "user.email", "ana@localhost"]);
+        place.git(&["add", "--all"]);
+        place.git(&["commit", "--quiet", "--message=begin"]);
+        place
+    }
+
+    /// A place where the `haltline` of this source tree is installed for the client, with this configuration.
+    ///
+    /// # Panics
+    /// When haltline cannot be built or written.
+    pub fn with_haltline(runner: &str, config: &str) -> Self {
+        let place = Self::new(runner);
+        fs::copy(haltline(), place.haltline()).expect("haltline is copied");
+        place.write("config.toml", config);
+        place.settings(&place.haltline_settings());
+        place
+    }
+
+    /// A place where a hook notes every event and gives these answers instead of haltline's.
+    ///
+    /// # Panics
+    /// When the place cannot be written.
+    pub fn with_stand_in(runner: &str, answers: &[Answer]) -> Self {
+        let place = Self::new(runner);
+        place.write("answers.json", &serde_json::to_string(answers).expect("answers are JSON"));
+        place.settings(&place.stand_in_settings());
+        place
+    }
+
+    /// The same place with another limit on the run's time.
+    #[must_use]
+    pub fn lasting(mut self, seconds_max: u64) -> Self {
+        self.seconds_max = seconds_max;
+        self
+    }
+
+    /// The folder that holds it all.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The git project the client works in.
+    pub fn project(&self) -> PathBuf {
+        self.root.join("project")
+    }
+
+    /// A file of the project, as a tool call names it.
+    pub fn file(&self, name: &str) -> String {
+        self.project().join(name).display().to_string()
+    }
+
+    /// haltline's own copy of the program.
+    pub fn haltline(&self) -> PathBuf {
+        self.root.join("programs/haltline")
+    }
+
+    /// haltline's state folder.
+    pub fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
+    /// haltline's configuration of the user.
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    /// Settings with haltline's hooks, as `haltline init` writes them.
+    pub fn haltline_settings(&self) -> Value {
+        let words = ["hook", "claude", "--state", &self.state().display().to_string(), "--config"];
+        let mut arguments: Vec<String> = words.map(str::to_owned).into();
+        arguments.push(self.config().display().to_string());
+        settings::hooks(&self.haltline(), &arguments)
+    }
+
+    /// Settings with the stand-in's hooks.
+    pub fn stand_in_settings(&self) -> Value {
+        settings::hooks(&self.runner, &["stand-in".to_owned(), self.root.display().to_string()])
+    }
+
+    /// Writes the client's settings of the user.
+    ///
+    /// # Panics
+    /// When they cannot be written.
+    pub fn settings(&self, settings: &Value) {
+        self.write("home/.claude/settings.json", &settings.to_string());
+    }
+
+    /// Writes a file of the place.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, content: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.root.join(name);
+        fs::create_dir_all(path.parent().expect("below the root")).expect("created");
+        fs::write(&path, content).expect("written");
+        let mode = if content.starts_with("#!") { 0o755 } else { 0o644 };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("made executable");
+    }
+
+    /// The lines of a file of the project; none while it is not there.
+    pub fn lines(&self, name: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.project().join(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// What git says in the project.
+    ///
+    /// # Panics
+    /// When git refuses.
+    pub fn git(&self, arguments: &[&str]) -> String {
+        let git = Command::new("git").args(arguments).current_dir(self.project()).output();
+        let output = git.expect("git is installed");
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// One client that follows the first of these scripts.
+    pub fn play(&self, scripts: &[Script]) -> Outcome {
+        self.run(scripts, &[Stage::Clients(vec![Session::of(&scripts[0])])])
+    }
+
+    /// Runs the stages inside new namespaces.
+    ///
+    /// # Panics
+    /// When the namespaces cannot be made or the run leaves no outcome.
+    pub fn run(&self, scripts: &[Script], stages: &[Stage]) -> Outcome {
+        let plan = Plan {
+            client: claude(),
+            home: self.root.join("home"),
+            temporary: self.root.join("temporary"),
+            project: self.project(),
+            programs: vec![self.root.join("programs")],
+            scripts: scripts.to_vec(),
+            stages: stages.to_vec(),
+            requests_max: self.requests_max,
+            seconds_max: self.seconds_max,
+        };
+        self.write("plan.json", &serde_json::to_string(&plan).expect("a plan is JSON"));
+        let output = Command::new("unshare")
+            .args(["--net", "--pid", "--fork", "--kill-child", "--mount-proc"])
+            .arg(&self.runner)
+            .arg("carry-out")
+            .arg(self.root.join("plan.json"))
+            .output()
+            .expect("unshare of util-linux is installed");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "namespaces need root, or user namespaces that are allowed: {said}");
+        let outcome = fs::read(self.root.join("outcome.json")).expect("a run writes its outcome");
+        serde_json::from_slice(&outcome).expect("an outcome is JSON")
+    }
+
+    /// What the stand-in noted, in the order of arrival.
+    pub fn noted(&self) -> Vec<Noted> {
+        Noted::all(&self.root)
+    }
+
+    /// The lines of a session's transcript.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn transcript(&self, session: &str) -> String {
+        let projects = fs::read_dir(self.root.join("home/.claude/projects")).expect("the client keeps transcripts");
+        let mut paths = projects.flatten().map(|project| project.path().join(format!("{session}.jsonl")));
+        let path = paths.find(|path| path.is_file()).expect("the session has a transcript");
+        fs::read_to_string(path).expect("a transcript is text")
+    }
+}
+
+impl Drop for Place {
+    /// A failed test keeps its place, so that one can look.
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.take().filter(|_| std::thread::panicking()) {
+            eprintln!("kept for you to look at: {}", folder.keep().display());
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("crates/NAME lies two folders below the root").to_owned()
+}
+
+/// The client that `.ci/clients` installed.
+///
+/// # Panics
+/// When it is not there.
+pub fn claude() -> PathBuf {
+    let folder = std::env::var_os("HALTLINE_CLIENTS").map_or_else(|| root().join("target/clients"), PathBuf::from);
+    let program = folder.join("node_modules/.bin/claude");
+    assert!(program.exists(), "no client at {}: run .ci/clients, which installs it", program.display());
+    program
+}
+
+/// The program of this source tree, built once per test run: cargo names only the programs of a test's own package.
+fn haltline() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let output = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "haltline", "--bin", "haltline", "--message-format=json"])
+            .current_dir(root())
+            .output()
+            .expect("cargo runs this test");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut messages = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let program = messages.find_map(|message| message["executable"].as_str().map(PathBuf::from));
+        program.expect("cargo says where the program is")
+    })
+}

@@ -1,0 +1,175 @@
+//! A server on loopback that speaks the Anthropic Messages API, streaming and not, and plays scripts. It remembers the
+//! exchanges and nothing else: which turn it is, it reads from the request.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::exchange::Exchange;
+use super::http::{self, Request};
+use super::script::{Call, Script, Step, Usage};
+
+/// The scripts and what was exchanged so far.
+pub struct ScriptedModel {
+    scripts: BTreeMap<String, Script>,
+    requests_max: usize,
+    exchanges: Mutex<Vec<Exchange>>,
+}
+
+/// One reply before it is put on the wire.
+enum Reply {
+    Message { content: Vec<Value>, usage: Usage },
+    Error { status: u16, message: String },
+}
+
+impl ScriptedModel {
+    /// A model that plays these scripts and refuses every request after so many.
+    pub fn new(scripts: Vec<Script>, requests_max: usize) -> Arc<Self> {
+        let scripts = scripts.into_iter().map(|script| (script.name.clone(), script)).collect();
+        Arc::new(Self { scripts, requests_max, exchanges: Mutex::default() })
+    }
+
+    /// Serves on a free port of loopback, for as long as the process lives.
+    ///
+    /// # Errors
+    /// When loopback is down.
+    pub fn serve(self: &Arc<Self>) -> io::Result<SocketAddr> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let model = Arc::clone(self);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let model = Arc::clone(&model);
+                thread::spawn(move || match model.converse(&stream) {
+                    // A client that goes away in the middle of an answer is a stopped client.
+                    Ok(()) | Err(_) => {}
+                });
+            }
+        });
+        Ok(address)
+    }
+
+    /// All exchanges so far, in the order of arrival.
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn converse(&self, stream: &TcpStream) -> io::Result<()> {
+        let mut input = BufReader::new(stream);
+        let mut output = stream;
+        while let Some(request) = Request::read(&mut input)? {
+            let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+            if request.path.ends_with("/count_tokens") {
+                http::answer(&mut output, 200, "application/json", &json!({ "input_tokens": 1_000 }).to_string())?;
+                continue;
+            }
+            let (number, reply) = self.exchange(&request, &body);
+            match reply {
+                Reply::Error { status, message } => {
+                    let kind = if status == 529 { "overloaded_error" } else { "invalid_request_error" };
+                    let body = json!({ "type": "error", "error": { "type": kind, "message": message } });
+                    http::answer(&mut output, status, "application/json", &body.to_string())?;
+                }
+                Reply::Message { content, usage } => {
+                    let message = message(number, &body, content, usage);
+                    if body["stream"] == true {
+                        http::answer(&mut output, 200, "text/event-stream", &events(&message))?;
+                    } else {
+                        http::answer(&mut output, 200, "application/json", &message.to_string())?;
+                    }
+                }
+            }
+        }
+        output.flush()
+    }
+
+    /// Writes the request down together with what it will be answered.
+    fn exchange(&self, request: &Request, body: &Value) -> (usize, Reply) {
+        let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = exchanges.len() + 1;
+        let path = format!("{} {}", request.method, request.path);
+        let mut exchange = Exchange::of(number, &path, request.header("x-claude-code-session-id"), body);
+        let reply = if !request.path.ends_with("/messages") {
+            Reply::Error { status: 404, message: "the scripted model has no such path".to_owned() }
+        } else {
+            self.reply(&exchange)
+        };
+        exchange.reply = match &reply {
+            Reply::Message { content, usage } => json!({ "content": content, "output_tokens": usage.output }),
+            Reply::Error { status, message } => json!({ "error": { "status": status, "message": message } }),
+        };
+        exchanges.push(exchange);
+        (number, reply)
+    }
+
+    fn reply(&self, exchange: &Exchange) -> Reply {
+        if exchange.number > self.requests_max {
+            // An error that is not retried: the last resort against a run without end.
+            return Reply::Error { status: 400, message: "the scripted model answers no more requests".to_owned() };
+        }
+        let script = exchange.script.as_ref().and_then(|name| self.scripts.get(name));
+        let Some(script) = script.filter(|_| !exchange.tools.is_empty()) else {
+            // Titles, summaries and the like are asked for without tools.
+            let usage = Usage { input: 100, output: 1 };
+            return Reply::Message { content: vec![json!({ "type": "text", "text": "ok" })], usage };
+        };
+        let number = exchange.number;
+        let content = match script.step(exchange.turn) {
+            Step::Fail { status, message } => return Reply::Error { status, message },
+            Step::Say(text) => vec![json!({ "type": "text", "text": text })],
+            Step::Call(call) => vec![block(number, 1, call)],
+            Step::Calls(calls) => (1..).zip(calls).map(|(place, call)| block(number, place, call)).collect(),
+        };
+        Reply::Message { content, usage: script.usage }
+    }
+}
+
+/// A tool call with an id that no other call of the run has.
+fn block(request: usize, place: usize, call: Call) -> Value {
+    let id = format!("toolu_{request:04}_{place:02}");
+    json!({ "type": "tool_use", "id": id, "name": call.tool, "input": call.input })
+}
+
+fn message(number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> Value {
+    let calls = content.iter().any(|block| block["type"] == "tool_use");
+    json!({
+        "id": format!("msg_{number:04}"), "type": "message", "role": "assistant", "model": body["model"],
+        "content": content, "stop_reason": if calls { "tool_use" } else { "end_turn" }, "stop_sequence": null,
+        "usage": { "input_tokens": usage.input, "output_tokens": usage.output,
+            "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0 },
+    })
+}
+
+/// The message as the stream of events that carries it.
+fn events(message: &Value) -> String {
+    let mut started = message.clone();
+    started["content"] = json!([]);
+    started["stop_reason"] = Value::Null;
+    let mut events = vec![json!({ "type": "message_start", "message": started })];
+    for (index, block) in message["content"].as_array().into_iter().flatten().enumerate() {
+        let mut empty = block.clone();
+        let delta = if block["type"] == "text" {
+            empty["text"] = json!("");
+            json!({ "type": "text_delta", "text": block["text"] })
+        } else {
+            empty["input"] = json!({});
+            json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() })
+        };
+        events.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
+        events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+        events.push(json!({ "type": "content_block_stop", "index": index }));
+    }
+    let delta = json!({ "stop_reason": message["stop_reason"], "stop_sequence": null });
+    let usage = json!({ "output_tokens": message["usage"]["output_tokens"] });
+    events.push(json!({ "type": "message_delta", "delta": delta, "usage": usage }));
+    events.push(json!({ "type": "message_stop" }));
+    let lines = events.iter().map(|event| {
+        let name = event["type"].as_str().unwrap_or_default();
+        format!("event: {name}\ndata: {event}\n\n")
+    });
+    lines.collect()
+}
