@@ -4,9 +4,13 @@
 test:
     cargo test --workspace
 
+# An unmodified Claude Code against a scripted model, offline; needs npm, root and iproute2. `just clients NAME` runs one
+clients *ARGS:
+    .ci/clients {{ARGS}}
+
 # Formatting, lints, documentation
 lint:
-    cargo fmt --all --check && cargo clippy --workspace --all-targets -- -D warnings && RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+    cargo fmt --all --check && cargo clippy --workspace --all-targets --features haltline-sim/clients -- -D warnings && RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
 # Everything CI runs
 ci:

@@ -1,8 +1,6 @@
 //! What Claude Code itself does with a hook's answers, shown with a stand-in instead of haltline. haltline's adapter
 //! rests on these facts; a newer client that breaks one is noticed here first.
 
-use std::path::Path;
-
 use haltline_sim::clients::outcome::Outcome;
 use haltline_sim::clients::place::{Place, claude};
 use haltline_sim::clients::plan::{Session, Stage};
@@ -355,14 +353,14 @@ fn a_continued_session_keeps_its_id() {
 }
 
 #[test]
-fn a_hook_that_is_missing_or_dies_is_in_nobodys_way() {
+fn a_hook_that_is_missing_or_dies_is_in_nobodys_way_and_told_once_by_the_client() {
     for program in ["missing", "dying"] {
         let place = place(&[]);
         place.write("programs/dying", "#!/bin/sh\nkill -9 $$\n");
         place.settings(&settings::hooks(&place.root().join("programs").join(program), &[]));
         let outcome = place.play(&[plain()]);
         assert_eq!((outcome.exchanges.len(), outcome.session().terminal_reason()), (3, "completed"));
-        assert!(outcome.session().notices().is_empty());
-        assert!(Path::new(&place.file("check")).exists());
+        let notices = outcome.session().notices();
+        assert_eq!(notices, ["A hook gave no usable answer, so it didn't check this action."], "said once");
     }
 }

@@ -80,10 +80,10 @@ mod tests {
     fn bodies_come_with_a_length_or_in_chunks() {
         let mut wire = &b"POST /v1/messages?beta=true HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}POST /b HTTP/1.1\r\n\
             Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"[..];
-        let first = Request::read(&mut wire).unwrap().unwrap();
+        let first = Request::read(&mut wire).expect("read").expect("one more");
         assert_eq!((first.path.as_str(), first.body.as_slice()), ("/v1/messages", &b"{}"[..]));
-        let second = Request::read(&mut wire).unwrap().unwrap();
+        let second = Request::read(&mut wire).expect("read").expect("one more");
         assert_eq!((second.path.as_str(), second.body.as_slice()), ("/b", &b"abcde"[..]));
-        assert!(Request::read(&mut wire).unwrap().is_none());
+        assert!(Request::read(&mut wire).expect("read").is_none());
     }
 }

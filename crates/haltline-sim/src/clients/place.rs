@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -49,13 +48,13 @@ impl Place {
         place
     }
 
-    /// A place where the `haltline` of this source tree is installed for the client, with this configuration.
+    /// A place where the program `haltline` is installed for the client, with this configuration.
     ///
     /// # Panics
-    /// When haltline cannot be built or written.
-    pub fn with_haltline(runner: &str, config: &str) -> Self {
+    /// When it cannot be written.
+    pub fn with_haltline(runner: &str, haltline: &str, config: &str) -> Self {
         let place = Self::new(runner);
-        fs::copy(haltline(), place.haltline()).expect("haltline is copied");
+        fs::copy(haltline, place.haltline()).expect("haltline is copied");
         place.write("config.toml", config);
         place.settings(&place.haltline_settings());
         place
@@ -235,21 +234,4 @@ pub fn claude() -> PathBuf {
     let program = folder.join("node_modules/.bin/claude");
     assert!(program.exists(), "no client at {}: run .ci/clients, which installs it", program.display());
     program
-}
-
-/// The program of this source tree, built once per test run: cargo names only the programs of a test's own package.
-fn haltline() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let output = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "haltline", "--bin", "haltline", "--message-format=json"])
-            .current_dir(root())
-            .output()
-            .expect("cargo runs this test");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-        let mut messages = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let program = messages.find_map(|message| message["executable"].as_str().map(PathBuf::from));
-        program.expect("cargo says where the program is")
-    })
 }
