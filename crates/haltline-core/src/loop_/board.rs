@@ -258,6 +258,9 @@ pub enum BoardFact {
         step: Step,
         /// In which turn.
         turn: u64,
+        /// The call that asked, where it has a name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<Digest>,
     },
     /// A person closed circuits: one, or all of them.
     Reset {

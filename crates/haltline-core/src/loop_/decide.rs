@@ -67,6 +67,8 @@ struct Draft<'a> {
     is_new: bool,
     tree_name: CircuitName,
     tree: Option<Tree>,
+    /// The call that asks, where one does.
+    call: Option<Digest>,
     facts: Vec<Recorded>,
     effects: Vec<Effect>,
     notices: Vec<String>,
@@ -104,6 +106,7 @@ impl<'a> Draft<'a> {
             is_new: known.is_none(),
             tree_name,
             tree,
+            call: None,
             facts: Vec::new(),
             effects: Vec::new(),
             notices: Vec::new(),
@@ -112,14 +115,18 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// The tree of a stream nobody has seen: a sub-agent's is its session's.
+    /// The tree of a stream nobody has seen: a sub-agent's is its session's, a nested session's its parent's.
     fn root_of_new(memory: &Memory, stream: &Stream) -> Asked<Option<String>> {
-        if stream.root.is_some() || stream.agent.is_none() {
-            return Ok(stream.root.clone());
-        }
-        let main = CircuitName::lane(&stream.session, None);
-        let Some(row) = memory.row(&main) else { return Err(vec![main]) };
-        Ok(row.and_then(|state| state.as_lane()).and_then(|lane| lane.root.clone()))
+        let above = match (&stream.root, &stream.agent) {
+            (Some(parent), _) => parent,
+            (None, Some(_)) => &stream.session,
+            (None, None) => return Ok(None),
+        };
+        let above_name = CircuitName::lane(above, None);
+        let Some(row) = memory.row(&above_name) else { return Err(vec![above_name]) };
+        // The tree of whoever started it, and so on up to the top.
+        let root = row.and_then(|state| state.as_lane()).and_then(|lane| lane.root.clone());
+        Ok(root.or_else(|| stream.root.clone()))
     }
 
     /// The first thing that is known of a stream, and whether the rules are still the same.
@@ -282,7 +289,7 @@ impl<'a> Draft<'a> {
         let runs = self.lane.hooks.iter().filter(|run| run.0 == key && pattern::is_within(run.1, turn, limits.window));
         let count = u32::try_from(runs.count()).unwrap_or(u32::MAX);
         if count >= limits.threshold && !self.is_exempt(Pattern::HookRecursion, key)? {
-            self.trip(&grounds(count), key, None, count, limits.cooldown_s, None);
+            self.trip(&grounds(count), key, None, count, limits.cooldown_s, None)?;
         }
         Ok(Verdict::Pass)
     }
@@ -355,12 +362,15 @@ impl<'a> Draft<'a> {
         count: u32,
         cooldown_s: u32,
         text: Option<String>,
-    ) {
+    ) -> Asked<()> {
+        // What it cost is the tree's to tell.
+        self.need_tree()?;
         let trip = self.new_trip(&self.lane.board, &self.lane_name, grounds.pattern, key, normal, count, cooldown_s);
         let wait = words::cooldown(&trip, self.now);
         self.tell(grounds, &trip.incident, Some(&wait), trip.level);
         self.effects.push(Effect::Notify { circuit: self.lane_name.clone(), incident: trip.incident.clone() });
         self.lane_with(self.now, LaneFact::Board(BoardFact::Tripped { trip }), text.or(Some(grounds.fact.clone())));
+        Ok(())
     }
 
     /// Opens a circuit of the tree.
@@ -399,7 +409,7 @@ impl<'a> Draft<'a> {
     fn tell(&mut self, grounds: &Grounds, incident: &str, wait: Option<&str>, level: u32) {
         let cost = match &self.tree {
             Some(tree) => words::cost(tree.spent.micros, tree.spent.is_priced, tree.spent.is_partial),
-            None => "see `haltline why`".to_owned(),
+            None => "unknown".to_owned(),
         };
         let mut notice = words::notice(grounds, incident, wait, &cost);
         if level >= ALERT_LEVEL {
@@ -440,7 +450,7 @@ impl<'a> Draft<'a> {
         let turn = self.lane.turn;
         let Refusal { grounds, key, trip, retry } = refusal;
         let step = self.lane.board.next_step(key, turn);
-        let fact = BoardFact::Refused { key, pattern: grounds.pattern, step, turn };
+        let fact = BoardFact::Refused { key, pattern: grounds.pattern, step, turn, call: self.call };
         self.lane_with(self.now, LaneFact::Board(fact), text);
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let wait = trip.map(|trip| words::cooldown(&trip, self.now));

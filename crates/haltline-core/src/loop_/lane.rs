@@ -193,6 +193,9 @@ pub struct Lane {
     /// Calls that have not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flights: Vec<Flight>,
+    /// Calls of the present turn that were refused: the client reports their end as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Digest>,
     /// The last calls that ended, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past: Vec<Past>,
@@ -410,6 +413,7 @@ impl Lane {
             message: None,
             is_prompted: true,
             flights: Vec::new(),
+            refused: Vec::new(),
             past: Vec::new(),
             hooks: Vec::new(),
             spawned: Vec::new(),
@@ -483,7 +487,10 @@ impl Lane {
                 lane.denied_in_a_row = lane.denied_in_a_row.saturating_add(1);
                 lane.denied_recent = lane.denied_recent << 1 | 1;
             }
-            LaneFact::TurnEnded => lane.is_fresh = true,
+            LaneFact::TurnEnded => {
+                lane.is_fresh = true;
+                lane.refused.clear();
+            }
             LaneFact::HookRan { name, keep } => {
                 lane.hooks.push(HookRun(*name, lane.turn));
                 let excess = lane.hooks.len().saturating_sub(*keep as usize);
@@ -518,6 +525,7 @@ impl Lane {
         self.denied_in_a_row = 0;
         self.denied_tools.clear();
         self.hooks.clear();
+        self.refused.clear();
         self.board.forget_steps();
     }
 
@@ -588,8 +596,13 @@ impl Lane {
             | BoardFact::Limited { .. }
             | BoardFact::HalfOpened { .. }
             | BoardFact::ProbeTaken { .. }
-            | BoardFact::ProbeAbandoned { .. }
-            | BoardFact::Refused { .. } => Vec::new(),
+            | BoardFact::ProbeAbandoned { .. } => Vec::new(),
+            BoardFact::Refused { call, .. } => {
+                self.refused.extend(call);
+                let excess = self.refused.len().saturating_sub(FLIGHTS_MAX);
+                self.refused.drain(..excess);
+                Vec::new()
+            }
         };
         for key in closing {
             self.hooks.retain(|run| run.0 != key);

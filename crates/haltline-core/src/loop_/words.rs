@@ -41,7 +41,7 @@ pub(super) fn cooldown(trip: &Trip, now: Moment) -> String {
 
 /// One line that goes along while the agent goes on.
 pub(super) fn warning(grounds: &Grounds) -> String {
-    format!("HALTLINE {}: {}. {} {}", grounds.code, grounds.fact, grounds.instead, grounds.avoid)
+    format!("HALTLINE {}: {}. Do: {} Do not: {}", grounds.code, grounds.fact, grounds.instead, grounds.avoid)
 }
 
 /// What a refused agent reads. The number of refusals keeps two of them from being the same.

@@ -13,7 +13,7 @@ impl Draft<'_> {
         if let Some(flight) = self.lane.flight(call).cloned() {
             return self.land(&flight, action, answer);
         }
-        if self.lane.has_ended(call) {
+        if self.lane.has_ended(call) || self.lane.refused.contains(&call) {
             return Ok(());
         }
         match action {
@@ -31,7 +31,8 @@ impl Draft<'_> {
         let mut worst = Verdict::Pass;
         for end in ends {
             let call = Digest::of(&[end.call.as_bytes()]);
-            let is_announced = self.lane.flight(call).is_some() || self.lane.has_ended(call);
+            let is_announced =
+                self.lane.flight(call).is_some() || self.lane.has_ended(call) || self.lane.refused.contains(&call);
             if is_announced || is_ours(&end.answer) {
                 self.tool_end(&end.call, Some(&end.action), &end.answer)?;
                 continue;
@@ -141,7 +142,7 @@ impl Draft<'_> {
             self.need_tree()?;
             self.api_called(flight.call)?;
         }
-        self.judge_probes(flight, answer, is_failed);
+        self.judge_probes(flight, answer, is_failed)?;
         if progress == Progress::Written && !self.is_literal() {
             self.open_trials();
         }
@@ -167,13 +168,13 @@ impl Draft<'_> {
         let is_due = limits.enabled && (row >= limits.in_a_row || recent >= limits.of_recent);
         if is_due && is_closed && !self.is_literal() && !self.is_exempt(Pattern::Denials, key)? {
             let count = row.max(recent);
-            self.trip(&denial_grounds(count), key, None, count, limits.cooldown_s, None);
+            self.trip(&denial_grounds(count), key, None, count, limits.cooldown_s, None)?;
         }
         Ok(())
     }
 
     /// A probe succeeded, failed, or came to nothing (E12).
-    fn judge_probes(&mut self, flight: &Flight, answer: &Answer, is_failed: bool) {
+    fn judge_probes(&mut self, flight: &Flight, answer: &Answer, is_failed: bool) -> Asked<()> {
         while let Some(held) = self.lane.board.probed_by(flight.call).cloned() {
             let is_known = match answer.outcome {
                 Outcome::Ok | Outcome::Failed => true,
@@ -203,12 +204,13 @@ impl Draft<'_> {
             if is_better {
                 self.lane(LaneFact::Board(BoardFact::Recovered { incident }));
             } else {
-                self.trip_again(&held.trip, flight, answer);
+                self.trip_again(&held.trip, flight, answer)?;
             }
         }
+        Ok(())
     }
 
-    fn trip_again(&mut self, last: &Trip, flight: &Flight, answer: &Answer) {
+    fn trip_again(&mut self, last: &Trip, flight: &Flight, answer: &Answer) -> Asked<()> {
         let tool = short(&flight.tool);
         let (grounds, cooldown_s) = match last.pattern {
             Pattern::ToolFailure => {
@@ -229,7 +231,7 @@ impl Draft<'_> {
             | Pattern::Tampering => (repeat_grounds(&tool, last.count + 1), self.limits.repeat.cooldown_s),
         };
         let text = Some(answer.shown.clone());
-        self.trip(&grounds, last.key, last.normal.or(Some(answer.normal)), last.count + 1, cooldown_s, text);
+        self.trip(&grounds, last.key, last.normal.or(Some(answer.normal)), last.count + 1, cooldown_s, text)
     }
 
     fn abandon_probes(&mut self, flight: &Flight) {
@@ -298,7 +300,7 @@ impl Draft<'_> {
             if count >= failures.threshold && !self.is_exempt(Pattern::ToolFailure, key)? {
                 let grounds = failure_grounds(&shown, count, failures.window);
                 let normal = Some(answer.normal).filter(|_| !self.is_literal());
-                self.trip(&grounds, key, normal, count, failures.cooldown_s, Some(answer.shown.clone()));
+                self.trip(&grounds, key, normal, count, failures.cooldown_s, Some(answer.shown.clone()))?;
                 return Ok(());
             }
         }
@@ -312,7 +314,7 @@ impl Draft<'_> {
             };
             if count >= sequence.threshold && !self.is_exempt(Pattern::SequentialTools, key)? {
                 let normal = Some(answer.normal).filter(|_| !self.is_literal());
-                self.trip(&sequence_grounds(&shown, count), key, normal, count, sequence.cooldown_s, None);
+                self.trip(&sequence_grounds(&shown, count), key, normal, count, sequence.cooldown_s, None)?;
             }
         }
         Ok(())

@@ -38,7 +38,7 @@ impl Draft<'_> {
         };
         let text = words::refusal(&grounds, None, RungStep::Stop, 1);
         let (key, turn) = (limit_key("stop_oldest"), self.lane.turn);
-        let fact = BoardFact::Refused { key, pattern: grounds.pattern, step: RungStep::Stop, turn };
+        let fact = BoardFact::Refused { key, pattern: grounds.pattern, step: RungStep::Stop, turn, call: self.call };
         self.lane(LaneFact::Board(fact));
         self.stopped();
         let circuit = self.circuit(grounds.pattern);
@@ -176,7 +176,7 @@ impl Draft<'_> {
     }
 
     /// Takes a place for an agent that is about to start.
-    pub(super) fn permit_spawn(&mut self, call: Digest, turn: u64) {
+    pub(super) fn permit_spawn(&mut self, call: Digest, turn: u64) -> Asked<()> {
         let depth = self.tree.as_ref().map_or(0, |tree| tree.depth(self.question.stream.agent.as_deref())) + 1;
         let permit = Permit { call, depth, since: self.now };
         self.tree(TreeFact::Permitted { permit, lane: self.lane_digest(), turn });
@@ -186,8 +186,9 @@ impl Draft<'_> {
         let is_closed = self.lane.board.standing(spawn_key(), self.now) == Standing::Closed;
         let is_lifted = self.tree.as_ref().is_some_and(|tree| tree.is_bypassed);
         if self.is_literal() && limits.enabled && count >= limits.threshold && is_closed && !is_lifted {
-            self.trip(&self.rate_grounds(count), spawn_key(), None, count, limits.cooldown_s, None);
+            self.trip(&self.rate_grounds(count), spawn_key(), None, count, limits.cooldown_s, None)?;
         }
+        Ok(())
     }
 
     /// A spawn's call was answered.
@@ -252,7 +253,7 @@ impl Draft<'_> {
                     verdict = self.warn(&grounds, key, count, None);
                 }
             }
-            self.permit_spawn(call, self.lane.turn);
+            self.permit_spawn(call, self.lane.turn)?;
             let depth = depth.unwrap_or(own);
             self.tree(TreeFact::AgentBegan { id: child.to_owned(), depth, call: Some(call) });
             return Ok(verdict);
@@ -475,10 +476,10 @@ impl Draft<'_> {
                 let (code, instead, avoid) = match kind {
                     "hard" => (
                         "HL-BUDGET-02",
-                        "Save your work now: only edits and `git commit` are let through,",
-                        "and not for long.",
+                        "save your work now: only edits and `git commit` are let through, and not for long.",
+                        "start anything new.",
                     ),
-                    _soft => ("HL-BUDGET-01", "Finish what matters most,", "and begin nothing new."),
+                    _soft => ("HL-BUDGET-01", "finish what matters most.", "begin anything new."),
                 };
                 let fact = format!("the session has used {shown} of {} ({kind} limit)", Self::shown_bound(name, limit));
                 self.notices.push(format!("haltline ({code}): {fact}"));

@@ -31,6 +31,7 @@ impl Draft<'_> {
             // The client asks again for the same call: it was answered and counted before.
             return Ok(Verdict::Pass);
         }
+        self.call = Some(call);
         let traits = self.traits(start.action);
         let turn = self.turn_of(start.message);
         let is_new_turn = turn != self.lane.turn;
@@ -58,7 +59,7 @@ impl Draft<'_> {
         self.take_trials(start.action, call);
         self.admit(start, call, traits, turn, is_new_turn);
         if traits.is_spawn {
-            self.permit_spawn(call, turn);
+            self.permit_spawn(call, turn)?;
         }
         if traits.is_api {
             self.api_called(call)?;
@@ -203,7 +204,13 @@ impl Draft<'_> {
         let key = Digest::of(&[reason.circuit.as_str().as_bytes()]);
         let turn = self.lane.turn;
         let step = self.lane.board.next_step(key, turn);
-        self.lane(LaneFact::Board(BoardFact::Refused { key, pattern: Pattern::Constraint, step, turn }));
+        self.lane(LaneFact::Board(BoardFact::Refused {
+            key,
+            pattern: Pattern::Constraint,
+            step,
+            turn,
+            call: self.call,
+        }));
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let grounds = Grounds {
             pattern: Pattern::Constraint,
@@ -316,7 +323,7 @@ impl Draft<'_> {
             self.need_tree_of_agent()?;
             let normal = self.lane.past.iter().rev().find(|past| past.identity == key).map(|past| past.normal);
             let grounds = repeat_grounds(&short(&action.shown), times);
-            self.trip(&grounds, key, normal, times, repeat.cooldown_s, shown.clone());
+            self.trip(&grounds, key, normal, times, repeat.cooldown_s, shown.clone())?;
             return Ok(Some(self.refuse_tripped(grounds, key, shown)));
         }
         let limits = self.limits.cycle;
@@ -328,7 +335,7 @@ impl Draft<'_> {
         {
             self.need_tree_of_agent()?;
             let grounds = cycle_grounds(&short(&action.shown), cycle.rounds);
-            self.trip(&grounds, cycle.key, None, cycle.rounds, limits.cooldown_s, shown.clone());
+            self.trip(&grounds, cycle.key, None, cycle.rounds, limits.cooldown_s, shown.clone())?;
             return Ok(Some(self.refuse_tripped(grounds, cycle.key, shown)));
         }
         Ok(None)
