@@ -100,8 +100,13 @@ pub(crate) fn simple_commands(pieces: Vec<Piece>) -> Vec<Simple> {
 
 /// Shows every program that `command` would run, in the order of the text.
 pub(crate) fn each(command: &str, sink: &mut dyn FnMut(&Program)) {
-    let budget = command.len().saturating_mul(8).saturating_add(4096);
-    Visit { budget, sink }.text(command, 0);
+    each_of(simple_commands(lex::pieces(command)), command.len(), sink);
+}
+
+/// The same for commands that were cut apart already, from a text of `length` bytes.
+pub(crate) fn each_of(commands: Vec<Simple>, length: usize, sink: &mut dyn FnMut(&Program)) {
+    let budget = length.saturating_mul(8).saturating_add(4096);
+    Visit { budget, sink }.commands(commands, 0);
 }
 
 struct Visit<'a> {
@@ -116,8 +121,12 @@ impl Visit<'_> {
             return;
         }
         self.budget -= text.len();
+        self.commands(simple_commands(lex::pieces(text)), depth);
+    }
+
+    fn commands(&mut self, commands: Vec<Simple>, depth: usize) {
         let mut piped: Option<String> = None;
-        for command in simple_commands(lex::pieces(text)) {
+        for command in commands {
             let nested: Vec<String> = command
                 .words
                 .iter()

@@ -56,10 +56,11 @@ impl Action {
                 hasher.update(&(part.len() as u64).to_be_bytes());
                 hasher.update(part.as_bytes());
             }
-            if let Some(node @ Node::Object(_)) = &node {
-                let told: Vec<&str> = [&COMMANDS[..], &FOLDERS, kind.left_out()].concat();
-                node.write(&Rules { left_out: &told, folder }, &mut |bytes| hasher.update(bytes));
-            }
+            // A bare text and an object that says no more are one call.
+            let told: Vec<&str> = [&COMMANDS[..], &FOLDERS, kind.left_out()].concat();
+            let nothing = Node::Object(Vec::new());
+            let rest = node.as_ref().filter(|node| matches!(node, Node::Object(_))).unwrap_or(&nothing);
+            rest.write(&Rules { left_out: &told, folder }, &mut |bytes| hasher.update(bytes));
         } else {
             match &node {
                 Some(node @ (Node::Object(_) | Node::Array(_))) => {
@@ -97,11 +98,11 @@ impl Action {
                     .any(|verb| lower.contains(verb));
             return (place, line.split_whitespace().collect::<Vec<_>>().join(" "));
         }
-        let traits = command::traits(line);
-        self.is_write = traits.is_write;
-        self.is_search = traits.is_search;
-        self.is_saving = traits.is_saving;
-        command::canonical(line, place.as_deref())
+        let reading = command::read(line, place.as_deref());
+        self.is_write = reading.traits.is_write;
+        self.is_search = reading.traits.is_search;
+        self.is_saving = reading.traits.is_saving;
+        (reading.folder, reading.canonical)
     }
 
     /// Fills in the path and the line to show of a call that is no command.
@@ -141,13 +142,35 @@ fn command_line<'a>(input: &'a str, node: Option<&Node<'a>>) -> Option<Cow<'a, s
     Some(Cow::Owned(if is_script { words[2].clone() } else { wrapper::quoted(&words) }))
 }
 
-/// Plain text: line endings and blanks at the ends of lines say nothing; in a query no run of blanks does.
+/// Plain text: line endings and blanks at the ends of lines say nothing.
 fn plain_text(kind: Kind, text: &str) -> String {
     if kind == Kind::Query {
-        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        return joined.trim_end_matches([';', ' ']).to_owned();
+        return query(text);
     }
     text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// A query: outside quotes blanks and capitals say nothing, and neither does a semicolon at the end.
+fn query(text: &str) -> String {
+    let mut canonical = String::with_capacity(text.len());
+    let mut quote = None;
+    for letter in text.trim().chars() {
+        match quote {
+            Some(open) if letter == open => quote = None,
+            Some(_) => {}
+            None if matches!(letter, '\'' | '"' | '`') => quote = Some(letter),
+            None if letter.is_whitespace() => {
+                if !canonical.ends_with(' ') {
+                    canonical.push(' ');
+                }
+                continue;
+            }
+            None => {}
+        }
+        canonical.push(if quote.is_none() { letter.to_ascii_lowercase() } else { letter });
+    }
+    canonical.truncate(canonical.trim_end_matches([';', ' ']).len());
+    canonical
 }
 
 /// An editor that was only asked to show something.

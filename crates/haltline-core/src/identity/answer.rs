@@ -55,7 +55,8 @@ fn word(outcome: Outcome) -> u8 {
 fn telling_line(outcome: Outcome, output: &str) -> String {
     let head = volatile::up_to(output, SHOWN_FROM_BYTES);
     let tail = volatile::back_to(&output[head.len()..], SHOWN_FROM_BYTES);
-    let mut lines = head.lines().chain(tail.lines()).map(str::trim).filter(|line| !line.is_empty());
+    let bare = |line| str::trim(line).trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");
+    let mut lines = head.lines().chain(tail.lines()).map(bare).filter(|line| !line.is_empty());
     let said = lines.next().unwrap_or_default();
     let succeeded = match outcome {
         Outcome::Ok | Outcome::Unknown => true,

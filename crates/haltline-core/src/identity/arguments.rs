@@ -127,6 +127,9 @@ pub(super) struct Rules<'a> {
 
 impl Rules<'_> {
     fn leaves_out(&self, key: &str, node: &Node<'_>) -> bool {
+        if self.left_out.contains(&key) {
+            return true;
+        }
         match node {
             Node::Bare("null") => true,
             // What these do unless told otherwise.
@@ -135,7 +138,7 @@ impl Rules<'_> {
             Node::Text(_) if path::is_path_field(key) => node.text().is_some_and(|text| {
                 path::is_path(&text) && path::resolved(&text, self.folder) == path::resolved(".", self.folder)
             }),
-            Node::Object(_) | Node::Array(_) | Node::Text(_) | Node::Bare(_) => self.left_out.contains(&key),
+            Node::Object(_) | Node::Array(_) | Node::Text(_) | Node::Bare(_) => false,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::shell::lex::{self, Joint, Piece, Redirect};
 use crate::shell::{self, Program, Simple, base, wrapper};
 
 use super::path;
+use super::volatile::up_to;
 
 /// Longer commands are compared byte by byte, and looked at only so far.
 const COMMAND_BYTES_MAX: usize = 32 * 1024;
@@ -20,18 +21,30 @@ pub(super) struct Traits {
     pub is_saving: bool,
 }
 
-/// The folder a command runs in and its canonical text.
-pub(super) fn canonical(command: &str, folder: Option<&str>) -> (Option<String>, String) {
+/// A command as it was read.
+pub(super) struct Reading {
+    /// The folder it runs in, where that is known.
+    pub folder: Option<String>,
+    /// The same text for the same command.
+    pub canonical: String,
+    /// What it does.
+    pub traits: Traits,
+}
+
+/// Reads a command that starts in `folder`.
+pub(super) fn read(command: &str, folder: Option<&str>) -> Reading {
     let mut folder = folder.map(|folder| path::resolved(folder, None));
-    if command.len() > COMMAND_BYTES_MAX {
-        return (folder, command.to_owned());
+    let looked_at = up_to(command, COMMAND_BYTES_MAX);
+    let mut pieces = lex::pieces(looked_at);
+    let traits = traits(shell::simple_commands(pieces.clone()), looked_at.len());
+    if looked_at.len() < command.len() {
+        return Reading { folder, canonical: command.to_owned(), traits };
     }
-    let mut pieces = lex::pieces(command);
     while let Some(entered) = leading_folder(&pieces) {
         folder = Some(path::resolved(&entered, folder.as_deref()));
         pieces.drain(..3);
     }
-    (folder, lex::render(&without_merged_streams(pieces)))
+    Reading { folder, canonical: lex::render(&without_merged_streams(pieces)), traits }
 }
 
 /// The folder that a leading `cd folder &&` enters.
@@ -61,16 +74,11 @@ fn without_merged_streams(mut pieces: Vec<Piece>) -> Vec<Piece> {
     kept
 }
 
-/// What `command` does.
-pub(super) fn traits(command: &str) -> Traits {
-    let mut end = command.len().min(COMMAND_BYTES_MAX);
-    while !command.is_char_boundary(end) {
-        end -= 1;
-    }
-    let command = &command[..end];
+fn traits(commands: Vec<Simple>, length: usize) -> Traits {
+    let is_search = searches(&commands);
     let mut is_write = false;
     let (mut saves, mut does_more) = (false, false);
-    shell::each(command, &mut |program| {
+    shell::each_of(commands, length, &mut |program| {
         is_write |= writes(program);
         match saving(program) {
             Some(true) => saves = true,
@@ -78,8 +86,7 @@ pub(super) fn traits(command: &str) -> Traits {
             None => does_more = true,
         }
     });
-    let simple = shell::simple_commands(lex::pieces(command));
-    Traits { is_write, is_search: searches(&simple), is_saving: saves && !does_more }
+    Traits { is_write, is_search, is_saving: saves && !does_more }
 }
 
 /// `Some(true)` for a plain `git add` or `git commit`, `Some(false)` for what may stand beside it.
@@ -241,14 +248,16 @@ fn searches(commands: &[Simple]) -> bool {
         return false;
     }
     // Only what the last one waits for with `&&` can end the line with its own failure.
-    let mut needed = true;
-    before.iter().rev().all(|command| {
-        needed = match command.after {
-            Joint::And => needed,
-            Joint::Sequence | Joint::Or | Joint::Pipe | Joint::Background | Joint::Open | Joint::Close => false,
-        };
-        !needed || looks_up(command) || cannot_fail(command)
-    })
+    for command in before.iter().rev() {
+        match command.after {
+            Joint::And if looks_up(command) || cannot_fail(command) => {}
+            Joint::And => return false,
+            // The exit code of a pipe is that of its last program.
+            Joint::Pipe => {}
+            Joint::Sequence | Joint::Or | Joint::Background | Joint::Open | Joint::Close => break,
+        }
+    }
+    true
 }
 
 fn cannot_fail(command: &Simple) -> bool {

@@ -69,15 +69,22 @@ pub(super) fn settled(outcome: Outcome, exit: Option<i32>, output: &str, envelop
         Outcome::Ok | Outcome::Unknown if envelope.still_runs && exit.is_none() => (Outcome::Unknown, None),
         Outcome::Ok | Outcome::Rejected | Outcome::Cancelled | Outcome::RateLimited => (outcome, None),
         Outcome::Denied => (outcome, Some(refuser(output))),
-        Outcome::Failed | Outcome::Unknown => by_text(output).unwrap_or(match (outcome, exit) {
+        Outcome::Failed | Outcome::Unknown => by_text(exit, output).unwrap_or(match (outcome, exit) {
             (Outcome::Unknown, Some(0)) => (Outcome::Ok, None),
             (Outcome::Unknown, Some(_)) => (Outcome::Failed, None),
+            (Outcome::Unknown, None) if says_failed(output) => (Outcome::Failed, None),
             (outcome, _) => (outcome, None),
         }),
     }
 }
 
-fn by_text(output: &str) -> Option<(Outcome, Option<By>)> {
+/// The client's own word for a failure, where it gives no other sign of one.
+fn says_failed(output: &str) -> bool {
+    let starts = ["<tool_use_error>", "Error: ", "apply_patch verification failed", "exec_command failed", "ERROR: "];
+    starts.iter().any(|start| output.trim_start().starts_with(start))
+}
+
+fn by_text(exit: Option<i32>, output: &str) -> Option<(Outcome, Option<By>)> {
     let head = up_to(output, HEAD_BYTES);
     let starts = |phrases: &[&str]| {
         let said = head.trim_start().trim_start_matches("<tool_use_error>").trim_start_matches("Error: ");
@@ -85,6 +92,10 @@ fn by_text(output: &str) -> Option<(Outcome, Option<By>)> {
     };
     if up_to(output, 2048).contains("HALTLINE HL-") {
         return Some((Outcome::Denied, Some(By::Haltline)));
+    }
+    if exit.is_some() {
+        // A program ran, so nobody kept it from running: what sounds like a refusal is its own output.
+        return is_rate_limit(output).then_some((Outcome::RateLimited, None));
     }
     if is_by_hook(head) {
         return Some((Outcome::Denied, Some(By::Hook)));

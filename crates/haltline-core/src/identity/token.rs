@@ -150,7 +150,7 @@ fn behind(text: &[u8], rest: &[u8], length: usize, out: &mut Vec<u8>) -> usize {
             if rest.get(end) == Some(&b':') && digits_at(rest, end + 1) == 2 {
                 end += 3;
             }
-            out.push(b' ');
+            out.truncate(out.len() - text.len());
             out.extend_from_slice(TIME);
             return end - length;
         }
@@ -175,6 +175,10 @@ fn timestamp(rest: &[u8]) -> Option<usize> {
         }
         at = 11;
     }
+    if !dated && digits_at(rest, 0) == 1 {
+        // `0:01:50`
+        return timestamp_of_one_digit(rest);
+    }
     let clock = digits_at(rest, at) == 2 && is(at + 2, b":_-.") && digits_at(rest, at + 3) == 2;
     let seconds = clock && is(at + 5, b":_-.") && digits_at(rest, at + 6) == 2;
     let is_whole = dated || (seconds && is(at + 2, b":") && is(at + 5, b":"));
@@ -194,6 +198,12 @@ fn timestamp(rest: &[u8]) -> Option<usize> {
         }
     }
     Some(at)
+}
+
+fn timestamp_of_one_digit(rest: &[u8]) -> Option<usize> {
+    let is_clock =
+        rest.get(1) == Some(&b':') && digits_at(rest, 2) == 2 && rest.get(4) == Some(&b':') && digits_at(rest, 5) == 2;
+    is_clock.then_some(7)
 }
 
 /// `0.42s`, `12 ms`, `1m11s`, `3 seconds`, `1.2 MiB/s`.

@@ -242,8 +242,9 @@ impl Lexer<'_> {
                     self.literal(&mut word);
                 }
                 0..=u8::MAX => {
-                    let end = self.at + character_length(self.bytes[self.at]);
-                    self.live(&mut word, end);
+                    let rest = &self.bytes[self.at + 1..];
+                    let plain = rest.iter().take_while(|byte| !is_special(**byte)).count();
+                    self.live(&mut word, self.at + 1 + plain);
                 }
             }
         }
@@ -384,13 +385,26 @@ fn push_literal(word: &mut Word, letter: char) {
     word.value.push(letter);
 }
 
-fn character_length(first: u8) -> usize {
-    match first {
-        0..=0xbf => 1,
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xff => 4,
-    }
+/// Whether a byte may end a word or mean something within one.
+fn is_special(byte: u8) -> bool {
+    matches!(
+        byte,
+        b' ' | b'\t'
+            | b'\r'
+            | b'\n'
+            | b';'
+            | b'&'
+            | b'|'
+            | b'('
+            | b')'
+            | b'<'
+            | b'>'
+            | b'\''
+            | b'"'
+            | b'$'
+            | b'`'
+            | b'\\'
+    )
 }
 
 fn line_end(bytes: &[u8], from: usize) -> usize {
