@@ -155,9 +155,9 @@ impl Visit<'_> {
                 let program = Program { words: rest.to_vec(), redirects, fed };
                 (self.sink)(&program);
                 let name = program.words.first().map(|word| base(word)).unwrap_or_default();
-                if name == "find" || name == "fd" {
+                if (name == "find" || name == "fd") && depth < DEPTH_MAX {
                     for inner in wrapper::executed(&program.words) {
-                        self.program(inner.to_vec(), Vec::new(), None, depth);
+                        self.program(inner.to_vec(), Vec::new(), None, depth + 1);
                     }
                 }
                 if let (true, Some(script)) = (wrapper::reads_script(&program.words), &program.fed) {

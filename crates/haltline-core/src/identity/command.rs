@@ -12,6 +12,8 @@ use super::volatile::up_to;
 
 /// Longer commands are compared byte by byte, and looked at only so far.
 const COMMAND_BYTES_MAX: usize = 32 * 1024;
+/// How many pieces of leading `cd` are looked at.
+const LEADING_PIECES_MAX: usize = 24;
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,10 +42,12 @@ pub(super) fn read(command: &str, folder: Option<&str>) -> Reading {
     if looked_at.len() < command.len() {
         return Reading { folder, canonical: command.to_owned(), traits };
     }
-    while let Some(entered) = leading_folder(&pieces) {
+    let mut start = 0;
+    while let Some(entered) = leading_folder(&pieces[start..]).filter(|_| start < LEADING_PIECES_MAX) {
         folder = Some(path::resolved(&entered, folder.as_deref()));
-        pieces.drain(..3);
+        start += 3;
     }
+    pieces.drain(..start);
     Reading { folder, canonical: lex::render(&without_merged_streams(pieces)), traits }
 }
 
@@ -58,20 +62,17 @@ fn leading_folder(pieces: &[Piece]) -> Option<String> {
 
 /// Takes `2>&1` away where nothing but the reader sees the difference: not in front of a pipe, and not beside a file
 /// that would get both.
-fn without_merged_streams(mut pieces: Vec<Piece>) -> Vec<Piece> {
-    let mut kept: Vec<Piece> = Vec::with_capacity(pieces.len());
-    while !pieces.is_empty() {
-        let end = pieces.iter().position(|piece| matches!(piece, Piece::Joint(_)));
-        let rest = end.map_or(Vec::new(), |end| pieces.split_off(end + 1));
-        let is_piped = matches!(pieces.last(), Some(Piece::Joint(Joint::Pipe | Joint::Close)));
-        let merges = |piece: &Piece| matches!(piece, Piece::Redirect(redirect) if redirect.operator == "2>&" && redirect.target.value == "1");
-        let is_filed = pieces.iter().any(|piece| {
-            matches!(piece, Piece::Redirect(redirect) if redirect.operator.contains('>')) && !merges(piece)
-        });
-        kept.extend(pieces.into_iter().filter(|piece| is_piped || is_filed || !merges(piece)));
-        pieces = rest;
+fn without_merged_streams(pieces: Vec<Piece>) -> Vec<Piece> {
+    let merges = |piece: &Piece| matches!(piece, Piece::Redirect(redirect) if redirect.operator == "2>&" && redirect.target.value == "1");
+    let files =
+        |piece: &Piece| matches!(piece, Piece::Redirect(redirect) if redirect.operator.contains('>')) && !merges(piece);
+    let mut keeps = Vec::with_capacity(pieces.len());
+    for command in pieces.split_inclusive(|piece| matches!(piece, Piece::Joint(_))) {
+        let is_piped = matches!(command.last(), Some(Piece::Joint(Joint::Pipe | Joint::Close)));
+        let is_seen_elsewhere = is_piped || command.iter().any(files);
+        keeps.extend(command.iter().map(|piece| is_seen_elsewhere || !merges(piece)));
     }
-    kept
+    pieces.into_iter().zip(keeps).filter(|(_, keeps)| *keeps).map(|(piece, _)| piece).collect()
 }
 
 fn traits(commands: Vec<Simple>, length: usize) -> Traits {

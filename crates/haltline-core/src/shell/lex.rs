@@ -151,7 +151,8 @@ impl Lexer<'_> {
 
     /// `[[ … ]]`, in which `<` and `&&` are no redirection and no joint.
     fn test(&mut self) {
-        let end = self.text[self.at..].find(" ]]").map_or(line_end(self.bytes, self.at), |found| self.at + found + 3);
+        let line = &self.text[self.at..line_end(self.bytes, self.at)];
+        let end = self.at + line.find(" ]]").map_or(line.len(), |found| found + 3);
         let inner: Vec<&str> = self.text[self.at..end].split_ascii_whitespace().collect();
         for value in inner {
             let word = Word { value: value.to_owned(), canon: value.to_owned(), ..Word::default() };

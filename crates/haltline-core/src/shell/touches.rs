@@ -28,7 +28,8 @@ pub fn touches(command: &str, path: &str, home: Option<&str>) -> bool {
     each(command, &mut |program| {
         if program.words.first().is_some_and(|word| word == "cd" || word == "pushd") {
             let target = program.words.get(1).map_or("~", String::as_str);
-            folder = Some(located(target, home, folder.as_deref()));
+            // A folder that no system would take is not followed further.
+            folder = Some(located(target, home, folder.as_deref())).filter(|folder| folder.len() < 4096);
         }
         is_touched |= changes(program, &Target { path: &path, home, folder: folder.as_deref() });
     });

@@ -139,15 +139,19 @@ pub(crate) fn reads_script(words: &[String]) -> bool {
 }
 
 /// The commands that `find` is told to run.
-pub(crate) fn executed(words: &[String]) -> impl Iterator<Item = &[String]> {
-    let starts = words.iter().enumerate().filter(|(_, word)| {
+pub(crate) fn executed(words: &[String]) -> Vec<&[String]> {
+    let starts = |word: &String| {
         matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec" | "-X" | "--exec-batch")
-    });
-    starts.map(|(place, _)| {
-        let rest = &words[place + 1..];
+    };
+    let mut found = Vec::new();
+    let mut rest = words;
+    while let Some(place) = rest.iter().position(starts) {
+        rest = &rest[place + 1..];
         let end = rest.iter().position(|word| word == ";" || word == "+").unwrap_or(rest.len());
-        &rest[..end]
-    })
+        found.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    found
 }
 
 /// Where the options end and the operands begin.
