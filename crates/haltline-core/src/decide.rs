@@ -94,16 +94,10 @@ pub fn decide(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> S
         }
         Event::Circuits { row, verb, operator } => loop_::decide_verb(memory, row, verb, operator, now),
         Event::Revoke { incident, operator } => loop_::decide_revoke(memory, incident, operator, now),
-        Event::Trust { digest, operator } => {
+        Event::Trust(what) => {
             let name = CircuitName::trust();
             let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
-            if row.and_then(|state| state.as_trust()).is_some_and(|trust| trust.digest.as_ref() == Some(digest)) {
-                return Step::Rejected(Rejection::NothingToTrust);
-            }
-            let fact = trust::Fact::Trusted { digest: digest.clone(), who: operator.who.clone() };
-            let texts = Texts { session: None, text: operator.reason.clone() };
-            let facts = vec![Recorded { circuit: name, at: now, fact: Fact::Trust(fact), texts }];
-            Step::Decided(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
+            trust::decide(row.and_then(|state| state.as_trust()), what, now)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::constraint;
 use crate::loop_::{self, Stream, Verb};
+use crate::trust;
 use crate::{CircuitName, ConstraintId, constraint::Seen};
 
 /// A fact of the outside world that asks for a decision.
@@ -43,13 +44,8 @@ pub enum Event {
         /// Who.
         operator: Operator,
     },
-    /// The operator accepts the project's own configuration file as it is.
-    Trust {
-        /// The content that is accepted.
-        digest: String,
-        /// Who accepts it.
-        operator: Operator,
-    },
+    /// Something about what the project's own files may loosen.
+    Trust(trust::Happening),
 }
 
 /// A person who acted, and what they said (E6).
@@ -69,7 +65,7 @@ impl Event {
             Event::Loop { what, .. } => what.cause(),
             Event::Circuits { verb, .. } => verb.cause(),
             Event::Revoke { .. } => "revoke",
-            Event::Trust { .. } => "trust",
+            Event::Trust(what) => what.cause(),
         }
     }
 }

@@ -28,7 +28,9 @@ impl Fact {
             Fact::Constraint(fact) => fact.is_momentous(),
             Fact::Lane(fact) => fact.is_momentous(),
             Fact::Tree(fact) => fact.is_momentous(),
-            Fact::Exempt(_) | Fact::Trust(_) => true,
+            Fact::Exempt(_) => true,
+            Fact::Trust(trust::Fact::Trusted { .. } | trust::Fact::SeenTrusted { .. }) => true,
+            Fact::Trust(trust::Fact::Seen { .. }) => false,
         }
     }
 
@@ -39,7 +41,8 @@ impl Fact {
             Fact::Lane(fact) => fact.word(),
             Fact::Tree(fact) => fact.word(),
             Fact::Exempt(fact) => fact.word(),
-            Fact::Trust(trust::Fact::Trusted { .. }) => "trusted",
+            Fact::Trust(trust::Fact::Trusted { .. } | trust::Fact::SeenTrusted { .. }) => "trusted",
+            Fact::Trust(trust::Fact::Seen { .. }) => "seen",
         }
     }
 }

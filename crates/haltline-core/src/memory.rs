@@ -146,6 +146,12 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
             };
             State::Exempt(loop_::apply_exempt(list, fact))
         }
-        Fact::Trust(fact) => State::Trust(trust::apply(fact)),
+        Fact::Trust(fact) => {
+            let trust = match state {
+                Some(State::Trust(trust)) => Some(trust),
+                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_)) | None => None,
+            };
+            State::Trust(trust::apply(trust, fact))
+        }
     }
 }

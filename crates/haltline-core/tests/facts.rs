@@ -58,7 +58,10 @@ fn table() -> Vec<(Fact, &'static str, bool)> {
     ];
     let trusted = Fact::Trust(trust::Fact::Trusted { digest: "abcd".to_owned(), who: who() });
     let facts = facts.map(|(fact, word, is_momentous)| (Fact::Constraint(fact), word, is_momentous));
-    facts.into_iter().chain([(trusted, "trusted", true)]).collect()
+    let values = trust::Values::from([("loop.tool_failure.threshold".to_owned(), 4)]);
+    let seen = Fact::Trust(trust::Fact::Seen { values: values.clone() });
+    let accepted = Fact::Trust(trust::Fact::SeenTrusted { values, who: who() });
+    facts.into_iter().chain([(trusted, "trusted", true), (seen, "seen", false), (accepted, "trusted", true)]).collect()
 }
 
 #[test]
@@ -99,7 +102,12 @@ fn every_event_has_the_word_the_journal_keeps_as_its_cause() {
         let id = ConstraintId::parse("x").expect("a valid id");
         assert_eq!(Event::Constraint { id, session: None, seen: None, what }.cause(), cause);
     }
-    assert_eq!(Event::Trust { digest: "abcd".to_owned(), operator: operator() }.cause(), "trust");
+    let content = trust::Happening::TrustContent { digest: "abcd".to_owned(), operator: operator() };
+    let accepted = trust::Happening::TrustSeen { values: trust::Values::new(), operator: operator() };
+    let seen = trust::Happening::See { before: None, values: trust::Values::new() };
+    for (what, cause) in [(content, "trust"), (accepted, "trust"), (seen, "config_file")] {
+        assert_eq!(Event::Trust(what).cause(), cause);
+    }
 }
 
 #[test]

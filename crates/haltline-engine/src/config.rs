@@ -1,9 +1,10 @@
-//! Configuration in layers: built in, then the user's file, then the project's (E9).
+//! Configuration in layers: built in, then seed 002's file, then the user's, then the project's (E9, L11).
 //!
 //! Every key is a row of [`KEYS`]: its default, its range, who may set it and which way it loosens. The file
 //! reader, `config show`, the JSON schema and the reference page are all made from those rows. Every hook loads the
 //! configuration, so only what differs from what is built in is kept, and without files nothing is.
 
+mod breaker_file;
 mod key;
 mod keys;
 mod layer;
@@ -14,10 +15,12 @@ mod reference;
 
 use std::path::{Path, PathBuf};
 
+use haltline_core::trust::{Happening, Trust, Values};
 use haltline_core::{Policy, digest_hex};
 
 use crate::memory_protection::MemoryLimits;
 
+pub use breaker_file::{BREAKER_FILE, BreakerFile};
 pub use key::{Key, Kind, Looser, Scope, Value};
 pub use keys::KEYS;
 pub use layer::{ConfigError, Layer};
@@ -42,6 +45,8 @@ pub enum Fail {
 pub enum Origin {
     /// Built in.
     Default,
+    /// Seed 002's file.
+    BreakerFile(PathBuf),
     /// The user's file.
     User(PathBuf),
     /// The project's file.
@@ -57,8 +62,17 @@ pub struct Setting {
     pub value: Value,
     /// Where that comes from.
     pub origin: Origin,
-    /// A looser value the project's file asks for, which waits for the operator's trust.
-    pub waiting: Option<Value>,
+    /// Looser values that wait for the operator's trust.
+    pub waiting: Vec<Waiting>,
+}
+
+/// A looser value that waits for the operator's trust.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The value.
+    pub value: Value,
+    /// The file that asks for it, below the project's root.
+    pub file: &'static str,
 }
 
 /// The configuration in force.
@@ -69,16 +83,31 @@ pub struct Config {
     policy: Policy,
     /// The project's file, if there is one: its path, and a digest of its content.
     pub project_file: Option<(PathBuf, String)>,
+    asked: Option<Values>,
+    sighting: Option<Happening>,
     /// Files that could not be taken, and why.
     pub errors: Vec<ConfigError>,
+    /// Values of seed 002's file that could not be taken, and why.
+    pub warnings: Vec<ConfigError>,
 }
 
 impl Config {
-    /// Reads both files. A file that cannot be taken is left out whole and named in `errors`; `trusted` is the
-    /// digest of the project file the operator accepted.
-    pub fn load(user_file: &Path, project_root: Option<&Path>, trusted: impl FnOnce() -> Option<String>) -> Self {
-        let mut config =
-            Self { settings: Vec::new(), policy: Policy::default(), project_file: None, errors: Vec::new() };
+    /// Reads the files. One that cannot be taken is left out whole and named in `errors`; of seed 002's only the value
+    /// is, named in `warnings`. `trusted` is what the project's files are held to.
+    pub fn load(user_file: &Path, project_root: Option<&Path>, trusted: impl FnOnce() -> Option<Trust>) -> Self {
+        let mut config = Self {
+            settings: Vec::new(),
+            policy: Policy::default(),
+            project_file: None,
+            asked: None,
+            sighting: None,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let trust = project_root.and_then(|_| trusted());
+        if let Some(root) = project_root {
+            config.add_breaker_file(root, trust.as_ref().and_then(|trust| trust.seen.as_ref()));
+        }
         config.add_layer(Layer::read(user_file, Scope::User), |_setting, _value| true, Origin::User);
         let Some(root) = project_root else { return config };
         let path = root.join(PROJECT_FILE);
@@ -87,7 +116,7 @@ impl Config {
             Ok(layer) => digest_hex(&[&layer.content], 16),
             Err(_unreadable) => String::new(),
         };
-        let is_trusted = !digest.is_empty() && trusted().is_some_and(|trusted| trusted == digest);
+        let is_trusted = !digest.is_empty() && trust.is_some_and(|trust| trust.digest.as_ref() == Some(&digest));
         config.add_layer(
             layer.map(Some),
             |setting, value| is_trusted || !setting.key.looser.is_looser(&setting.value, value),
@@ -95,6 +124,44 @@ impl Config {
         );
         config.project_file = Some((path, digest));
         config
+    }
+
+    /// Seed 002's file, or what is remembered of it.
+    fn add_breaker_file(&mut self, root: &Path, seen: Option<&Values>) {
+        let file = BreakerFile::read(root);
+        if file.is_none() && seen.is_none() {
+            return;
+        }
+        let BreakerFile { values: asked, warnings } = file.unwrap_or_default();
+        self.warnings = warnings;
+        let (in_force, waiting) = match seen {
+            Some(seen) => breaker_file::hold(seen, &asked),
+            None => (asked.clone(), Vec::new()),
+        };
+        for key in KEYS {
+            let Some(number) = in_force.get(key.name) else { continue };
+            let value = breaker_file::to_value(key, *number);
+            policy::set(&mut self.policy, key.name, &value);
+            let origin = Origin::BreakerFile(root.join(BREAKER_FILE));
+            self.settings.push(Setting { key, value, origin, waiting: Vec::new() });
+        }
+        if !waiting.is_empty() {
+            self.asked = Some(asked);
+        }
+        for (key, value) in waiting {
+            self.setting(key).waiting.push(Waiting { value, file: BREAKER_FILE });
+        }
+        if seen != Some(&in_force) {
+            self.sighting = Some(Happening::See { before: seen.cloned(), values: in_force });
+        }
+    }
+
+    fn setting(&mut self, key: &'static Key) -> &mut Setting {
+        let place = self.settings.iter().position(|setting| setting.key == key).unwrap_or_else(|| {
+            self.settings.push(Setting::built_in(key));
+            self.settings.len() - 1
+        });
+        &mut self.settings[place]
     }
 
     fn add_layer(
@@ -109,16 +176,12 @@ impl Config {
             Err(error) => return self.errors.push(error),
         };
         for (key, value) in layer.values {
-            let place = self.settings.iter().position(|setting| setting.key == key).unwrap_or_else(|| {
-                self.settings.push(Setting::built_in(key));
-                self.settings.len() - 1
-            });
-            let setting = &mut self.settings[place];
+            let setting = self.setting(key);
             if may_set(setting, &value) {
+                (setting.value, setting.origin) = (value.clone(), origin(layer.path.clone()));
                 policy::set(&mut self.policy, key.name, &value);
-                (setting.value, setting.origin) = (value, origin(layer.path.clone()));
             } else {
-                setting.waiting = Some(value);
+                setting.waiting.push(Waiting { value, file: PROJECT_FILE });
             }
         }
     }
@@ -130,7 +193,17 @@ impl Config {
 
     /// Whether the project's file asks for something that waits for trust.
     pub fn is_waiting_for_trust(&self) -> bool {
-        self.settings.iter().any(|setting| setting.waiting.is_some())
+        self.settings.iter().flat_map(|setting| &setting.waiting).any(|waiting| waiting.file == PROJECT_FILE)
+    }
+
+    /// All that seed 002's file asks for, where some of it waits for trust.
+    pub fn breaker_file_asks(&self) -> Option<&Values> {
+        self.asked.as_ref()
+    }
+
+    /// What is to be remembered of seed 002's file.
+    pub fn sighting(&self) -> Option<&Happening> {
+        self.sighting.as_ref()
     }
 
     /// A key that a file names.
@@ -248,7 +321,7 @@ impl Config {
 
 impl Setting {
     fn built_in(key: &'static Key) -> Self {
-        Self { key, value: key.default_value(), origin: Origin::Default, waiting: None }
+        Self { key, value: key.default_value(), origin: Origin::Default, waiting: Vec::new() }
     }
 }
 
@@ -266,8 +339,57 @@ mod tests {
         if !project.is_empty() {
             std::fs::write(folder.path().join(PROJECT_FILE), project).expect("written");
         }
-        let trusted = trusted.map(|content| digest_hex(&[content.as_bytes()], 16));
-        Config::load(&user_file, Some(folder.path()), || trusted)
+        let digest = trusted.map(|content| digest_hex(&[content.as_bytes()], 16));
+        Config::load(&user_file, Some(folder.path()), || Some(Trust { digest, seen: None }))
+    }
+
+    /// With seed 002's file, and what was in force of it before.
+    fn load_breaker(breaker: Option<&str>, user: &str, seen: Option<&[(&str, i64)]>) -> Config {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let user_file = folder.path().join("config.toml");
+        std::fs::write(&user_file, user).expect("written");
+        if let Some(content) = breaker {
+            std::fs::create_dir_all(folder.path().join(".claude/memory")).expect("created");
+            std::fs::write(folder.path().join(BREAKER_FILE), content).expect("written");
+        }
+        let seen = seen.map(|seen| seen.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect());
+        Config::load(&user_file, Some(folder.path()), || Some(Trust { digest: None, seen }))
+    }
+
+    const PATIENT: &str = r#"{"circuit_breakers": {"tool_failure": {"threshold": 9, "cooldown_base_seconds": 60}}}"#;
+
+    #[test]
+    fn the_breaker_file_counts_as_first_seen_and_the_users_file_wins_over_it() {
+        let first = load_breaker(Some(PATIENT), "", None);
+        assert_eq!(first.policy().loop_.tool_failure.threshold, 9);
+        assert_eq!((first.breaker_file_asks(), first.errors.len()), (None, 0));
+        let Some(Happening::See { before: None, values }) = first.sighting() else { panic!("not remembered") };
+        assert_eq!(values.len(), 2);
+        let user = load_breaker(Some(PATIENT), "[loop.tool_failure]\nthreshold = 4\n", None);
+        assert_eq!(user.policy().loop_.tool_failure.threshold, 4);
+        assert_eq!(user.policy().loop_.tool_failure.cooldown_s, 60);
+    }
+
+    #[test]
+    fn a_breaker_file_that_loosens_later_waits_and_one_that_tightens_does_not() {
+        let seen = [("loop.tool_failure.threshold", 4)];
+        let config = load_breaker(Some(PATIENT), "", Some(&seen));
+        let pattern = config.policy().loop_.tool_failure;
+        assert_eq!((pattern.threshold, pattern.cooldown_s), (4, 60));
+        assert!(config.breaker_file_asks().is_some() && !config.is_waiting_for_trust());
+        let Some(Happening::See { before: Some(_), values }) = config.sighting() else { panic!("not remembered") };
+        assert_eq!(values["loop.tool_failure.cooldown_base_seconds"], 60);
+        let same = load_breaker(Some(PATIENT), "", Some(&[seen[0], ("loop.tool_failure.cooldown_base_seconds", 60)]));
+        assert_eq!(same.sighting(), None, "nothing new is not written again");
+    }
+
+    #[test]
+    fn deleting_or_breaking_the_breaker_file_does_not_loosen() {
+        for breaker in [None, Some("{ broken"), Some("{}")] {
+            let config = load_breaker(breaker, "", Some(&[("loop.tool_failure.threshold", 2)]));
+            assert_eq!(config.policy().loop_.tool_failure.threshold, 2, "{breaker:?}");
+            assert!(config.breaker_file_asks().is_some_and(Values::is_empty), "{breaker:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use haltline_core::identity::{Action, Digest};
 use haltline_core::loop_::{self, Guarded, Stream, Verb};
 use haltline_core::{
     CircuitName, ConstraintId, Decision, Effect, Event, Memory, Moment, Operator, Policy, Rejection, State, Step,
-    decide,
+    decide, trust,
 };
 
 use crate::archive::ARCHIVE_FILE;
@@ -24,6 +24,7 @@ use crate::notify;
 use crate::project::Project;
 use crate::redact::storable;
 use crate::store::{Committed, Outcome, Store, StoreError, Writing};
+use crate::trust_mark;
 
 /// The engine of one project.
 pub struct Engine<S> {
@@ -213,7 +214,20 @@ impl<S: Store> Engine<S> {
         Ok(committed)
     }
 
+    /// Remembers what seed 002's file says, where that is new (E9). A process that cannot write leaves it to the next.
+    pub fn remember_sighting(&self) {
+        if let Some(see) = self.config.sighting() {
+            self.handle(Event::Trust(see.clone())).ok();
+        }
+    }
+
     fn commit(&self, event: &Event) -> Result<Committed, EngineError> {
+        if matches!(event, Event::Trust(_))
+            && let Err(source) = trust_mark::leave(&self.state_folder, self.project.key)
+        {
+            let hint = "set HALTLINE_STATE_DIR to a folder that can be written";
+            return Err(StoreError::Io { path: self.state_folder.clone(), hint, source }.into());
+        }
         let writing = Writing { cause: event.cause(), policy: self.policy_digest() };
         let policy = self.config.policy();
         let outcome = self.store.transact(&self.project, writing, &|memory| self.decide(memory, policy, event))?;
@@ -385,7 +399,15 @@ fn storable_event(event: Event) -> Event {
             Event::Circuits { row, verb, operator: storable_operator(operator) }
         }
         Event::Revoke { incident, operator } => Event::Revoke { incident, operator: storable_operator(operator) },
-        Event::Trust { digest, operator } => Event::Trust { digest, operator: storable_operator(operator) },
+        Event::Trust(what) => Event::Trust(match what {
+            trust::Happening::TrustContent { digest, operator } => {
+                trust::Happening::TrustContent { digest, operator: storable_operator(operator) }
+            }
+            trust::Happening::TrustSeen { values, operator } => {
+                trust::Happening::TrustSeen { values, operator: storable_operator(operator) }
+            }
+            see @ trust::Happening::See { .. } => see,
+        }),
     }
 }
 

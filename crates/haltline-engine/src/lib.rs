@@ -21,9 +21,11 @@ mod queue;
 pub mod redact;
 pub mod spool;
 pub mod store;
+mod trust_mark;
 
 pub use archive::ARCHIVE_FILE;
 pub use engine::{Engine, EngineError, INCIDENTS_FILE};
 pub use file::set_aside_files;
 pub use incident::{Incident, IncidentEvent};
 pub use network::network_kind;
+pub use trust_mark::trust_of;

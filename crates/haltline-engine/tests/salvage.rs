@@ -531,7 +531,7 @@ fn a_store_of_version_1_is_read_and_written_for_ever() {
     let retired = Phase::Retired { at: minute(8).at, from: Condition::Closed };
     assert_eq!(gone.circuit(&store).phase, retired);
     let trust = store.circuit(open.project.key, &CircuitName::trust()).expect("read");
-    assert_eq!(trust, Some(State::Trust(Trust { digest: Some("abc".to_owned()) })));
+    assert_eq!(trust, Some(State::Trust(Trust { digest: Some("abc".to_owned()), seen: None })));
     assert_eq!(reopened.circuit(&store).totals.trips, 2);
     let purged = store.history(calm.project.key, &calm.circuit_name(), 9).expect("read");
     assert_eq!(purged.iter().map(Entry::texts).collect::<Vec<_>>(), [Texts::default()]);

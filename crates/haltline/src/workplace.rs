@@ -4,12 +4,11 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use haltline_core::CircuitName;
-use haltline_engine::Engine;
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Config, PROJECT_FILE};
 use haltline_engine::project::Project;
-use haltline_engine::store::{Sqlite, SqliteOptions, Store};
+use haltline_engine::store::{Sqlite, SqliteOptions};
+use haltline_engine::{Engine, trust_of};
 use serde::Serialize;
 
 use crate::error::Failure;
@@ -36,13 +35,12 @@ impl Workplace {
         let state_folder = surroundings::state_folder()?;
         let options = SqliteOptions { patience: PATIENCE, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
         let mut store = Sqlite::new(&state_folder, options);
-        let trusted = || {
-            let trust = store.circuit(project.key, &CircuitName::trust()).ok().flatten()?;
-            trust.as_trust().and_then(|trust| trust.digest.clone())
-        };
+        let trusted = || trust_of(&store, &state_folder, &project);
         let config = Config::load(&surroundings::user_config()?, Some(&project.root), trusted);
         store.set_limits(config.state_bytes_max(), config.journal_days());
-        Ok(Self { engine: Engine::new(store, project, config, clock, state_folder), is_json })
+        let engine = Engine::new(store, project, config, clock, state_folder);
+        engine.remember_sighting();
+        Ok(Self { engine, is_json })
     }
 
     /// Prints an answer: the view as JSON, or the text made of it.
@@ -61,6 +59,9 @@ impl Workplace {
     pub fn tell_config_errors(&self) {
         for error in &self.engine.config().errors {
             text::warn(&format!("{error} (the file is left out until it is mended: haltline config check)"));
+        }
+        for warning in &self.engine.config().warnings {
+            text::warn(&warning.to_string());
         }
     }
 

@@ -1,5 +1,6 @@
 //! One configuration file.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::key::{Key, Scope, Value};
@@ -32,15 +33,25 @@ pub struct ConfigError {
 impl Layer {
     /// Reads a file; `None` where there is none.
     pub fn read(path: &Path, scope: Scope) -> Result<Option<Self>, ConfigError> {
-        let content = match std::fs::read(path) {
-            Ok(content) => content,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
-            Err(error) => return Err(ConfigError { path: path.to_owned(), problem: error.to_string() }),
-        };
+        let Some(content) = read_file(path)? else { return Ok(None) };
         let values = parse(&content, scope).map_err(|problem| ConfigError { path: path.to_owned(), problem })?;
         Ok(Some(Self { path: path.to_owned(), content, values }))
     }
+}
+
+/// A file's bytes; `None` where there is none. A pipe or a device would be waited for without end.
+pub(super) fn read_file(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
+    let refuse = |problem: String| ConfigError { path: path.to_owned(), problem };
+    match std::fs::metadata(path) {
+        Ok(kind) if !kind.is_file() => return Err(refuse("expected a file".to_owned())),
+        Ok(kind) if kind.len() > FILE_BYTES_MAX as u64 => {
+            return Err(refuse(format!("{} bytes: expected at most {FILE_BYTES_MAX}", kind.len())));
+        }
+        Ok(_file) => {}
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) => return Err(refuse(error.to_string())),
+    }
+    std::fs::read(path).map(Some).map_err(|error| refuse(error.to_string()))
 }
 
 /// The keys a file's content sets, or what is wrong with it.

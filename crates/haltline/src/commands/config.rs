@@ -40,7 +40,13 @@ pub fn run(workplace: &Workplace, command: &Config) -> Result<ExitCode, Failure>
             let waiting = waiting
                 .iter()
                 .map(|waiting| format!("{}: {} {} → {}", waiting.file, waiting.key, waiting.from, waiting.to));
-            let view = CheckView { schema: SCHEMA, is_valid: errors.is_empty(), errors, waiting: waiting.collect() };
+            let view = CheckView {
+                schema: SCHEMA,
+                is_valid: errors.is_empty(),
+                errors,
+                warnings: engine.config().warnings.iter().map(ToString::to_string).collect(),
+                waiting: waiting.collect(),
+            };
             workplace.answer(&view, text::config_check)?;
             return Ok(if view.is_valid { exit_code::FINE } else { exit_code::ERROR });
         }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use haltline_core::constraint::Happening;
-use haltline_core::{ConstraintId, Event, State};
+use haltline_core::trust::Happening;
+use haltline_core::{ConstraintId, Event, State, constraint};
 use haltline_engine::EngineError;
 use haltline_engine::store::Store;
 
@@ -29,14 +29,18 @@ pub fn run(workplace: &Workplace, command: &Trust) -> Result<ExitCode, Failure> 
     let operator = confirm("trust", command.reason.as_deref(), Proof::Presence, engine.config())?;
     let mut accepted = None;
     for (id, _) in loosened_rules(workplace)? {
-        let what = Happening::TrustRule(operator.clone());
+        let what = constraint::Happening::TrustRule(operator.clone());
         let committed = engine.constraint(&id, None, what).map_err(|error| Failure::of_constraint(&id, error))?;
         accepted = Some(committed);
     }
-    if engine.config().is_waiting_for_trust()
-        && let Some((_, digest)) = engine.config().project_file.clone()
-    {
-        match engine.handle(Event::Trust { digest, operator: operator.clone() }) {
+    let config = engine.config();
+    let content = config.project_file.as_ref().filter(|_| config.is_waiting_for_trust());
+    let content =
+        content.map(|(_, digest)| Happening::TrustContent { digest: digest.clone(), operator: operator.clone() });
+    let values = config.breaker_file_asks();
+    let values = values.map(|values| Happening::TrustSeen { values: values.clone(), operator: operator.clone() });
+    for what in content.into_iter().chain(values) {
+        match engine.handle(Event::Trust(what)) {
             Ok(committed) => accepted = Some(committed),
             Err(EngineError::Rejected(_trusted_meanwhile)) => {}
             Err(EngineError::Store(error)) => return Err(error.into()),
@@ -52,12 +56,12 @@ pub fn run(workplace: &Workplace, command: &Trust) -> Result<ExitCode, Failure> 
 pub fn waiting(workplace: &Workplace) -> Result<Vec<WaitingView>, Failure> {
     let mut waiting = Vec::new();
     for setting in workplace.engine.config().settings() {
-        if let Some(asked) = &setting.waiting {
+        for asked in &setting.waiting {
             waiting.push(WaitingView {
-                file: haltline_engine::config::PROJECT_FILE.to_owned(),
+                file: asked.file.to_owned(),
                 key: setting.key.name.to_owned(),
                 from: setting.value.to_string(),
-                to: asked.to_string(),
+                to: asked.value.to_string(),
             });
         }
     }
@@ -74,12 +78,12 @@ fn loosened_rules(workplace: &Workplace) -> Result<Vec<(ConstraintId, Vec<Waitin
     for (name, state) in engine.store().circuits(engine.project().key)? {
         let State::Constraint(circuit) = state else { continue };
         let Ok(id) = ConstraintId::parse(name.scope()) else { continue };
-        if matches!(circuit.phase, haltline_core::constraint::Phase::Retired { .. }) {
+        if matches!(circuit.phase, constraint::Phase::Retired { .. }) {
             continue;
         }
         let Some(file) = engine.constraint_file(&id, Some(&circuit)).filter(|file| file.is_active) else { continue };
         let loosened = circuit.rule.loosened_by(&file.seen.rule);
-        let view = |key: haltline_core::constraint::Loosened| WaitingView {
+        let view = |key: constraint::Loosened| WaitingView {
             file: file.seen.source.path.clone(),
             key: key.field.to_owned(),
             from: key.from,

@@ -12,6 +12,8 @@ pub struct ShowView {
     pub schema: u32,
     pub values: Vec<ValueView>,
     pub errors: Vec<String>,
+    /// Values of seed 002's file that could not be taken.
+    pub warnings: Vec<String>,
 }
 
 /// One value and where it comes from.
@@ -19,10 +21,10 @@ pub struct ShowView {
 pub struct ValueView {
     pub key: &'static str,
     pub value: Json,
-    /// `default`, `user` or `project`.
+    /// `default`, `breaker-file`, `user` or `project`.
     pub origin: &'static str,
     pub file: Option<String>,
-    /// What the project's file asks for, once trusted.
+    /// What a file of the project asks for, once trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Json>,
 }
@@ -33,6 +35,7 @@ impl ShowView {
             schema: SCHEMA,
             values: config.settings().iter().map(ValueView::new).collect(),
             errors: config.errors.iter().map(ToString::to_string).collect(),
+            warnings: config.warnings.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -41,10 +44,11 @@ impl ValueView {
     fn new(setting: &Setting) -> Self {
         let (origin, file) = match &setting.origin {
             Origin::Default => ("default", None),
+            Origin::BreakerFile(path) => ("breaker-file", Some(path.display().to_string())),
             Origin::User(path) => ("user", Some(path.display().to_string())),
             Origin::Project(path) => ("project", Some(path.display().to_string())),
         };
-        let waiting = setting.waiting.as_ref().map(Json::from);
+        let waiting = setting.waiting.last().map(|waiting| Json::from(&waiting.value));
         Self { key: setting.key.name, value: Json::from(&setting.value), origin, file, waiting }
     }
 }
@@ -59,12 +63,14 @@ pub struct PathView {
     pub project: String,
 }
 
-/// Whether both files can be taken.
+/// Whether the files can be taken.
 #[derive(Debug, Serialize)]
 pub struct CheckView {
     pub schema: u32,
     pub is_valid: bool,
     pub errors: Vec<String>,
+    /// Values of seed 002's file that could not be taken.
+    pub warnings: Vec<String>,
     /// What waits for trust.
     pub waiting: Vec<String>,
 }

@@ -14,7 +14,7 @@ pub fn config_show(view: &ShowView) -> String {
         let setting = format!("{} = {}", value.key, value.value);
         out.push_str(&format!("{}  # {}\n", format_args!("{setting:<42}"), fit(&origin, 60)));
         if let Some(waiting) = &value.waiting {
-            out.push_str(&format!("  # the project's file asks for {waiting}: waits for `haltline trust`\n"));
+            out.push_str(&format!("  # a file of the project asks for {waiting}: waits for `haltline trust`\n"));
         }
     }
     out
@@ -24,7 +24,9 @@ pub fn config_show(view: &ShowView) -> String {
 pub fn config_check(view: &CheckView) -> String {
     if view.is_valid {
         let waiting: String = view.waiting.iter().map(|line| format!("waits for `haltline trust`: {line}\n")).collect();
-        return format!("Both configuration files are fine.\n{waiting}");
+        let warnings: String = view.warnings.iter().map(|warning| format!("{warning}\n")).collect();
+        let fine = if warnings.is_empty() { "The configuration files are fine.\n" } else { "" };
+        return format!("{fine}{warnings}{waiting}");
     }
     view.errors.iter().map(|error| format!("{error}\n")).collect()
 }

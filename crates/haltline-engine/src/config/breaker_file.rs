@@ -1,0 +1,295 @@
+//! Seed 002's own configuration, `circuit_breaker_config.json`, read as it is (L11).
+//!
+//! It is the lowest layer of files. It counts as first seen: what it tightens later holds at once, what it loosens
+//! later, by being deleted too, waits for a person (E9). A value that cannot be taken costs that key only.
+
+use std::path::{Path, PathBuf};
+
+use haltline_core::shorten;
+use haltline_core::trust::Values;
+use serde_json::Value as Json;
+
+use super::key::{Key, Kind, Value};
+use super::keys::KEYS;
+use super::layer::{ConfigError, read_file};
+use super::money;
+
+/// Where it stands, below the project's root.
+pub const BREAKER_FILE: &str = ".claude/memory/circuit_breaker_config.json";
+
+const PATTERNS: [&str; 5] = ["hook_recursion", "tool_failure", "sequential_tools", "agent_spawn", "external_api"];
+const PATTERN_FIELDS: [&str; 6] =
+    ["enabled", "threshold", "window_turns", "window_seconds", "cooldown_base_seconds", "session_max"];
+const RESOURCES: [(&str, &str); 7] = [
+    ("max_concurrent_agents", "agents.max_concurrent"),
+    ("max_agents_per_session", "agents.max_per_session"),
+    ("agent_spawn_cooldown_seconds", "agents.spawn_cooldown_seconds"),
+    ("api_rate_limit_per_minute", "loop.external_api.threshold"),
+    ("api_session_max", "loop.external_api.session_max"),
+    ("api_cost_warn_usd", "api.cost_warn_usd"),
+    ("api_cost_block_usd", "api.cost_block_usd"),
+];
+
+/// What the file asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BreakerFile {
+    /// Limits that differ from those built in.
+    pub values: Values,
+    /// What could not be taken, one line each.
+    pub warnings: Vec<ConfigError>,
+}
+
+impl BreakerFile {
+    /// Reads a project's file; `None` where there is none.
+    pub fn read(root: &Path) -> Option<Self> {
+        let path = root.join(BREAKER_FILE);
+        match read_file(&path) {
+            Ok(content) => content.map(|content| Self::parse(&content, &path)),
+            Err(warning) => Some(Self { values: Values::new(), warnings: vec![warning] }),
+        }
+    }
+
+    /// Takes a file's content.
+    pub fn parse(content: &[u8], path: &Path) -> Self {
+        let mut reading = Reading { path: path.to_owned(), found: Vec::new(), warnings: Vec::new() };
+        match serde_json::from_slice(content) {
+            Ok(Json::Object(sections)) => sections.iter().for_each(|(name, section)| reading.section(name, section)),
+            Ok(other) => reading.warn(format!("{}: expected an object; the defaults hold", show(&other))),
+            Err(error) => {
+                reading.warn(format!("not JSON (line {}); the defaults hold", error.line()));
+            }
+        }
+        Self { values: reading.strictest(), warnings: reading.warnings }
+    }
+}
+
+struct Reading {
+    path: PathBuf,
+    /// The name in the file, the key it stands for, and the value.
+    found: Vec<(String, &'static Key, i64)>,
+    warnings: Vec<ConfigError>,
+}
+
+impl Reading {
+    fn warn(&mut self, problem: String) {
+        self.warnings.push(ConfigError { path: self.path.clone(), problem });
+    }
+
+    fn section(&mut self, name: &str, section: &Json) {
+        let is_known = ["circuit_breakers", "memory_limits", "resource_limits"].contains(&name);
+        match section {
+            Json::Object(fields) if is_known => {
+                for (field, value) in fields {
+                    match (name, value) {
+                        ("circuit_breakers", Json::Object(below)) if PATTERNS.contains(&field.as_str()) => {
+                            below.iter().for_each(|(last, value)| self.take(&[name, field, last], value));
+                        }
+                        (_, value) => self.take(&[name, field], value),
+                    }
+                }
+            }
+            other if is_known => self.warn(format!("{name} = {}: expected an object", show(other))),
+            _unknown => self.warn(format!("unknown key {}; it is passed over", shorten(name))),
+        }
+    }
+
+    fn take(&mut self, path: &[&str], value: &Json) {
+        let name = path.join(".");
+        let Some(key) = key_of(path) else {
+            return self.warn(format!("unknown key {}; it is passed over", shorten(&name)));
+        };
+        match number(key, value) {
+            Some(number) => self.found.push((name, key, number)),
+            None => {
+                let (expected, default) = (key.expectation(), key.default_value());
+                self.warn(format!("{name} = {}: expected {expected}; the default {default} holds", show(value)));
+            }
+        }
+    }
+
+    /// The limits that differ from the defaults; where two names set one limit, the stricter.
+    fn strictest(&self) -> Values {
+        let mut values = Values::new();
+        for (_, key, number) in &self.found {
+            let stricter = values.get(key.name).is_some_and(|other| other <= number);
+            if !stricter {
+                values.insert(key.name.to_owned(), *number);
+            }
+        }
+        let named = |name: &str| self.found.iter().find(|(found, ..)| found == name).map(|(.., number)| *number);
+        let per_minute = named("resource_limits.api_rate_limit_per_minute");
+        let window = named("circuit_breakers.external_api.window_seconds").unwrap_or(60);
+        // Over another window than a minute the two are compared as rates.
+        if let Some(per_minute) = per_minute.filter(|_| window != 60) {
+            let threshold = named("circuit_breakers.external_api.threshold").unwrap_or(10);
+            let is_per_minute = per_minute * window < threshold * 60;
+            let (threshold, window) = if is_per_minute { (per_minute, 60) } else { (threshold, window) };
+            values.insert("loop.external_api.threshold".to_owned(), threshold);
+            values.insert("loop.external_api.window_seconds".to_owned(), window);
+        }
+        values.retain(|name, number| {
+            KEYS.iter().any(|key| key.name == name && to_value(key, *number) != key.default_value())
+        });
+        values
+    }
+}
+
+/// The key a name in the file stands for.
+fn key_of(path: &[&str]) -> Option<&'static Key> {
+    let name = match path {
+        ["circuit_breakers", pattern, field] if PATTERN_FIELDS.contains(field) => format!("loop.{pattern}.{field}"),
+        ["memory_limits", field] if *field != "directory" => format!("memory.{field}"),
+        ["resource_limits", field] => {
+            RESOURCES.iter().find(|(theirs, _)| theirs == field).map(|(_, ours)| (*ours).to_owned())?
+        }
+        _other => return None,
+    };
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// The value as a key takes it, in the form in which it is remembered.
+fn number(key: &Key, value: &Json) -> Option<i64> {
+    match &key.kind {
+        Kind::Number { low, high, .. } => {
+            value.as_i64().filter(|number| (i64::from(*low)..=i64::from(*high)).contains(number))
+        }
+        Kind::Flag(_) => value.as_bool().map(i64::from),
+        Kind::Money { low, .. } => {
+            let micros = money::from_number(value.as_f64()?).filter(|micros| micros >= low)?;
+            i64::try_from(micros).ok()
+        }
+        Kind::Choice(_) | Kind::Text(_) | Kind::List(_) | Kind::Cost | Kind::Prices | Kind::Folder(_) => None,
+    }
+}
+
+/// A remembered value as the key's own; one out of range, which only a damaged store has, is the default.
+pub(super) fn to_value(key: &Key, number: i64) -> Value {
+    match key.kind {
+        Kind::Number { low, high, .. } if (i64::from(low)..=i64::from(high)).contains(&number) => Value::Number(number),
+        Kind::Flag(_) => Value::Flag(number != 0),
+        Kind::Money { default, .. } => {
+            Value::Money(u64::try_from(number).ok().filter(|micros| *micros <= money::MICROS_MAX).unwrap_or(default))
+        }
+        Kind::Number { .. }
+        | Kind::Choice(_)
+        | Kind::Text(_)
+        | Kind::List(_)
+        | Kind::Cost
+        | Kind::Prices
+        | Kind::Folder(_) => key.default_value(),
+    }
+}
+
+/// What holds of a file that asks for `asked`, where `seen` held before, and what of it waits.
+pub(super) fn hold(seen: &Values, asked: &Values) -> (Values, Vec<(&'static Key, Value)>) {
+    let (mut in_force, mut waiting) = (Values::new(), Vec::new());
+    for key in KEYS {
+        let (before, after) = (seen.get(key.name), asked.get(key.name));
+        let value = |number: Option<&i64>| number.map_or_else(|| key.default_value(), |number| to_value(key, *number));
+        let kept = if before != after && key.looser.is_looser(&value(before), &value(after)) {
+            waiting.push((key, value(after)));
+            before
+        } else {
+            after
+        };
+        if let Some(number) = kept {
+            in_force.insert(key.name.to_owned(), *number);
+        }
+    }
+    (in_force, waiting)
+}
+
+fn show(value: &Json) -> String {
+    value.to_string().escape_debug().take(60).collect::<String>().replace("\\\"", "\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> (Vec<(String, i64)>, Vec<String>) {
+        let file = BreakerFile::parse(text.as_bytes(), Path::new("f.json"));
+        let warnings = file.warnings.into_iter().map(|warning| warning.problem).collect();
+        (file.values.into_iter().collect(), warnings)
+    }
+
+    fn value(name: &str, number: i64) -> (String, i64) {
+        (name.to_owned(), number)
+    }
+
+    #[test]
+    fn the_file_of_the_seed_is_what_is_built_in() {
+        let pattern = |threshold, window: &str, cooldown, more: &str| {
+            format!(
+                r#"{{"enabled": true, "threshold": {threshold}, {window}, {more}"cooldown_base_seconds": {cooldown}}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"circuit_breakers": {{"hook_recursion": {}, "tool_failure": {}, "sequential_tools": {}, "agent_spawn": {}, "external_api": {}}},
+            "memory_limits": {{"telemetry_max_lines": 1000, "telemetry_max_kb": 50, "telemetry_max_age_days": 7, "telemetry_keep_rotations": 5,
+             "session_max_active": 10, "session_max_age_days": 7, "evidence_ledger_max": 100, "tool_history_max": 50}},
+            "resource_limits": {{"max_concurrent_agents": 5, "max_agents_per_session": 10, "agent_spawn_cooldown_seconds": 10,
+             "api_rate_limit_per_minute": 10, "api_session_max": 50, "api_cost_warn_usd": 1.0, "api_cost_block_usd": 5.0}}}}"#,
+            pattern(5, "\"window_turns\": 10", 5, ""),
+            pattern(3, "\"window_turns\": 5", 10, ""),
+            pattern(10, "\"window_turns\": 1", 5, ""),
+            pattern(5, "\"window_turns\": 10", 10, ""),
+            pattern(10, "\"window_seconds\": 60", 30, "\"session_max\": 50, "),
+        );
+        assert_eq!(parse(&text), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_bad_value_costs_its_key_and_an_unknown_key_is_told() {
+        let (values, warnings) = parse(
+            r#"{"circuit_breakers": {"tool_failure": {"threshold": "3", "window_turns": 0, "enabled": false, "turns": 1},
+                "spin": {"threshold": 1}}, "memory_limits": {"directory": "x"}, "resource_limits": [], "more": 1}"#,
+        );
+        assert_eq!(values, vec![value("loop.tool_failure.enabled", 0)]);
+        let expected = [
+            "circuit_breakers.tool_failure.threshold = \"3\": expected a whole number from 1 to 10000; the default 3 holds",
+            "circuit_breakers.tool_failure.window_turns = 0: expected a whole number from 1 to 10000; the default 5 holds",
+            "unknown key \"circuit_breakers.tool_failure.turns\"; it is passed over",
+            "unknown key \"circuit_breakers.spin\"; it is passed over",
+            "unknown key \"memory_limits.directory\"; it is passed over",
+            "resource_limits = []: expected an object",
+            "unknown key \"more\"; it is passed over",
+        ];
+        assert_eq!(warnings, expected);
+        for text in ["", "[]", "{", "nul"] {
+            let (values, warnings) = parse(text);
+            assert_eq!((values.len(), warnings.len()), (0, 1), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn of_two_names_for_one_limit_the_stricter_holds() {
+        let both = |threshold, window, per_minute| {
+            let (values, warnings) = parse(&format!(
+                r#"{{"circuit_breakers": {{"external_api": {{"threshold": {threshold}, "window_seconds": {window}, "session_max": 40}}}},
+                    "resource_limits": {{"api_rate_limit_per_minute": {per_minute}, "api_session_max": 30}}}}"#
+            ));
+            assert_eq!(warnings, Vec::<String>::new());
+            values
+        };
+        let (threshold, window) = ("loop.external_api.threshold", "loop.external_api.window_seconds");
+        let session = value("loop.external_api.session_max", 30);
+        assert_eq!(both(20, 60, 8), [session.clone(), value(threshold, 8)]);
+        assert_eq!(both(6, 60, 8), [session.clone(), value(threshold, 6)]);
+        assert_eq!(both(20, 120, 8), [session.clone(), value(threshold, 8)]);
+        assert_eq!(both(12, 120, 8), [session, value(threshold, 12), value(window, 120)]);
+    }
+
+    #[test]
+    fn what_loosens_later_waits_and_what_tightens_holds() {
+        let values = |threshold, enabled| {
+            Values::from([value("loop.tool_failure.threshold", threshold), value("loop.repeat.enabled", enabled)])
+        };
+        let (in_force, waiting) = hold(&values(4, 1), &values(2, 0));
+        assert_eq!(in_force, values(2, 1));
+        assert_eq!(waiting.iter().map(|(key, _)| key.name).collect::<Vec<_>>(), ["loop.repeat.enabled"]);
+        let (in_force, waiting) = hold(&values(2, 1), &Values::new());
+        assert_eq!((in_force.len(), waiting.len()), (1, 1), "deleting the file loosens as well");
+        assert_eq!(in_force.get("loop.tool_failure.threshold"), Some(&2));
+    }
+}
