@@ -46,7 +46,7 @@ pub enum Origin {
     /// Built in.
     Default,
     /// Seed 002's file.
-    BreakerFile(PathBuf),
+    BreakerFile,
     /// The user's file.
     User(PathBuf),
     /// The project's file.
@@ -142,8 +142,7 @@ impl Config {
             let Some(number) = in_force.get(key.name) else { continue };
             let value = breaker_file::to_value(key, *number);
             policy::set(&mut self.policy, key.name, &value);
-            let origin = Origin::BreakerFile(root.join(BREAKER_FILE));
-            self.settings.push(Setting { key, value, origin, waiting: Vec::new() });
+            self.settings.push(Setting { key, value, origin: Origin::BreakerFile, waiting: Vec::new() });
         }
         if !waiting.is_empty() {
             self.asked = Some(asked);

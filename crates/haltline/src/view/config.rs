@@ -1,6 +1,6 @@
 //! The configuration, as seen.
 
-use haltline_engine::config::{Config, Origin, Setting};
+use haltline_engine::config::{BREAKER_FILE, Config, Origin, Setting};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -44,7 +44,7 @@ impl ValueView {
     fn new(setting: &Setting) -> Self {
         let (origin, file) = match &setting.origin {
             Origin::Default => ("default", None),
-            Origin::BreakerFile(path) => ("breaker-file", Some(path.display().to_string())),
+            Origin::BreakerFile => ("breaker-file", Some(BREAKER_FILE.to_owned())),
             Origin::User(path) => ("user", Some(path.display().to_string())),
             Origin::Project(path) => ("project", Some(path.display().to_string())),
         };

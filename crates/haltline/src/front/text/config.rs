@@ -22,13 +22,15 @@ pub fn config_show(view: &ShowView) -> String {
 
 /// `config check`.
 pub fn config_check(view: &CheckView) -> String {
-    if view.is_valid {
-        let waiting: String = view.waiting.iter().map(|line| format!("waits for `haltline trust`: {line}\n")).collect();
-        let warnings: String = view.warnings.iter().map(|warning| format!("{warning}\n")).collect();
-        let fine = if warnings.is_empty() { "The configuration files are fine.\n" } else { "" };
-        return format!("{fine}{warnings}{waiting}");
+    let is_fine = view.errors.is_empty() && view.warnings.is_empty();
+    let mut out = String::from(if is_fine { "The configuration files are fine.\n" } else { "" });
+    for line in view.errors.iter().chain(&view.warnings) {
+        out.push_str(&format!("{line}\n"));
     }
-    view.errors.iter().map(|error| format!("{error}\n")).collect()
+    for line in &view.waiting {
+        out.push_str(&format!("waits for `haltline trust`: {line}\n"));
+    }
+    out
 }
 
 /// `config path`.
