@@ -12,11 +12,13 @@ mod money;
 mod policy;
 mod price;
 mod reference;
+mod snapshot;
 
 use std::path::{Path, PathBuf};
 
 use haltline_core::trust::{Happening, Trust, Values};
 use haltline_core::{Policy, digest_hex};
+use serde::{Deserialize, Serialize};
 
 use crate::memory_protection::MemoryLimits;
 
@@ -27,6 +29,7 @@ pub use layer::{ConfigError, Layer};
 pub use money::show as show_dollars;
 pub use price::Price;
 pub use reference::{commented_toml, json_schema};
+pub use snapshot::{Places, load_or_compile};
 
 /// The name of a project's own file, in its root.
 pub const PROJECT_FILE: &str = ".haltline.toml";
@@ -41,7 +44,8 @@ pub enum Fail {
 }
 
 /// Where a value comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Built in.
     Default,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Component, Path};
 
+use serde::{Deserialize, Serialize};
+
 use super::money;
 use super::price::Price;
 
@@ -85,7 +87,8 @@ pub enum Looser {
 }
 
 /// A value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Value {
     /// A whole number.
     Number(i64),
@@ -192,25 +195,19 @@ impl Key {
         }
     }
 
-    /// Takes a value from a file.
-    pub fn accept(&self, value: &toml::Value) -> Option<Value> {
+    /// Whether this is a value the key can have.
+    pub fn takes(&self, value: &Value) -> bool {
         match (&self.kind, value) {
-            (Kind::Number { low, high, .. }, toml::Value::Integer(number)) => {
-                (i64::from(*low)..=i64::from(*high)).contains(number).then_some(Value::Number(*number))
+            (Kind::Number { low, high, .. }, Value::Number(number)) => {
+                (i64::from(*low)..=i64::from(*high)).contains(number)
             }
-            (Kind::Choice(choices), toml::Value::String(text)) => {
-                choices.contains(&text.as_str()).then(|| Value::Text(text.clone()))
-            }
-            (Kind::Text(_), toml::Value::String(text)) => Some(Value::Text(text.clone())),
-            (Kind::Flag(_), toml::Value::Boolean(flag)) => Some(Value::Flag(*flag)),
-            (Kind::List(_), toml::Value::Array(items)) => texts(items).map(Value::List),
-            (Kind::Prices, toml::Value::Array(items)) => {
-                texts(items).filter(|texts| texts.iter().all(|text| Price::parse(text).is_some())).map(Value::List)
-            }
-            (Kind::Money { low, .. }, number) => dollars(number).filter(|micros| micros >= low).map(Value::Money),
-            (Kind::Cost, toml::Value::String(word)) => (word == "unknown").then_some(Value::Unknown),
-            (Kind::Cost, number) => dollars(number).map(Value::Money),
-            (Kind::Folder(_), toml::Value::String(text)) => is_below(text).then(|| Value::Text(text.clone())),
+            (Kind::Choice(choices), Value::Text(text)) => choices.contains(&text.as_str()),
+            (Kind::Text(_), Value::Text(_)) | (Kind::Flag(_), Value::Flag(_)) | (Kind::List(_), Value::List(_)) => true,
+            (Kind::Prices, Value::List(texts)) => texts.iter().all(|text| Price::parse(text).is_some()),
+            (Kind::Money { low, .. }, Value::Money(micros)) => (*low..=money::MICROS_MAX).contains(micros),
+            (Kind::Cost, Value::Money(micros)) => *micros <= money::MICROS_MAX,
+            (Kind::Cost, Value::Unknown) => true,
+            (Kind::Folder(_), Value::Text(text)) => is_below(text),
             (
                 Kind::Number { .. }
                 | Kind::Choice(_)
@@ -218,27 +215,33 @@ impl Key {
                 | Kind::Flag(_)
                 | Kind::List(_)
                 | Kind::Prices
+                | Kind::Money { .. }
+                | Kind::Cost
                 | Kind::Folder(_),
                 _other,
-            ) => None,
+            ) => false,
         }
+    }
+
+    /// Takes a value from a file.
+    pub fn accept(&self, value: &toml::Value) -> Option<Value> {
+        let is_money = matches!(self.kind, Kind::Money { .. } | Kind::Cost);
+        let value = match value {
+            toml::Value::Integer(whole) if is_money => Value::Money(money::from_number(*whole as f64)?),
+            toml::Value::Float(number) if is_money => Value::Money(money::from_number(*number)?),
+            toml::Value::String(word) if self.kind == Kind::Cost && word == "unknown" => Value::Unknown,
+            toml::Value::Integer(number) => Value::Number(*number),
+            toml::Value::String(text) => Value::Text(text.clone()),
+            toml::Value::Boolean(flag) => Value::Flag(*flag),
+            toml::Value::Array(items) => Value::List(texts(items)?),
+            toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Table(_) => return None,
+        };
+        self.takes(&value).then_some(value)
     }
 }
 
 fn texts(items: &[toml::Value]) -> Option<Vec<String>> {
     items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
-}
-
-fn dollars(value: &toml::Value) -> Option<u64> {
-    match value {
-        toml::Value::Integer(whole) => money::from_number(*whole as f64),
-        toml::Value::Float(number) => money::from_number(*number),
-        toml::Value::String(_)
-        | toml::Value::Boolean(_)
-        | toml::Value::Datetime(_)
-        | toml::Value::Array(_)
-        | toml::Value::Table(_) => None,
-    }
 }
 
 /// Files are deleted there, so it must not lead out of the project.

@@ -3,6 +3,8 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::key::{Key, Scope, Value};
 use super::keys::KEYS;
 
@@ -21,7 +23,7 @@ pub struct Layer {
 }
 
 /// A file that cannot be taken, in one line.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("config {}: {problem}", path.display())]
 pub struct ConfigError {
     /// Where.
