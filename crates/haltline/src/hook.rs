@@ -17,10 +17,10 @@ use haltline_agents::claude::{self, HookEvent, Reading};
 use haltline_core::loop_::{Happening, Stream};
 use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict};
 use haltline_engine::clock::Clock;
-use haltline_engine::config::{Config, Fail, PROJECT_FILE};
+use haltline_engine::config::{Fail, PROJECT_FILE, Places, load_or_compile};
 use haltline_engine::project::Project;
 use haltline_engine::store::{Sqlite, SqliteOptions, Store, StoreError};
-use haltline_engine::{Engine, EngineError, spool};
+use haltline_engine::{Engine, EngineError, spool, trust_of};
 
 use crate::exit_code;
 use crate::surroundings::{self, variable};
@@ -120,11 +120,8 @@ impl Hook {
             .map_err(|error| format!("folder {}: {error}", folder.display()))?;
         let options = SqliteOptions { patience: PATIENCE, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
         let mut store = Sqlite::new(&state_folder, options);
-        let trusted = || {
-            let trust = store.circuit(project.key, &CircuitName::trust()).ok().flatten()?;
-            trust.as_trust().and_then(|trust| trust.digest.clone())
-        };
-        let config = Config::load(&config_file, Some(&project.root), trusted);
+        let places = Places { state_folder: &state_folder, user_file: &config_file, project: &project };
+        let config = load_or_compile(places, clock.now().at, || trust_of(&store, &state_folder, &project));
         store.set_limits(config.state_bytes_max(), config.journal_days());
         let engine = Engine::new(store, project, config, clock, state_folder.clone());
         Ok(Self { engine, state_folder, config_file, folder })
@@ -134,6 +131,7 @@ impl Hook {
         if spool::is_waiting(&self.state_folder) {
             self.take_in();
         }
+        self.engine.remember_sighting();
         let mut notices = self.problems(&reading.stream.session);
         let mut verdict = Verdict::Pass;
         match &mut reading.what {
