@@ -74,7 +74,7 @@ fn answer(step: &Step) -> Answer {
             let facts = || decision.facts.iter().map(|recorded| &recorded.fact);
             let weight = facts().find_map(|fact| match fact {
                 Fact::Constraint(ConstraintFact::Violated { weight, .. }) => Some(*weight),
-                Fact::Constraint(_) | Fact::Trust(_) => None,
+                Fact::Constraint(_) | Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Trust(_) => None,
             });
             let has_tripped = facts().any(|fact| matches!(fact, Fact::Constraint(ConstraintFact::Tripped { .. })));
             Answer { word: decision.verdict.word(), weight, has_tripped }
@@ -88,6 +88,7 @@ fn rejection_word(rejection: &Rejection) -> &'static str {
     match rejection {
         Rejection::NotFound { .. } => "not found",
         Rejection::InvalidTransition { from } => from.dashed(),
+        Rejection::NoIncident => "no incident",
         Rejection::NoOverride => "no override",
         Rejection::NothingToTrust => "nothing to trust",
     }
