@@ -82,6 +82,7 @@ fn calls_begin_and_end() {
         message: message.map(str::to_owned),
         action: Box::new(Action::new("Bash", input, None)),
         guarded: Vec::new(),
+        tampering: None,
     };
     agreed(
         r#""type":"tool_start","call":"c","tool":"Bash","input":{"command":"ls"},"message":"m""#,

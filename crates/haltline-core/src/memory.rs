@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::constraint::{self, Circuit, Phase};
 use crate::loop_::{self, Exempt, Lane, Tree};
 use crate::trust::{self, Trust};
-use crate::{CircuitName, Fact, Moment};
+use crate::{CircuitName, Elapsed, Fact, Moment};
 
 /// The state of one circuit, as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,20 @@ impl State {
             State::Lane(lane) => lane.board.is_held(),
             State::Tree(tree) => tree.board.is_held(),
             State::Exempt(_) | State::Trust(_) => false,
+        }
+    }
+
+    /// Whether nothing was heard of it for so long that it can be forgotten: a session that is over. What people
+    /// keep by name is never forgotten.
+    pub fn is_idle(&self, now: Moment, idle_ms: u64) -> bool {
+        let seen = match self {
+            State::Lane(lane) => lane.seen,
+            State::Tree(tree) => tree.seen,
+            State::Constraint(_) | State::Exempt(_) | State::Trust(_) => return false,
+        };
+        match now.since(seen) {
+            Elapsed::Known(elapsed) => elapsed >= idle_ms,
+            Elapsed::Unknown => false,
         }
     }
 

@@ -43,6 +43,12 @@ impl CircuitName {
         Self(format!("{}/{part}", self.0))
     }
 
+    /// Whether it is a row of this session: its own, its sub-agents', its tree's.
+    pub fn is_of_session(&self, session: &str) -> bool {
+        let lane = Self::lane(session, None);
+        *self == lane || *self == Self::tree(session) || self.0.starts_with(&format!("{}/", lane.0))
+    }
+
     /// A name read back from a store.
     pub fn stored(name: String) -> Self {
         Self(name)
@@ -180,6 +186,8 @@ mod tests {
         assert_eq!(CircuitName::lane("s1", None).as_str(), "loop/s1");
         assert_eq!(CircuitName::lane("s1", Some("a")).below("repeat").as_str(), "loop/s1/agent/a/repeat");
         assert_ne!(CircuitName::lane("s1/agent/a", None), CircuitName::lane("s1", Some("a")));
+        assert!(CircuitName::lane("s1", Some("a")).is_of_session("s1") && CircuitName::tree("s1").is_of_session("s1"));
+        assert!(!CircuitName::lane("s10", None).is_of_session("s1"));
         assert!(CircuitName::tree(&"x".repeat(5000)).as_str().len() < 100);
         assert_eq!(name.to_string(), "constraint/a.b");
         assert_eq!(CircuitName::stored("constraint/a\nb".to_owned()).to_string(), "constraint/a\\nb");

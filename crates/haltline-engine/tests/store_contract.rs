@@ -208,7 +208,12 @@ fn a_decision_without_facts_writes_nothing(place: &dyn Place) {
     let site = site();
     with(place, |store| {
         let nothing = |_memory: &Memory| {
-            Step::Decided(Decision { facts: Vec::new(), verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
+            Step::Decided(Decision {
+                facts: Vec::new(),
+                verdict: Verdict::Pass,
+                effects: Vec::new(),
+                notices: Vec::new(),
+            })
         };
         let writing = Writing { cause: "check", policy: "policy" };
         let Outcome::Committed(committed) = store.transact(&site.project, writing, &nothing).expect("answered") else {
@@ -234,7 +239,12 @@ fn needs_is_answered_with_exactly_the_rows_asked_for(place: &dyn Place) {
             if memory.row(&absent).is_none() {
                 return Step::Needs(vec![absent.clone()]);
             }
-            Step::Decided(Decision { facts: Vec::new(), verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
+            Step::Decided(Decision {
+                facts: Vec::new(),
+                verdict: Verdict::Pass,
+                effects: Vec::new(),
+                notices: Vec::new(),
+            })
         };
         store.transact(&known.project, Writing { cause: "check", policy: "policy" }, &curious).expect("answered");
         let mut first = Memory::default();

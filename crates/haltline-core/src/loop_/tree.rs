@@ -88,6 +88,8 @@ impl ApiCalls {
 pub struct Tree {
     /// The first event.
     pub began: Moment,
+    /// The last one that concerned the tree.
+    pub seen: Moment,
     /// The user lifted the spawn limits until the next prompt (L8).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bypassed: bool,
@@ -266,6 +268,7 @@ impl Tree {
     pub fn new(at: Moment) -> Self {
         Self {
             began: at,
+            seen: at,
             is_bypassed: false,
             agents: Vec::new(),
             permits: Vec::new(),
@@ -298,6 +301,7 @@ impl Tree {
     /// The tree after a fact.
     pub(super) fn apply(tree: Option<Tree>, fact: &TreeFact, at: Moment) -> Tree {
         let mut tree = tree.unwrap_or_else(|| Tree::new(at));
+        tree.seen = at;
         match fact {
             TreeFact::Bypass { on } => tree.is_bypassed = *on,
             TreeFact::Permitted { permit, lane, turn } => {

@@ -172,7 +172,8 @@ impl Store for InMemory {
         let mut content = self.content();
         let mut purged = 0;
         for entry in content.projects.values_mut().flat_map(|project| &mut project.facts) {
-            if entry.texts.is_some() && entry.texts().session.as_deref() == Some(session) {
+            let is_meant = entry.circuit.is_of_session(session) || entry.texts().session.as_deref() == Some(session);
+            if entry.texts.as_ref().is_some_and(|texts| texts != "{}") && is_meant {
                 entry.texts = None;
                 purged += 1;
             }

@@ -45,6 +45,11 @@ pub(super) fn follow(folder: &Path, project: &Project, name: &CircuitName, befor
     fs::create_dir_all(folder).and_then(|()| write_whole(&path, &text, Lasting::Synced)).ok();
 }
 
+/// Takes away the latch of a circuit that is forgotten.
+pub(super) fn remove(folder: &Path, project: ProjectKey, name: &CircuitName) {
+    fs::remove_file(path(folder, project, name)).ok();
+}
+
 /// The latch of one circuit, where there is one.
 pub(super) fn of(folder: &Path, project: ProjectKey, name: &CircuitName) -> Option<Latch> {
     let text = fs::read(path(folder, project, name)).ok()?;

@@ -490,14 +490,16 @@ impl Store for Sqlite {
     fn purge(&self, session: &str) -> Result<usize, StoreError> {
         // The session stands in the texts as a JSON string; look for it as such, then make sure.
         let wanted = serde_json::to_string(session).expect("a string is JSON");
+        let (lane, tree) = (CircuitName::lane(session, None), CircuitName::tree(session));
         self.write(|connection| {
             let fail = |error| self.database(error);
             connection.execute_batch("BEGIN IMMEDIATE").map_err(fail)?;
             let purged = connection
                 .execute(
-                    "UPDATE fact SET texts = NULL WHERE instr(texts, '\"session\":' || ?1 || ',') > 0
-                     OR instr(texts, '\"session\":' || ?1 || '}') > 0",
-                    [&wanted],
+                    "UPDATE fact SET texts = NULL WHERE texts <> '{}' AND (
+                         instr(texts, '\"session\":' || ?1 || ',') > 0 OR instr(texts, '\"session\":' || ?1 || '}') > 0
+                         OR name = ?2 OR name = ?3 OR substr(name, 1, length(?4)) = ?4)",
+                    [&wanted, lane.as_str(), tree.as_str(), &format!("{}/", lane.as_str())],
                 )
                 .map_err(fail)?;
             connection.execute_batch("COMMIT").map_err(fail)?;

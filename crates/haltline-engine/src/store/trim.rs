@@ -3,17 +3,23 @@
 //! Folding is exact: the anchor holds each circuit as it was at the last fact taken away, so totals and states
 //! stay what they were and `journal verify` still starts from a known point.
 
+use std::collections::BTreeSet;
+
 use haltline_core::{CircuitName, Fact, Moment, State, apply};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::entry::Entry;
 use super::rows::{ENTRY, read_entry};
 use super::sqlite::Sqlite;
-use super::{StoreError, salvage};
+use super::{StoreError, latch, salvage};
 use crate::project::ProjectKey;
 
 /// How many facts are taken away at once.
 const FACTS_AT_ONCE: u32 = 64;
+/// A session that was not heard of for this long is over.
+const IDLE_MS: u64 = 7 * 86_400_000;
+/// The same where room is needed.
+const IDLE_MS_WHEN_FULL: u64 = 3_600_000;
 /// Begin before the limit is reached, so that it never is.
 const FILL_PERCENT: u64 = 90;
 
@@ -26,13 +32,14 @@ pub(super) fn trim(store: &Sqlite, connection: &Connection, writer: ProjectKey) 
         let largest = "SELECT id FROM project ORDER BY seq - oldest_seq DESC LIMIT 1";
         let project: Option<i64> = connection.query_row(largest, [], |row| row.get(0)).optional().map_err(fail)?;
         let Some(project) = project else { break };
-        if fold_oldest(store, connection, ProjectKey(project), FACTS_AT_ONCE, None)? == 0 {
+        let idle_ms = IDLE_MS_WHEN_FULL;
+        if fold_oldest(store, connection, ProjectKey(project), FACTS_AT_ONCE, None, idle_ms)? == 0 {
             break;
         }
     }
     let age_ms = i64::from(store.options.journal_days) * 86_400_000;
     let before = store.options.clock.now().at.plus_millis(-age_ms);
-    fold_oldest(store, connection, writer, FACTS_AT_ONCE, Some(before.as_millis())).map(drop)
+    fold_oldest(store, connection, writer, FACTS_AT_ONCE, Some(before.as_millis()), IDLE_MS).map(drop)
 }
 
 fn bytes_used(connection: &Connection) -> rusqlite::Result<u64> {
@@ -55,6 +62,7 @@ fn fold_oldest(
     project: ProjectKey,
     count: u32,
     before_millis: Option<i64>,
+    idle_ms: u64,
 ) -> Result<u64, StoreError> {
     let fail = |error| store.database(error);
     let (mut anchor_seq, mut anchor_hash): (u64, [u8; 32]) = connection
@@ -91,7 +99,36 @@ fn fold_oldest(
             )
         })
         .map_err(fail)?;
+    let names: BTreeSet<&CircuitName> = oldest.iter().map(|entry| &entry.circuit).collect();
+    for name in names {
+        forget_idle(store, connection, project, name, folded, idle_ms)?;
+    }
     Ok(folded)
+}
+
+/// Forgets a session that is over, once all its facts are folded: a row nobody will ask for again.
+fn forget_idle(
+    store: &Sqlite,
+    connection: &Connection,
+    project: ProjectKey,
+    name: &CircuitName,
+    folded: u64,
+    idle_ms: u64,
+) -> Result<(), StoreError> {
+    let Some((last, state)) = store.read_state(connection, project, name)? else { return Ok(()) };
+    if last > folded || !state.is_idle(store.options.clock.now(), idle_ms) {
+        return Ok(());
+    }
+    for table in ["circuit", "anchor"] {
+        connection
+            .execute(
+                &format!("DELETE FROM {table} WHERE project = ?1 AND name = ?2"),
+                params![project.0, name.as_str()],
+            )
+            .map_err(|error| store.database(error))?;
+    }
+    latch::remove(&store.latches(), project, name);
+    Ok(())
 }
 
 fn readable(entry: &Entry) -> Option<(Moment, Fact)> {
