@@ -27,6 +27,8 @@ use crate::surroundings::{self, variable};
 
 /// How long a hook waits for others before it lets the agent go on (E2).
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How the sessions that `doctor` plays are called: nobody is told of their trips.
+const REHEARSAL: &str = "doctor-";
 /// No client says more in one event.
 const STDIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -147,7 +149,7 @@ impl Hook {
         }
         if let Some(spent) = self.spent(&reading)? {
             let committed = self.engine.report(&reading.stream, spent)?;
-            self.follow(&committed.decision);
+            self.follow(&reading.stream.session, &committed.decision);
             notices.extend(committed.decision.notices.iter().cloned());
             verdict = committed.decision.verdict;
         }
@@ -158,7 +160,7 @@ impl Hook {
         if let Some(what) = reading.what.take() {
             match self.engine.report(&reading.stream, what) {
                 Ok(committed) => {
-                    self.follow(&committed.decision);
+                    self.follow(&reading.stream.session, &committed.decision);
                     notices.extend(committed.decision.notices);
                     if rank(&committed.decision.verdict) >= rank(&verdict) {
                         verdict = committed.decision.verdict;
@@ -234,7 +236,7 @@ impl Hook {
     }
 
     /// What follows a commit and does not wait for another program.
-    fn follow(&self, decision: &Decision) {
+    fn follow(&self, session: &str, decision: &Decision) {
         if decision.facts.is_empty() {
             return;
         }
@@ -242,7 +244,8 @@ impl Hook {
         if self.engine.config().constraint_mirror() && decision.effects.contains(&Effect::Mirror) {
             self.engine.mirror_out();
         }
-        if decision.effects.iter().any(|effect| matches!(effect, Effect::Notify { .. })) {
+        let is_rehearsal = session.starts_with(REHEARSAL);
+        if !is_rehearsal && decision.effects.iter().any(|effect| matches!(effect, Effect::Notify { .. })) {
             watch::deliver(&self.folder, &self.state_folder, &self.config_file);
         }
     }
