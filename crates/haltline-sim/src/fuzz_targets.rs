@@ -13,7 +13,7 @@ use haltline_core::{
     CircuitName, ConstraintId, Event, Instant, Memory, Moment, Policy, Rejection, State, Step, apply, decide,
 };
 use haltline_engine::clock::Clock;
-use haltline_engine::config::{Config, Layer, PROJECT_FILE, Scope};
+use haltline_engine::config::{BreakerFile, Config, Layer, PROJECT_FILE, Scope};
 use haltline_engine::constraint_file::read_front_matter;
 use haltline_engine::journal::verify;
 use haltline_engine::mirror::read_state_file;
@@ -54,6 +54,9 @@ pub fn config(content: &[u8]) {
             Err(error) => assert_one_line(&error.to_string()),
         }
     }
+    let breaker_file = BreakerFile::parse(content, Path::new("circuit_breaker_config.json"));
+    assert!(breaker_file.warnings.len() <= 11);
+    breaker_file.warnings.iter().for_each(|warning| assert_one_line(&warning.to_string()));
     let config = Config::load(&user_file, Some(folder.path()), || None);
     assert!(config.errors.len() <= 2, "one line for each file");
     config.errors.iter().for_each(|error| assert_one_line(&error.to_string()));

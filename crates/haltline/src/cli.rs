@@ -41,6 +41,9 @@ pub enum Command {
     /// Accept what the project's files would loosen (for people)
     #[command(after_help = "Examples:\n  haltline trust --list\n  haltline trust --reason \"agreed with the team\"")]
     Trust(Trust),
+    /// Keep the folder in which an agent remembers things small
+    #[command(subcommand)]
+    Memory(Memory),
     /// Forget the texts of a session; counts stay (for people)
     #[command(after_help = "Example:\n  haltline purge sess_abc123")]
     Purge {
@@ -284,6 +287,27 @@ pub enum Config {
     /// Print where configuration and state are
     #[command(after_help = "Example:\n  haltline config path")]
     Path,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Memory {
+    /// Show how full it is and what is due
+    #[command(after_help = "Examples:\n  haltline memory report\n  haltline memory report --dir notes/memory --json")]
+    Report {
+        /// This folder instead of haltline's own and the project's
+        #[arg(long = "dir", value_name = "DIR")]
+        memory_folder: Option<PathBuf>,
+    },
+    /// Rotate telemetry, pack old session states away, cut long lists
+    #[command(after_help = "Examples:\n  haltline memory clean\n  haltline memory clean --session sess_abc123")]
+    Clean {
+        /// This folder instead of haltline's own and the project's
+        #[arg(long = "dir", value_name = "DIR")]
+        memory_folder: Option<PathBuf>,
+        /// The session that is active, whose state is never touched; the one this runs in without it
+        #[arg(long)]
+        session: Option<String>,
+    },
 }
 
 /// `30m`, `2h` or `1d` in milliseconds, from a minute to a day.

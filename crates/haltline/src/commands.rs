@@ -5,6 +5,7 @@ mod constraint;
 mod doctor;
 mod init;
 mod journal;
+mod memory;
 mod purge;
 mod status;
 mod trust;
@@ -39,6 +40,7 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         Command::Journal(command) => journal::run(&workplace, &command),
         Command::Config(command) => config::run(&workplace, &command),
         Command::Trust(command) => trust::run(&workplace, &command),
+        Command::Memory(command) => memory::run(&workplace, &command),
         Command::Purge { session } => purge::run(&workplace, &session),
         Command::Init(command) => init::run(&workplace, &command),
         Command::Uninstall(command) => uninstall::run(&workplace, &command),

@@ -7,6 +7,7 @@ pub mod constraint;
 pub mod doctor;
 pub mod install;
 pub mod journal;
+pub mod memory;
 pub mod status;
 
 /// The version of the JSON answers.

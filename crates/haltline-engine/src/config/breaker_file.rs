@@ -17,6 +17,8 @@ use super::money;
 /// Where it stands, below the project's root.
 pub const BREAKER_FILE: &str = ".claude/memory/circuit_breaker_config.json";
 
+/// How many warnings are told one by one: a file of another kind is full of unknown keys.
+const WARNINGS_MAX: usize = 10;
 const PATTERNS: [&str; 5] = ["hook_recursion", "tool_failure", "sequential_tools", "agent_spawn", "external_api"];
 const PATTERN_FIELDS: [&str; 6] =
     ["enabled", "threshold", "window_turns", "window_seconds", "cooldown_base_seconds", "session_max"];
@@ -58,6 +60,11 @@ impl BreakerFile {
             Err(error) => {
                 reading.warn(format!("not JSON (line {}); the defaults hold", error.line()));
             }
+        }
+        let more = reading.warnings.len().saturating_sub(WARNINGS_MAX);
+        reading.warnings.truncate(WARNINGS_MAX);
+        if more > 0 {
+            reading.warn(format!("{more} more such warnings"));
         }
         Self { values: reading.strictest(), warnings: reading.warnings }
     }
@@ -260,6 +267,13 @@ mod tests {
             let (values, warnings) = parse(text);
             assert_eq!((values.len(), warnings.len()), (0, 1), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_file_of_another_kind_does_not_fill_the_screen() {
+        let keys: Vec<String> = (0..500).map(|number| format!("\"key{number}\": 1")).collect();
+        let (_, warnings) = parse(&format!("{{{}}}", keys.join(",")));
+        assert_eq!((warnings.len(), warnings[10].as_str()), (11, "490 more such warnings"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod constraint;
 mod doctor;
 mod install;
 mod journal;
+mod memory;
 mod status;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ pub use constraint::{all, change, check, configuration, history, one};
 pub use doctor::doctor;
 pub use install::{init, init_done, uninstall};
 pub use journal::{show, verify};
+pub use memory::{memory_clean, memory_report};
 pub use status::{status, trust};
 
 use crate::error::Failure;
