@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::constraint_file::{self, ConstraintFile};
 use crate::guards::{self, Guards};
 use crate::incident::{self, Incident};
+use crate::memory_protection;
 use crate::mirror::{Mirror, MirrorError, violations};
 use crate::notify;
 use crate::project::Project;
@@ -185,6 +186,30 @@ impl<S: Store> Engine<S> {
         }
         if effects.iter().any(is_notify) {
             self.deliver();
+        }
+    }
+
+    /// Cleans the project's memory folder at the start of a session (L9), and says what it did where it did something.
+    pub fn protect_memory(&self, session: &str) -> Option<String> {
+        let folder = self.project.root.join(self.config.memory_directory());
+        if !folder.is_dir() {
+            return None;
+        }
+        match memory_protection::clean(&folder, &self.config.memory_limits(), Some(session), self.now().at) {
+            Ok(done) => {
+                for problem in &done.problems {
+                    self.note(problem);
+                }
+                let has_work = done.files_rotated + done.sessions_pruned + done.states_truncated > 0;
+                has_work.then(|| {
+                    let freed = done.bytes_freed().div_ceil(1024);
+                    format!(
+                        "Memory cleanup: {} files rotated, {} sessions pruned, {freed} KB freed",
+                        done.files_rotated, done.sessions_pruned
+                    )
+                })
+            }
+            Err(error) => Some(format!("haltline: {}: {error}", folder.display())),
         }
     }
 

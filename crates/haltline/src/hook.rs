@@ -174,6 +174,9 @@ impl Hook {
                 Err(error) => return Err(error),
             }
         }
+        if reading.event == HookEvent::SessionStart {
+            notices.extend(self.engine.protect_memory(&reading.stream.session));
+        }
         if reading.event == HookEvent::ConfigChange {
             verdict =
                 watch::settings(reading.config_file.as_deref(), &self.state_folder, &mut notices).unwrap_or(verdict);
