@@ -61,7 +61,7 @@ fn the_folder_stays_below_five_megabytes_whatever_is_written() {
         let noise: String = (0..12_000)
             .map(|_| {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                format!("{:016x}{}", seed ^ (seed >> 29), if seed % 4 == 0 { "\n" } else { "" })
+                format!("{:016x}{}", seed ^ (seed >> 29), if seed.is_multiple_of(4) { "\n" } else { "" })
             })
             .collect();
         for name in ["performance", "batching", "fallacy", "background"] {

@@ -266,7 +266,8 @@ mod tests {
     fn it_is_read_until_an_input_changes_appears_or_goes() {
         let project_file = format!("project/{PROJECT_FILE}");
         let breaker_file = format!("project/{BREAKER_FILE}");
-        let changes: [(&str, &dyn Fn(&Tree)); 6] = [
+        type Change<'a> = (&'a str, &'a dyn Fn(&Tree));
+        let changes: [Change<'_>; 6] = [
             ("the user's file changes", &|tree| tree.write("config.toml", "[loop.tool_failure]\nthreshold = 5\n")),
             ("the user's file goes", &|tree| fs::remove_file(tree.file("config.toml")).expect("removed")),
             ("the user's file is replaced", &|tree| {

@@ -113,7 +113,7 @@ impl Act {
         let event = Event::Constraint { id, session: Some("session".to_owned()), seen, what };
         let policy = engine.config().policy();
         let writing = Writing { cause: event.cause(), policy: "killed" };
-        let decide = |memory: &_| decide(memory, &policy, &event, engine.now());
+        let decide = |memory: &_| decide(memory, policy, &event, engine.now());
         match engine.store().transact(engine.project(), writing, &decide)? {
             Outcome::Committed(committed) => Ok(committed.decision.facts),
             Outcome::Rejected(rejection) => Err(EngineError::Rejected(rejection)),
