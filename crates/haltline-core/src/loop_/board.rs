@@ -261,6 +261,9 @@ pub enum BoardFact {
         /// The call that asked, where it has a name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<Digest>,
+        /// The response it belongs to, where the client says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<Digest>,
     },
     /// A person closed circuits: one, or all of them.
     Reset {

@@ -69,6 +69,8 @@ struct Draft<'a> {
     tree: Option<Tree>,
     /// The call that asks, where one does.
     call: Option<Digest>,
+    /// The response that call belongs to, where the client says.
+    message: Option<Digest>,
     facts: Vec<Recorded>,
     effects: Vec<Effect>,
     notices: Vec<String>,
@@ -107,6 +109,7 @@ impl<'a> Draft<'a> {
             tree_name,
             tree,
             call: None,
+            message: None,
             facts: Vec::new(),
             effects: Vec::new(),
             notices: Vec::new(),
@@ -238,7 +241,18 @@ impl<'a> Draft<'a> {
     }
 
     fn prompt(&mut self, by_user: bool, bypass: bool) -> Asked<Verdict> {
-        self.lane(LaneFact::Prompted { by_user });
+        // What the client itself sends, such as a sub-agent's result, would set a stopped agent going again.
+        let is_refused = !by_user && self.lane.is_stopped;
+        self.lane(LaneFact::Prompted { by_user, is_refused });
+        if is_refused {
+            let text = words::still_stopped();
+            return Ok(Verdict::Stop(Reason {
+                circuit: self.lane_name.clone(),
+                code: "HL-STOP-01",
+                text,
+                retry: Retry::Person,
+            }));
+        }
         if !by_user {
             return Ok(Verdict::Pass);
         }
@@ -450,7 +464,8 @@ impl<'a> Draft<'a> {
         let turn = self.lane.turn;
         let Refusal { grounds, key, trip, retry } = refusal;
         let step = self.lane.board.next_step(key, turn);
-        let fact = BoardFact::Refused { key, pattern: grounds.pattern, step, turn, call: self.call };
+        let (pattern, call, message) = (grounds.pattern, self.call, self.message);
+        let fact = BoardFact::Refused { key, pattern, step, turn, call, message };
         self.lane_with(self.now, LaneFact::Board(fact), text);
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let wait = trip.map(|trip| words::cooldown(&trip, self.now));

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::board::{Board, BoardFact, rise};
+use super::board::{Board, BoardFact, Opening, Step, rise};
 use crate::Moment;
 use crate::identity::{Digest, Outcome};
 
@@ -190,6 +190,9 @@ pub struct Lane {
     /// A prompt came since the last call ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_prompted: bool,
+    /// Its turn was ended by haltline, and no person has spoken since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_stopped: bool,
     /// Calls that have not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flights: Vec<Flight>,
@@ -261,6 +264,9 @@ pub enum LaneFact {
     Prompted {
         /// By a person.
         by_user: bool,
+        /// It was turned away: the turn had been ended, and only a person takes it up again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_refused: bool,
     },
     /// A call started.
     Started {
@@ -374,8 +380,9 @@ impl LaneFact {
         match self {
             LaneFact::Began { .. } => "began",
             LaneFact::PolicyChanged { .. } => "policy_changed",
-            LaneFact::Prompted { by_user: true } => "prompted",
-            LaneFact::Prompted { by_user: false } => "notified",
+            LaneFact::Prompted { by_user: true, .. } => "prompted",
+            LaneFact::Prompted { by_user: false, is_refused: false } => "notified",
+            LaneFact::Prompted { by_user: false, is_refused: true } => "kept_stopped",
             LaneFact::Started { .. } => "started",
             LaneFact::Ended { is_failed: false, .. } => "ended",
             LaneFact::Ended { is_failed: true, .. } => "failed",
@@ -412,6 +419,7 @@ impl Lane {
             is_fresh: false,
             message: None,
             is_prompted: true,
+            is_stopped: false,
             flights: Vec::new(),
             refused: Vec::new(),
             past: Vec::new(),
@@ -458,7 +466,7 @@ impl Lane {
                 lane.is_nested = *is_nested;
             }
             LaneFact::PolicyChanged { policy } => lane.policy.clone_from(policy),
-            LaneFact::Prompted { by_user } => lane.prompted(*by_user),
+            LaneFact::Prompted { by_user, .. } => lane.prompted(*by_user),
             LaneFact::Started { flight, message } => {
                 lane.turn = flight.turn;
                 lane.is_unused = false;
@@ -522,6 +530,7 @@ impl Lane {
         self.is_unused = true;
         self.is_fresh = false;
         self.is_prompted = true;
+        self.is_stopped = false;
         self.denied_in_a_row = 0;
         self.denied_tools.clear();
         self.hooks.clear();
@@ -576,6 +585,20 @@ impl Lane {
     }
 
     fn on_board(&mut self, fact: &BoardFact, at: Moment) {
+        match fact {
+            BoardFact::Refused { step: Step::Stop, .. } => self.is_stopped = true,
+            BoardFact::Reset { .. }
+            | BoardFact::FalseAlarm { .. }
+            | BoardFact::HalfOpened { by: Opening::Person, .. } => self.is_stopped = false,
+            BoardFact::Warned { .. }
+            | BoardFact::Tripped { .. }
+            | BoardFact::Limited { .. }
+            | BoardFact::HalfOpened { by: Opening::Cooldown | Opening::Write, .. }
+            | BoardFact::ProbeTaken { .. }
+            | BoardFact::ProbeAbandoned { .. }
+            | BoardFact::Recovered { .. }
+            | BoardFact::Refused { step: Step::Deny, .. } => {}
+        }
         // A circuit that closes empties its window (L5).
         let closing: Vec<Digest> = match fact {
             BoardFact::Recovered { incident }
@@ -597,7 +620,14 @@ impl Lane {
             | BoardFact::HalfOpened { .. }
             | BoardFact::ProbeTaken { .. }
             | BoardFact::ProbeAbandoned { .. } => Vec::new(),
-            BoardFact::Refused { call, .. } => {
+            BoardFact::Refused { call, turn, message, .. } => {
+                if call.is_some() {
+                    // It asked, so its turn is under way; else the next response would pass for the same one (E5).
+                    self.turn = *turn;
+                    self.is_unused = false;
+                    self.is_fresh = false;
+                    self.message = message.or(self.message);
+                }
                 self.refused.extend(call);
                 let excess = self.refused.len().saturating_sub(FLIGHTS_MAX);
                 self.refused.drain(..excess);

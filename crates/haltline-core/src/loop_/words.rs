@@ -61,6 +61,12 @@ pub(super) fn refusal(grounds: &Grounds, wait: Option<&str>, step: Step, refused
     )
 }
 
+/// What a stopped agent's client hears when it wants to set it going again by itself.
+pub(super) fn still_stopped() -> String {
+    "HALTLINE HL-STOP-01: still stopped. The agent's turn was ended here; it goes on when a person writes to it."
+        .to_owned()
+}
+
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

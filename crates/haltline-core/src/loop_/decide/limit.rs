@@ -38,7 +38,14 @@ impl Draft<'_> {
         };
         let text = words::refusal(&grounds, None, RungStep::Stop, 1);
         let (key, turn) = (limit_key("stop_oldest"), self.lane.turn);
-        let fact = BoardFact::Refused { key, pattern: grounds.pattern, step: RungStep::Stop, turn, call: self.call };
+        let fact = BoardFact::Refused {
+            key,
+            pattern: grounds.pattern,
+            step: RungStep::Stop,
+            turn,
+            call: self.call,
+            message: self.message,
+        };
         self.lane(LaneFact::Board(fact));
         self.stopped();
         let circuit = self.circuit(grounds.pattern);
@@ -482,7 +489,10 @@ impl Draft<'_> {
                     _soft => ("HL-BUDGET-01", "finish what matters most.", "begin anything new."),
                 };
                 let fact = format!("the session has used {shown} of {} ({kind} limit)", Self::shown_bound(name, limit));
-                self.notices.push(format!("haltline ({code}): {fact}"));
+                // Of the hard limit the person hears with the first refusal, once (E16).
+                if kind == "soft" {
+                    self.notices.push(format!("haltline ({code}): {fact}"));
+                }
                 let grounds = Grounds { pattern: Pattern::Budget, code, fact, instead, avoid };
                 return Ok(self.warn(&grounds, key, 1, None));
             }

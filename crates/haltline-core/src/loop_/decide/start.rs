@@ -32,6 +32,7 @@ impl Draft<'_> {
             return Ok(Verdict::Pass);
         }
         self.call = Some(call);
+        self.message = start.message.map(|message| Digest::of(&[message.as_bytes()]));
         let traits = self.traits(start.action);
         let turn = self.turn_of(start.message);
         let is_new_turn = turn != self.lane.turn;
@@ -43,7 +44,10 @@ impl Draft<'_> {
         let refused = self.refusal(start, traits, &guards)?;
         if let Some(verdict) = refused {
             match self.policy.mode {
-                crate::Mode::Enforce => return Ok(verdict),
+                crate::Mode::Enforce => {
+                    self.count_turn(is_new_turn);
+                    return Ok(verdict);
+                }
                 // It runs all the same, and its answer will come.
                 crate::Mode::Observe => {}
             }
@@ -74,8 +78,12 @@ impl Draft<'_> {
         let generation = self.lane.board.generation;
         let tool = start.action.tool.clone();
         let flight = Flight { call, tool, identity: start.action.identity, turn, generation, traits };
-        let message = start.message.map(|message| Digest::of(&[message.as_bytes()]));
-        self.lane(LaneFact::Started { flight, message });
+        self.lane(LaneFact::Started { flight, message: self.message });
+        self.count_turn(is_new_turn);
+    }
+
+    /// A response was paid for, whether its calls run or not.
+    fn count_turn(&mut self, is_new_turn: bool) {
         if self.limits.budget.is_set() && (is_new_turn || self.tree.as_ref().is_some_and(|tree| tree.spent.turns == 0))
         {
             self.tree(TreeFact::Turn);
@@ -210,6 +218,7 @@ impl Draft<'_> {
             step,
             turn,
             call: self.call,
+            message: self.message,
         }));
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let grounds = Grounds {
