@@ -13,7 +13,7 @@ use std::fmt;
 
 use haltline_core::loop_::{Happening, Stream};
 
-pub use answer::answer;
+pub use answer::{answer, shows_notice};
 pub use payload::read;
 
 /// Which hook ran.

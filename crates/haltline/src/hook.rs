@@ -22,6 +22,7 @@ use haltline_engine::project::Project;
 use haltline_engine::store::{Sqlite, SqliteOptions, Store, StoreError};
 use haltline_engine::{Engine, EngineError, spool, trust_of};
 
+use self::told::Asker;
 use crate::exit_code;
 use crate::surroundings::{self, variable};
 
@@ -49,7 +50,9 @@ pub fn run(words: &[&str], clock: Clock) -> ExitCode {
     let answer = catch_unwind(AssertUnwindSafe(|| answer(words, clock)));
     let line = match answer {
         Ok(answer) => answer.line,
-        Err(_panic) => told::once("panic", "", "haltline hit a bug of its own; the agent goes on unwatched this time"),
+        Err(_panic) => {
+            told::once(None, "panic", "haltline hit a bug of its own; the agent goes on unwatched this time")
+        }
     };
     if let Some(line) = line {
         let mut out = std::io::stdout().lock();
@@ -62,28 +65,31 @@ pub fn run(words: &[&str], clock: Clock) -> ExitCode {
 fn answer(words: &[&str], clock: Clock) -> Answer {
     let ["claude", rest @ ..] = words else {
         let text = "`haltline hook` was started for a client it does not know; run `haltline init` again";
-        return Answer { line: told::once("client", "", text) };
+        return Answer { line: told::once(None, "client", text) };
     };
     let arguments = arguments(rest);
     let mut stdin = Vec::new();
     if let Err(error) = std::io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut stdin) {
-        return Answer { line: told::once("stdin", "", &format!("haltline could not read its event: {error}")) };
+        let text = format!("haltline could not read its event: {error}");
+        return Answer { line: told::once(None, "stdin", &text) };
     }
     let reading = match claude::read(&stdin) {
         Ok(reading) => reading,
-        Err(error) => return Answer { line: told::once("payload", "", &format!("haltline: {error}")) },
+        Err(error) => return Answer { line: told::once(None, "payload", &format!("haltline: {error}")) },
     };
     if matches!(reading.event, HookEvent::Other(_)) {
         return Answer::default();
     }
-    let session = reading.stream.session.clone();
-    let event = reading.event.clone();
+    let asker = Asker { event: reading.event.clone(), stream: reading.stream.clone() };
     match Hook::open(&arguments, &reading, clock) {
         Ok(hook) => match hook.work(reading, &stdin) {
             Ok(answer) => answer,
-            Err(error) => hook.failed(&event, &session, &error, &stdin),
+            Err(error) => hook.failed(&asker, &error, &stdin),
         },
-        Err(error) => Answer { line: told::once("open", &session, &format!("haltline does not watch: {error}")) },
+        Err(error) => {
+            let text = format!("haltline does not watch: {error}");
+            Answer { line: told::once(Some(&asker), "open", &text) }
+        }
     }
 }
 
@@ -186,7 +192,8 @@ impl Hook {
         }
         notices.extend(self.engine.notices());
         let notice = (!notices.is_empty()).then(|| notices.join("\n"));
-        Ok(Answer { line: claude::answer(&reading.event, &verdict, notice.as_deref()) })
+        let asker = Asker { event: reading.event, stream: reading.stream };
+        Ok(Answer { line: told::answer(&asker, &verdict, notice) })
     }
 
     /// A refusal shows the answer that came again and again.
@@ -254,7 +261,8 @@ impl Hook {
     }
 
     /// haltline's own failure: the agent goes on, unless its owner chose otherwise, and the person is told once (E7).
-    fn failed(&self, event: &HookEvent, session: &str, error: &EngineError, stdin: &[u8]) -> Answer {
+    fn failed(&self, asker: &Asker, error: &EngineError, stdin: &[u8]) -> Answer {
+        let session = &asker.stream.session;
         let kind = match error {
             EngineError::Store(StoreError::Busy { .. }) => "busy",
             EngineError::Store(_) => "store",
@@ -265,7 +273,7 @@ impl Hook {
             EngineError::Rejected(rejection) => format!("rejected: {rejection:?}"),
         };
         let is_counted = kind == "busy" && !stdin.is_empty();
-        let closed = self.engine.config().fail() == Fail::Closed && *event == HookEvent::PreToolUse;
+        let closed = self.engine.config().fail() == Fail::Closed && asker.event == HookEvent::PreToolUse;
         let goes_on = match (closed, is_counted) {
             (true, _) => "fail = \"closed\": the call is refused",
             (false, true) => "the agent goes on; the event is counted later",
@@ -277,9 +285,9 @@ impl Hook {
             let text = format!("HALTLINE HL-OWN-04: refused, because haltline itself failed: {text}");
             let verdict = Verdict::Deny(Reason { circuit, code: "HL-OWN-04", text, retry: Retry::Person });
             let notice = told::is_first(kind, session).then_some(told);
-            return Answer { line: claude::answer(event, &verdict, notice.as_deref()) };
+            return Answer { line: told::answer(asker, &verdict, notice) };
         }
-        Answer { line: told::once(kind, session, &told) }
+        Answer { line: told::once(Some(asker), kind, &told) }
     }
 }
 

@@ -41,16 +41,36 @@ struct Specific {
     additional_context: Option<String>,
 }
 
+/// Whether the client shows the person a notice that comes with this event.
+pub fn shows_notice(event: &HookEvent) -> bool {
+    match event {
+        HookEvent::UserPromptSubmit
+        | HookEvent::PreToolUse
+        | HookEvent::PostToolUse
+        | HookEvent::PostToolUseFailure
+        | HookEvent::PostToolBatch
+        | HookEvent::Stop => true,
+        HookEvent::SessionStart
+        | HookEvent::SubagentStart
+        | HookEvent::SubagentStop
+        | HookEvent::StopFailure
+        | HookEvent::PreCompact
+        | HookEvent::SessionEnd
+        | HookEvent::ConfigChange
+        | HookEvent::Other(_) => false,
+    }
+}
+
 /// The line for stdout, or `None` for silence; `notice` is for the person.
 pub fn answer(event: &HookEvent, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
     let notice = notice.filter(|text| !text.is_empty());
     let mut output = Output::default();
     match event {
-        HookEvent::PreToolUse => before_a_call(&mut output, event, verdict, notice),
+        HookEvent::PreToolUse => before_a_call(&mut output, event, verdict),
         HookEvent::PostToolUse | HookEvent::PostToolBatch => match verdict {
             Verdict::Pass => {}
             Verdict::Warn(reason) | Verdict::Deny(reason) => output.tell(event, &reason.text),
-            Verdict::Stop(reason) => output.end(notice.unwrap_or(&reason.text)),
+            Verdict::Stop(reason) => output.end(&reason.text),
         },
         HookEvent::PostToolUseFailure | HookEvent::SessionStart | HookEvent::SubagentStart => {
             if let Some(reason) = verdict.reason() {
@@ -60,12 +80,13 @@ pub fn answer(event: &HookEvent, verdict: &Verdict, notice: Option<&str>) -> Opt
         HookEvent::UserPromptSubmit => match verdict {
             Verdict::Pass => {}
             Verdict::Warn(reason) => output.tell(event, &reason.text),
-            Verdict::Deny(reason) | Verdict::Stop(reason) => output.block(&reason.text),
+            Verdict::Deny(reason) => output.block(&reason.text),
+            Verdict::Stop(reason) => output.end(&reason.text),
         },
         HookEvent::Stop => match verdict {
             // Context would keep the agent going; a warning here is for the person only.
             Verdict::Pass | Verdict::Warn(_) => {}
-            Verdict::Deny(reason) | Verdict::Stop(reason) => output.end(notice.unwrap_or(&reason.text)),
+            Verdict::Deny(reason) | Verdict::Stop(reason) => output.end(&reason.text),
         },
         HookEvent::ConfigChange => match verdict {
             Verdict::Pass | Verdict::Warn(_) => {}
@@ -82,7 +103,7 @@ pub fn answer(event: &HookEvent, verdict: &Verdict, notice: Option<&str>) -> Opt
     Some(serde_json::to_string(&output).expect("texts and booleans are always JSON"))
 }
 
-fn before_a_call(output: &mut Output, event: &HookEvent, verdict: &Verdict, notice: Option<&str>) {
+fn before_a_call(output: &mut Output, event: &HookEvent, verdict: &Verdict) {
     let refusal = |text: &str| Specific {
         hook_event_name: event.name().to_owned(),
         permission_decision: Some("deny"),
@@ -96,7 +117,7 @@ fn before_a_call(output: &mut Output, event: &HookEvent, verdict: &Verdict, noti
         Verdict::Stop(reason) => {
             // Without the refusal the call would still run before the turn ends.
             output.hook_specific_output = Some(refusal(&reason.text));
-            output.end(notice.unwrap_or(&reason.text));
+            output.end(&reason.text);
         }
     }
 }
@@ -111,10 +132,11 @@ impl Output {
         });
     }
 
-    /// Ends the turn; the text is the person's.
+    /// Ends the turn. The client shows the reason beside the notice, which tells the person everything: one line is
+    /// enough here (E16).
     fn end(&mut self, text: &str) {
         self.goes_on = Some(false);
-        self.stop_reason = Some(cap(text));
+        self.stop_reason = text.lines().next().map(cap);
     }
 
     fn block(&mut self, text: &str) {

@@ -2,10 +2,13 @@
 //! store may be the very thing that failed.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::os::unix::fs::DirBuilderExt;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-use haltline_core::digest_hex;
+use haltline_agents::claude::{self, HookEvent};
+use haltline_core::loop_::Stream;
+use haltline_core::{Verdict, digest_hex};
 use serde_json::json;
 
 use crate::surroundings::variable;
@@ -18,13 +21,18 @@ fn folder() -> PathBuf {
     base.join(format!("haltline-told-{}", rustix::process::getuid().as_raw()))
 }
 
+/// The folder, where it is ours: beside it everybody may write.
+fn own_folder() -> Option<PathBuf> {
+    let folder = folder();
+    DirBuilder::new().mode(0o700).create(&folder).ok();
+    let found = fs::symlink_metadata(&folder).ok()?;
+    (found.is_dir() && found.uid() == rustix::process::getuid().as_raw()).then_some(folder)
+}
+
 /// Whether nobody was told of this yet in this session. Where no mark can be left, only the first event of a session
 /// would be safe to tell on; silence is better than a message on every call.
 pub fn is_first(kind: &str, session: &str) -> bool {
-    let folder = folder();
-    if !folder.is_dir() && DirBuilder::new().mode(0o700).create(&folder).is_err() {
-        return false;
-    }
+    let Some(folder) = own_folder() else { return false };
     let mark = folder.join(digest_hex(&[kind.as_bytes(), session.as_bytes()], 8));
     let is_first = OpenOptions::new().create_new(true).write(true).open(mark).is_ok();
     if is_first {
@@ -45,7 +53,53 @@ fn forget_old(folder: &std::path::Path) {
     }
 }
 
-/// A message to the person as any event's answer, the first time.
-pub fn once(kind: &str, session: &str, text: &str) -> Option<String> {
-    is_first(kind, session).then(|| json!({ "systemMessage": text }).to_string())
+/// A message to the person as an event's answer, the first time.
+pub fn once(asker: Option<&Asker>, kind: &str, text: &str) -> Option<String> {
+    let session = asker.map_or("", |asker| asker.stream.session.as_str());
+    let notice = is_first(kind, session).then(|| text.to_owned());
+    match asker {
+        Some(asker) => answer(asker, &Verdict::Pass, notice),
+        None => notice.map(|text| json!({ "systemMessage": text }).to_string()),
+    }
+}
+
+/// Who waits for an answer.
+pub struct Asker {
+    pub event: HookEvent,
+    pub stream: Stream,
+}
+
+/// The answer to an event. Where the client shows the person nothing, which is so for some events and for all of a
+/// sub-agent's, the notice waits for an event where it does.
+pub fn answer(asker: &Asker, verdict: &Verdict, notice: Option<String>) -> Option<String> {
+    let Asker { event, stream: Stream { session, agent, .. } } = asker;
+    if !claude::shows_notice(event) || agent.is_some() {
+        if let Some(notice) = notice {
+            wait(session, &notice);
+        }
+        return claude::answer(event, verdict, None);
+    }
+    let notices: Vec<String> = waiting(session).into_iter().chain(notice).collect();
+    claude::answer(event, verdict, Some(&notices.join("\n")))
+}
+
+fn waiting_name(session: &str) -> String {
+    digest_hex(&[b"waiting", session.as_bytes()], 8)
+}
+
+fn wait(session: &str, notice: &str) {
+    let Some(folder) = own_folder() else { return };
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(waiting_name(session)));
+    // Where nothing can be left, the journal still has it.
+    file.and_then(|mut file| writeln!(file, "{notice}")).ok();
+}
+
+/// What waits, for the first that asks.
+fn waiting(session: &str) -> Option<String> {
+    let file = folder().join(waiting_name(session));
+    // Nearly always there is none: one look is all that costs.
+    let text = fs::read_to_string(&file).ok()?;
+    own_folder()?;
+    fs::remove_file(file).ok()?;
+    Some(text.trim_end().to_owned())
 }
