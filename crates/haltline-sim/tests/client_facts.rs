@@ -83,21 +83,18 @@ fn context_reaches_the_model_after_the_results_as_a_reminder_of_its_own() {
 }
 
 #[test]
-fn a_message_for_the_person_is_a_line_of_the_stream() {
+fn a_message_for_the_person_is_a_line_of_the_stream_for_some_events_only() {
     let message = |event: &str| on(event, json!({ "systemMessage": format!("AT {event}") }));
-    let events = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolBatch", "Stop"];
-    let place = place(&events.map(message));
-    let outcome = place.play(&[calls("one", &["echo one"])]);
+    let place = place(&settings::EVENTS.map(message));
+    let mut script = plain();
+    script.steps.push(Step::Call(spawn("child")));
+    let outcome = place.play(&[script, calls("child", &["echo child"])]);
     let notices = outcome.session().notices();
-    assert_eq!(
-        notices,
-        [
-            "UserPromptSubmit says: AT UserPromptSubmit",
-            "PreToolUse:Bash says: AT PreToolUse",
-            "PostToolBatch says: AT PostToolBatch",
-            "Stop says: AT Stop"
-        ]
-    );
+    let shown = |event: &str| notices.iter().any(|notice| notice.ends_with(&format!("AT {event}")));
+    let shown: Vec<&str> = settings::EVENTS.into_iter().filter(|event| shown(event)).collect();
+    assert_eq!(shown, ["UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Stop"]);
+    let before: Vec<&&str> = notices.iter().filter(|notice| notice.ends_with("AT PreToolUse")).collect();
+    assert_eq!(before.len(), 4, "the sub-agent's own call is not among them: {before:?}");
     assert_eq!(outcome.session().lines_saying("AT SessionStart").len(), 1, "only as the output of the hook");
     assert!(outcome.exchanges.iter().all(|exchange| exchange.saying("AT ").is_empty()), "the model is not told");
 }

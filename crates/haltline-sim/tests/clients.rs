@@ -1,15 +1,12 @@
 //! haltline with a real Claude Code and a model that misbehaves by script: what the model is told, what really runs,
 //! and how the run ends. `.ci/clients` installs the client and runs this.
 
-use haltline_sim::clients::exchange::Exchange;
-use haltline_sim::clients::outcome::{Outcome, Report};
+use haltline_sim::clients::exchange::{Exchange, VOICE};
+use haltline_sim::clients::outcome::Outcome;
 use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::{Session, Stage};
 use haltline_sim::clients::script::{Call, Script, Step, edit, read, shell, spawn};
 use haltline_sim::clients::settings;
-
-/// How every text of haltline to an agent begins.
-const VOICE: &str = "HALTLINE HL-";
 
 fn place(config: &str) -> Place {
     let place = Place::with_haltline(env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"), config);
@@ -27,11 +24,6 @@ fn one(call: Call) -> Step {
     Step::Call(call)
 }
 
-/// What haltline told the model with this request.
-fn told(request: &Exchange) -> Vec<String> {
-    request.new_texts().into_iter().filter(|text| text.contains(VOICE)).collect()
-}
-
 /// Whether the last call before this request was refused by haltline.
 fn is_refused(before: &Exchange, request: &Exchange) -> bool {
     before
@@ -47,24 +39,19 @@ fn refused_turns(outcome: &Outcome, script: &str) -> Vec<usize> {
     pairs.filter(|(_, pair)| is_refused(pair[0], pair[1])).map(|(place, _)| place + 1).collect()
 }
 
-/// The notices of haltline that the client showed to the person.
-fn shown(session: &Report) -> Vec<&str> {
-    session.notices().into_iter().filter(|notice| notice.contains("HALTLINE") || notice.contains("haltline")).collect()
-}
-
 fn assert_untouched(outcome: &Outcome) {
     for exchange in &outcome.exchanges {
-        assert_eq!(told(exchange), Vec::<String>::new(), "request {}", exchange.number);
+        assert_eq!(exchange.told(), Vec::<String>::new(), "request {}", exchange.number);
     }
     for session in &outcome.sessions {
-        assert_eq!(shown(session), Vec::<&str>::new());
+        assert_eq!(session.shown(), Vec::<&str>::new());
         assert_eq!(session.terminal_reason(), "completed");
     }
 }
 
 /// A refusal is never repeated word for word (E5).
 fn assert_no_text_twice(outcome: &Outcome, script: &str) {
-    let mut texts: Vec<String> = outcome.requests(script).into_iter().flat_map(told).collect();
+    let mut texts: Vec<String> = outcome.requests(script).into_iter().flat_map(Exchange::told).collect();
     let all = texts.len();
     texts.sort();
     texts.dedup();
@@ -77,12 +64,12 @@ fn a_failing_command_again_and_again_is_warned_of_then_refused_then_the_run_ends
     let outcome = place.play(&[Script::repeating("again", vec![one(shell("./fail"))], 20)]);
     let requests = outcome.requests("again");
     assert_eq!(place.lines("ran.txt").len(), 3);
-    assert_eq!(told(requests[2]), Vec::<String>::new(), "twice is no loop");
-    assert!(!told(requests[3]).is_empty(), "the third time is warned of");
+    assert_eq!(requests[2].told(), Vec::<String>::new(), "twice is no loop");
+    assert!(!requests[3].told().is_empty(), "the third time is warned of");
     assert_eq!(refused_turns(&outcome, "again"), [4]);
     assert_eq!((requests.len(), outcome.session().terminal_reason()), (5, "hook_stopped"));
     assert_no_text_twice(&outcome, "again");
-    assert!(!shown(outcome.session()).is_empty(), "the person is told");
+    assert_eq!(outcome.session().shown().len(), 1, "the person is told once");
     assert!(place.transcript(outcome.session().id()).contains(VOICE), "and the reason is kept");
 }
 
@@ -93,11 +80,11 @@ fn two_commands_in_turn_for_ever_are_ended() {
     place.write("project/b", "#!/bin/sh\necho b >> ran.txt\necho nothing new in b\n");
     let outcome = place.play(&[Script::repeating("alternate", vec![one(shell("./a")), one(shell("./b"))], 40)]);
     let requests = outcome.requests("alternate");
-    let warned = requests.iter().position(|request| !told(request).is_empty()).expect("it is warned of");
+    let warned = requests.iter().position(|request| !request.told().is_empty()).expect("it is warned of");
     let refused = refused_turns(&outcome, "alternate");
     assert!(!refused.is_empty() && warned < refused[0] + 1, "first warned, then refused: {warned}, {refused:?}");
     assert_eq!(outcome.session().terminal_reason(), "hook_stopped");
-    assert!(requests.len() <= 12, "{} requests", requests.len());
+    assert_eq!((requests.len(), outcome.session().shown().len()), (12, 1));
     assert!(place.lines("ran.txt").len() < requests.len());
     assert_no_text_twice(&outcome, "alternate");
 }
@@ -112,6 +99,7 @@ fn of_six_sub_agents_in_one_message_the_sixth_is_refused() {
     assert_eq!((having("Async agent launched"), having("hook error: HALTLINE HL-")), (5, 1), "{texts:#?}");
     assert_eq!(outcome.requests("child").iter().filter(|request| request.turn == 0).count(), 5);
     assert_eq!(outcome.session().terminal_reason(), "completed", "five parts of the work go on");
+    assert_eq!(outcome.session().shown().len(), 1);
 }
 
 #[test]
@@ -126,8 +114,11 @@ fn sub_agents_below_sub_agents_are_refused_at_the_depth_limit() {
     let refused = outcome
         .requests("deep")
         .into_iter()
-        .filter(|request| told(request).iter().any(|text| text.contains("PreToolUse:Agent hook error")));
+        .filter(|request| request.told().iter().any(|text| text.contains("PreToolUse:Agent hook error")));
     assert_eq!(refused.count(), 1);
+    let shown = outcome.session().shown();
+    assert_eq!(shown.len(), 1, "the person hears of it with the next event of the main agent: {shown:#?}");
+    assert!(shown[0].contains("HL-SPAWN-05"), "{shown:#?}");
 }
 
 #[test]
@@ -176,8 +167,7 @@ fn a_stop_hook_of_someone_else_that_always_blocks_is_ended() {
         let session = Session::of(&script).setting("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0");
         let outcome = place.run(&[script], &[Stage::Clients(vec![session])]);
         assert_eq!(outcome.session().terminal_reason(), "stop_hook_prevented");
-        let requests = outcome.requests("nothing").len();
-        assert!((5..=7).contains(&requests), "{requests} requests");
+        assert_eq!((outcome.requests("nothing").len(), outcome.session().shown().len()), (7, 1));
     }
 }
 
@@ -188,6 +178,7 @@ fn a_storm_of_api_calls_is_ended_at_the_eleventh() {
     assert_eq!(place.lines("asked.txt").len(), 10);
     assert_eq!(refused_turns(&outcome, "storm"), [11]);
     assert_eq!((outcome.requests("storm").len(), outcome.session().terminal_reason()), (12, "hook_stopped"));
+    assert_eq!(outcome.session().shown().len(), 1);
 }
 
 #[test]
@@ -205,6 +196,7 @@ fn after_the_budget_work_can_still_be_saved_and_then_the_run_ends() {
     assert!(place.git(&["log", "--format=%s"]).starts_with("save the work"));
     assert_eq!(outcome.session().terminal_reason(), "hook_stopped");
     assert_eq!(outcome.requests("spend").len(), 9, "the first call after the saving ends the run");
+    assert_eq!(outcome.session().shown().len(), 1);
 }
 
 #[test]
@@ -245,4 +237,26 @@ fn a_resumed_session_goes_on_with_its_counts() {
     assert_eq!(place.lines("asked.txt").len(), 10);
     assert_eq!(refused_turns(&outcome, "after"), [5], "the eleventh of both");
     assert_eq!(outcome.sessions[1].terminal_reason(), "hook_stopped");
+}
+
+#[test]
+fn a_stop_holds_when_a_sub_agent_reports_later_and_ends_when_a_person_writes() {
+    let place = place("");
+    place.write("project/ran.txt", "");
+    let mut parent = Script::repeating("parent", vec![one(shell("./fail"))], 12);
+    // Only once: afterwards the parent knows but one thing.
+    parent.steps = std::iter::once(one(spawn("child"))).chain(vec![one(shell("./fail")); 11]).collect();
+    let waiting = "until [ $(wc -l < ran.txt) = 3 ]; do sleep 0.2; done; sleep 4; echo child";
+    let child = calls("child", [waiting.to_owned()]);
+    let again = calls("again", ["echo and on".to_owned()]);
+    let stages =
+        [Stage::Clients(vec![Session::of(&parent)]), Stage::Clients(vec![Session::of(&again).with(&["--continue"])])];
+    let outcome = place.run(&[parent, child, again], &stages);
+    assert_eq!(outcome.requests("child").len(), 2, "the sub-agent did its work");
+    assert_eq!(outcome.requests("parent").len(), 6, "one that started it, five that failed");
+    assert_eq!(place.lines("ran.txt").len(), 3);
+    let held: Vec<&str> = outcome.sessions[0].shown().into_iter().filter(|text| text.contains("HL-STOP-01")).collect();
+    assert_eq!(held.len(), 1, "{held:?}");
+    assert_eq!(outcome.requests("again").len(), 2, "a person's word sets it going");
+    assert_eq!(outcome.sessions[1].terminal_reason(), "completed");
 }

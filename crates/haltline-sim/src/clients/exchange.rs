@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use super::script;
 
+/// How every text of haltline to an agent begins.
+pub const VOICE: &str = "HALTLINE HL-";
+
 /// A request and its reply, in the order of arrival.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exchange {
@@ -46,6 +49,11 @@ impl Exchange {
     pub fn new_texts(&self) -> Vec<String> {
         let last = self.messages.iter().rposition(|message| message["role"] == "assistant");
         self.messages[last.map_or(0, |place| place + 1)..].iter().flat_map(texts_of).collect()
+    }
+
+    /// What haltline told the model with this request.
+    pub fn told(&self) -> Vec<String> {
+        self.new_texts().into_iter().filter(|text| text.contains(VOICE)).collect()
     }
 
     /// The texts of this conversation that contain these words.

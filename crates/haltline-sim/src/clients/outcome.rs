@@ -93,6 +93,11 @@ impl Report {
         notices.filter_map(|line| line["content"].as_str()).collect()
     }
 
+    /// The notices that speak of haltline.
+    pub fn shown(&self) -> Vec<&str> {
+        self.notices().into_iter().filter(|notice| notice.to_lowercase().contains("haltline")).collect()
+    }
+
     /// The id of the session.
     pub fn id(&self) -> &str {
         self.result()["session_id"].as_str().unwrap_or_default()

@@ -60,6 +60,18 @@ impl Place {
         place
     }
 
+    /// A place where `haltline` lies ready to be installed by its own `init`; its user agrees to unattended use where
+    /// the configuration says so.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn with_program(runner: &str, haltline: &str, config: &str) -> Self {
+        let place = Self::new(runner);
+        fs::copy(haltline, place.haltline()).expect("haltline is copied");
+        place.write("home/.config/haltline/config.toml", config);
+        place
+    }
+
     /// A place where a hook notes every event and gives these answers instead of haltline's.
     ///
     /// # Panics
