@@ -22,6 +22,8 @@ pub struct PlainEvent {
     pub at: Option<Instant>,
     /// Whose doing.
     pub stream: Stream,
+    /// The folder a session works in, where its start says so.
+    pub project: Option<String>,
     /// What happened.
     pub what: PlainHappening,
 }
@@ -104,7 +106,8 @@ pub fn read(line: &str) -> Result<PlainEvent, PlainError> {
         client: fields.text("client")?.unwrap_or_default(),
         is_batched: false,
     };
-    Ok(PlainEvent { at, stream, what: happening(&kind, &fields)? })
+    let project = if kind == "session_start" { fields.text("project")? } else { None };
+    Ok(PlainEvent { at, stream, project, what: happening(&kind, &fields)? })
 }
 
 fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainError> {

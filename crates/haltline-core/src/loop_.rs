@@ -4,22 +4,26 @@
 //! circuit is named by what it is about, so that all patterns on one action share one probe (E13).
 
 mod board;
+mod code;
 mod decide;
 mod exempt;
 mod happening;
 mod lane;
 mod limits;
+mod nearest;
 mod operator;
 mod pattern;
 mod tree;
 mod words;
 
 pub use board::{Board, BoardFact, Held, Level, Opening, Probe, Rung, Stage, Standing, Step, Trip};
+pub use code::code;
 pub use decide::{Question, decide};
 pub use exempt::{Exempt, ExemptFact, Exemption};
 pub use happening::{BatchEnd, Guarded, Happening, Stream, Usage};
 pub use lane::{Flight, HookRun, Lane, LaneFact, LaneTotals, Past, Progress, Traits};
 pub use limits::{Agents, Api, Bound, Budget, Denials, Limits, OnFull, Preset, Rungs, Windowed};
+pub use nearest::{Nearness, api_calls_within, nearest};
 pub use operator::{Verb, decide as decide_verb, decide_revoke};
 pub use pattern::Pattern;
 pub use tree::{Agent, ApiCalls, Permit, Reservation, Spent, Tree, TreeFact};

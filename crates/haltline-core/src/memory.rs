@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::constraint::{self, Circuit, Phase};
-use crate::loop_::{self, Exempt, Lane, Tree};
+use crate::loop_::{self, Board, Exempt, Lane, Tree};
 use crate::trust::{self, Trust};
 use crate::{CircuitName, Elapsed, Fact, Moment};
 
@@ -92,6 +92,15 @@ impl State {
             State::Lane(lane) => lane.board.generation,
             State::Tree(tree) => tree.board.generation,
             State::Exempt(_) | State::Trust(_) => 0,
+        }
+    }
+
+    /// The circuits of a running session, where the row has any.
+    pub fn board(&self) -> Option<&Board> {
+        match self {
+            State::Lane(lane) => Some(&lane.board),
+            State::Tree(tree) => Some(&tree.board),
+            State::Constraint(_) | State::Exempt(_) | State::Trust(_) => None,
         }
     }
 

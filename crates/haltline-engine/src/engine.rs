@@ -9,8 +9,8 @@ use haltline_core::constraint::{Circuit, Happening, Seen};
 use haltline_core::identity::{Action, Digest};
 use haltline_core::loop_::{self, Guarded, Stream, Verb};
 use haltline_core::{
-    CircuitName, ConstraintId, Decision, Effect, Event, Memory, Moment, Operator, Policy, Rejection, State, Step,
-    decide, trust,
+    CircuitName, ConstraintId, Decision, Effect, Event, Instant, Memory, Moment, Operator, Policy, Rejection, State,
+    Step, decide, trust,
 };
 
 use crate::archive::ARCHIVE_FILE;
@@ -80,6 +80,11 @@ impl<S: Store> Engine<S> {
     /// The present moment.
     pub fn now(&self) -> Moment {
         self.clock.now()
+    }
+
+    /// From now on events are decided at this recorded instant, not at the present one (L13).
+    pub fn set_recorded(&mut self, at: Instant) {
+        self.clock = Clock::Fixed(Moment::recorded(at));
     }
 
     /// What a person should hear of, once.
@@ -163,6 +168,13 @@ impl<S: Store> Engine<S> {
         }
         incidents.sort_by(|one, other| other.tripped.cmp(&one.tripped));
         Ok(incidents)
+    }
+
+    /// The row whose circuits hold an incident that has not ended.
+    pub fn row_of(&self, incident: &str) -> Result<Option<CircuitName>, StoreError> {
+        let rows = self.store.circuits(self.project.key)?;
+        let held = rows.into_iter().find(|(_, state)| state.board().is_some_and(|board| board.knows(incident)));
+        Ok(held.map(|(name, _)| name))
     }
 
     /// The incidents of one row, newest first.
@@ -352,6 +364,13 @@ impl<S: Store> Engine<S> {
         if let Err(error) = self.try_deliver() {
             self.note(error);
         }
+    }
+
+    /// Sends a made-up incident to whoever is configured; `None` where nobody is.
+    pub fn notify_sample(&self) -> Option<Result<(), String>> {
+        let project = self.project.identity.display().to_string();
+        let sample = || notify::sample(&project, self.now());
+        notify::is_configured(&self.config).then(|| notify::tell(&self.config, &sample()))
     }
 
     fn try_deliver(&self) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use haltline_core::identity::Digest;
-use haltline_core::loop_::{BoardFact, LaneFact, Pattern, TreeFact};
+use haltline_core::loop_::{self, BoardFact, LaneFact, Pattern, TreeFact};
 use haltline_core::{CircuitName, Fact, Instant, Moment, Recorded};
 use serde_json::{Value, json};
 
@@ -42,6 +42,8 @@ pub struct Incident {
     pub count: u32,
     /// The how manieth in a row.
     pub level: u32,
+    /// The agent's turn, where the row is one agent's.
+    pub turn: Option<u64>,
     /// Why, in words.
     pub why: Option<String>,
     /// The last answers before it, newest first.
@@ -50,6 +52,8 @@ pub struct Incident {
     pub after: Vec<IncidentEvent>,
     /// Refusals since.
     pub refused: u32,
+    /// The trip that took its place: its probe failed.
+    pub followed_by: Option<String>,
     /// When and how it was closed.
     pub closed: Option<IncidentEvent>,
 }
@@ -65,6 +69,7 @@ impl Incident {
             "incident": id,
             "circuit": self.row.below(self.pattern.word()).as_str(),
             "project": project,
+            "code": loop_::code(self.pattern, self.key),
             "state": if self.closed.is_some() { "CLOSED" } else { "OPEN" },
             "tripped": self.tripped.to_string(),
             "until": self.until.map(|until| until.to_string()),
@@ -113,6 +118,7 @@ pub(crate) fn line(recorded: &Recorded) -> Option<String> {
 /// The incidents of one row, newest first, from its facts, newest first.
 pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> {
     let mut incidents: Vec<Incident> = Vec::new();
+    let mut turn = None;
     let mut identities: BTreeMap<Digest, Digest> = BTreeMap::new();
     let mut answers: Vec<(Digest, IncidentEvent)> = Vec::new();
     for entry in history.iter().rev() {
@@ -123,6 +129,7 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
         let what = fact.word();
         match fact {
             Fact::Lane(LaneFact::Started { flight, .. }) => {
+                turn = Some(flight.turn);
                 identities.insert(flight.call, flight.identity);
             }
             Fact::Lane(LaneFact::Ended { call, .. }) => {
@@ -132,7 +139,7 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
                 answers.drain(..excess);
             }
             Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => {
-                take(&mut incidents, &answers, row, &fact, &event(what), link.at);
+                take(&mut incidents, &answers, row, &fact, &event(what), (link.at, turn));
             }
             Fact::Lane(
                 LaneFact::Began { .. }
@@ -182,10 +189,15 @@ fn take(
     row: &CircuitName,
     fact: &BoardFact,
     event: &IncidentEvent,
-    at: Moment,
+    (at, turn): (Moment, Option<u64>),
 ) {
     match fact {
         BoardFact::Tripped { trip } => {
+            if let Some(last) = incidents.iter_mut().rev().find(|known| known.key == trip.key) {
+                if last.closed.is_none() {
+                    last.followed_by = Some(trip.incident.clone());
+                }
+            }
             let evidence = answers.iter().rev().filter(|(identity, answer)| {
                 // A pattern over many calls has no identity of its own; their last answers are its evidence.
                 answer.text.is_some() && (*identity == trip.key || trip.normal.is_none())
@@ -199,10 +211,12 @@ fn take(
                 until: Some(trip.until()),
                 count: trip.count,
                 level: trip.level,
+                turn,
                 why: event.text.clone(),
                 evidence: evidence.take(EVIDENCE_MAX).map(|(_, answer)| answer.clone()).collect(),
                 after: Vec::new(),
                 refused: 0,
+                followed_by: None,
                 closed: None,
             });
         }
@@ -215,10 +229,12 @@ fn take(
             until: None,
             count: *count,
             level: 0,
+            turn,
             why: event.text.clone(),
             evidence: Vec::new(),
             after: Vec::new(),
             refused: 0,
+            followed_by: None,
             closed: None,
         }),
         BoardFact::Refused { key, .. } => {
@@ -242,7 +258,8 @@ fn take(
             }
         }
         BoardFact::Reset { incident: None, .. } => {
-            for incident in incidents.iter_mut().filter(|incident| incident.closed.is_none()) {
+            let is_held = |incident: &&mut Incident| incident.closed.is_none() && incident.followed_by.is_none();
+            for incident in incidents.iter_mut().filter(is_held) {
                 incident.closed = Some(event.clone());
             }
         }

@@ -53,6 +53,23 @@ pub(crate) fn incident(
     })
 }
 
+/// An incident that did not happen, to see whether messages arrive.
+pub(crate) fn sample(project: &str, now: Moment) -> Value {
+    json!({
+        "schema": 1,
+        "incident": "00000000",
+        "circuit": "loop/sample/tool_failure",
+        "project": project,
+        "state": "CLOSED",
+        "tripped": now.at.to_string(),
+        "until": null,
+        "reason": "this is a test of haltline's notifications: nothing tripped",
+        "cost_usd": null,
+        "evidence": [],
+        "options": ["nothing is to be done"],
+    })
+}
+
 /// Whether anybody is to be told.
 pub(crate) fn is_configured(config: &Config) -> bool {
     !config.notify_command().is_empty() || !config.notify_webhook().is_empty()

@@ -11,7 +11,7 @@ use clap_complete::Shell;
     name = "haltline",
     version,
     disable_help_subcommand = true,
-    after_help = "Examples:\n  haltline status\n  haltline constraint check git-safety-force-push\n  haltline constraint record git-safety-force-push --action \"git push --force\"\n\nExit codes: 0 fine, 1 error, 2 usage, 3 not installed, 77 refused until a person decides"
+    after_help = "Examples:\n  haltline status\n  haltline constraint check git-safety-force-push\n  haltline constraint record git-safety-force-push --action \"git push --force\"\n\nExit codes: 0 fine, 1 error, 2 usage, 3 not installed, 75 refused for now, 77 refused until a person decides"
 )]
 pub struct Arguments {
     /// Work as if started in this folder
@@ -32,6 +32,53 @@ pub enum Command {
     /// Show what is open, what waits for you, and how the store is
     #[command(after_help = "Examples:\n  haltline status\n  haltline status --json")]
     Status,
+    /// Explain an incident: what tripped, on what evidence, and what next
+    #[command(after_help = "Examples:\n  haltline why\n  haltline why 4c58462d --json")]
+    Why {
+        /// The incident; the newest without it
+        incident: Option<String>,
+    },
+    /// Take plain events from standard input and answer each with a verdict
+    #[command(
+        after_help = "Example:\n  echo '{\"v\":1,\"type\":\"prompt\",\"ts\":\"2026-02-01T10:00:00Z\",\"session\":\"s\",\"source\":\"user\"}' | haltline event\n\nExit codes of a single event: 0 pass or warn, 75 refused for now, 77 refused until a person decides"
+    )]
+    Event {
+        /// The instant of each event governs, not the present one
+        #[arg(long = "recorded")]
+        is_recorded: bool,
+    },
+    /// Close circuits of sessions and forget what they counted (for people)
+    #[command(
+        after_help = "Examples:\n  haltline reset 4c58462d\n  haltline reset --session sess_abc123\n  haltline reset --all --reason \"new day\""
+    )]
+    Reset(Reset),
+    /// Allow one probe now, with a word for the agent (for people)
+    #[command(
+        after_help = "Examples:\n  haltline resume 4c58462d\n  haltline resume 4c58462d --hint \"mock jwt in the tests\""
+    )]
+    Resume {
+        /// The incident
+        incident: String,
+        /// What the agent should know
+        #[arg(long)]
+        hint: Option<String>,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Never trip on this again in this project (for people)
+    #[command(
+        after_help = "Examples:\n  haltline false-positive 4c58462d\n  haltline false-positive --list\n  haltline false-positive --revoke 4c58462d"
+    )]
+    FalsePositive(FalsePositive),
+    /// Print one line for a client's status bar
+    #[command(
+        after_help = "Examples:\n  haltline statusline claude < status.json\n  haltline statusline --segment --ascii"
+    )]
+    Statusline(Statusline),
+    /// Tell people of trips, or try out whether messages arrive
+    #[command(subcommand)]
+    Notify(Notify),
     /// Read the journal of facts, check it, or write it out
     #[command(subcommand)]
     Journal(Journal),
@@ -216,6 +263,79 @@ pub struct Trust {
     /// Why
     #[arg(long)]
     pub reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Reset {
+    #[command(flatten)]
+    pub which: Which,
+    /// Why
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Which {
+    /// The incident
+    pub incident: Option<String>,
+    /// All circuits of a session and its sub-agents
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// All circuits of all sessions of this project
+    #[arg(long = "all")]
+    pub is_all: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct FalsePositive {
+    #[command(flatten)]
+    pub which: Alarm,
+    /// Why
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Alarm {
+    /// The incident
+    pub incident: Option<String>,
+    /// Only list what never trips
+    #[arg(long = "list")]
+    pub is_list: bool,
+    /// Take one back
+    #[arg(long, value_name = "INCIDENT")]
+    pub revoke: Option<String>,
+}
+
+#[derive(Debug, Default, Args)]
+pub struct Statusline {
+    /// The client; its status comes on standard input
+    #[arg(value_parser = ["claude"])]
+    pub client: Option<String>,
+    /// Only the short part, to put into a line of your own
+    #[arg(long = "segment")]
+    pub is_segment: bool,
+    /// Only ASCII characters
+    #[arg(long = "ascii")]
+    pub is_ascii: bool,
+    /// Where state is kept, as `init` wrote it
+    #[arg(long = "state", value_name = "FOLDER")]
+    pub state_folder: Option<PathBuf>,
+    /// The configuration file, as `init` wrote it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Notify {
+    /// Tell people of trips they have not heard of
+    #[command(after_help = "Example:\n  haltline notify deliver")]
+    Deliver,
+    /// Send a made-up incident to the configured command and webhook
+    #[command(after_help = "Example:\n  haltline notify test")]
+    Test,
 }
 
 #[derive(Debug, Args)]

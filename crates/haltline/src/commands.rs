@@ -1,15 +1,20 @@
 //! One file per verb; each turns arguments into an event or a view.
 
+mod circuits;
 mod config;
 mod constraint;
 mod doctor;
+mod event;
 mod init;
 mod journal;
 mod memory;
+mod notify;
 mod purge;
 mod status;
+pub mod statusline;
 mod trust;
 mod uninstall;
+mod why;
 
 use std::process::ExitCode;
 
@@ -29,6 +34,12 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
         return Ok(exit_code::FINE);
     }
+    if let Command::Statusline(command) = &arguments.command {
+        return Ok(statusline::run(command, arguments.folder.as_deref(), clock));
+    }
+    if let Command::Event { is_recorded } = arguments.command {
+        return event::run(arguments.folder.as_deref(), is_recorded, clock);
+    }
     let workplace = Workplace::open(arguments.folder.as_deref(), arguments.is_json, clock)?;
     // These say themselves what is wrong with the files.
     if !matches!(arguments.command, Command::Config(_) | Command::Doctor) {
@@ -37,6 +48,11 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
     let result = match arguments.command {
         Command::Constraint(command) => constraint::run(&workplace, command),
         Command::Status => status::run(&workplace),
+        Command::Why { incident } => why::run(&workplace, incident.as_deref()),
+        Command::Reset(command) => circuits::reset(&workplace, &command),
+        Command::Resume { incident, hint, reason } => circuits::resume(&workplace, incident, hint, reason),
+        Command::FalsePositive(command) => circuits::false_positive(&workplace, command),
+        Command::Notify(command) => notify::run(&workplace, &command),
         Command::Journal(command) => journal::run(&workplace, &command),
         Command::Config(command) => config::run(&workplace, &command),
         Command::Trust(command) => trust::run(&workplace, &command),
@@ -45,7 +61,7 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         Command::Init(command) => init::run(&workplace, &command),
         Command::Uninstall(command) => uninstall::run(&workplace, &command),
         Command::Doctor => doctor::run(&workplace),
-        Command::Completions { .. } => Ok(exit_code::FINE),
+        Command::Completions { .. } | Command::Statusline(_) | Command::Event { .. } => Ok(exit_code::FINE),
     };
     workplace.tell_notices();
     result

@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use haltline_core::constraint::Condition;
-use haltline_core::{ConstraintId, Rejection};
+use haltline_core::{ConstraintId, Rejection, shorten};
 use haltline_engine::EngineError;
 use haltline_engine::store::StoreError;
 
@@ -30,6 +30,18 @@ impl Failure {
             Failure::Plain(_) => exit_code::ERROR,
             Failure::NotOperator(_) | Failure::Closed(_) => exit_code::refused(),
             Failure::Silent => exit_code::FINE,
+        }
+    }
+
+    /// An engine's refusal of something about an incident.
+    pub fn of_incident(incident: &str, error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Rejected(_no_incident) => Failure::Plain(format!(
+                "incident {}: no circuit of a session here is open with it; `haltline why {}` tells how it ended, `haltline why` shows the newest",
+                shorten(incident),
+                incident.escape_default()
+            )),
         }
     }
 

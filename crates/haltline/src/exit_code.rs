@@ -21,3 +21,8 @@ pub fn not_installed() -> ExitCode {
 pub fn refused() -> ExitCode {
     ExitCode::from(77)
 }
+
+/// Refused for now: trying later makes sense.
+pub fn later() -> ExitCode {
+    ExitCode::from(75)
+}

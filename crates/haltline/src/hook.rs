@@ -5,7 +5,7 @@
 
 mod told;
 mod transcript;
-mod watch;
+pub mod watch;
 
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use haltline_agents::claude::{self, HookEvent, Reading};
 use haltline_core::loop_::{Happening, Stream};
 use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict};
 use haltline_engine::clock::Clock;
-use haltline_engine::config::{Fail, PROJECT_FILE, Places, load_or_compile};
+use haltline_engine::config::{Fail, Places, load_or_compile};
 use haltline_engine::project::Project;
 use haltline_engine::store::{Sqlite, SqliteOptions, Store, StoreError};
 use haltline_engine::{Engine, EngineError, spool, trust_of};
@@ -25,6 +25,7 @@ use haltline_engine::{Engine, EngineError, spool, trust_of};
 use self::told::Asker;
 use crate::exit_code;
 use crate::surroundings::{self, variable};
+use crate::workplace::PROJECT_MARKS;
 
 /// How long a hook waits for others before it lets the agent go on (E2).
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -124,8 +125,8 @@ impl Hook {
         let folder =
             variable("CLAUDE_PROJECT_DIR").or_else(|| reading.folder.clone()).unwrap_or_else(|| ".".to_owned());
         let folder = PathBuf::from(folder);
-        let project = Project::around(&folder, &[PROJECT_FILE, "docs/constraints", ".claude"])
-            .map_err(|error| format!("folder {}: {error}", folder.display()))?;
+        let project =
+            Project::around(&folder, PROJECT_MARKS).map_err(|error| format!("folder {}: {error}", folder.display()))?;
         let options = SqliteOptions { patience: PATIENCE, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
         let mut store = Sqlite::new(&state_folder, options);
         let places = Places { state_folder: &state_folder, user_file: &config_file, project: &project };

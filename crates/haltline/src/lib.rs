@@ -30,6 +30,11 @@ pub fn run(clock: Clock) -> ExitCode {
     {
         return hook::run(rest, clock);
     }
+    if let ["statusline", rest @ ..] = plain.as_slice()
+        && !rest.iter().any(|word| matches!(*word, "--help" | "-h"))
+    {
+        return commands::statusline::run(&commands::statusline::arguments(rest), None, clock);
+    }
     let arguments = match quick::recognise(&plain).filter(|_| is_text).map_or_else(cli::Arguments::try_parse, Ok) {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -34,15 +34,9 @@ pub enum Proof {
 
 /// Makes sure that a person acts, and says who it is.
 pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) -> Result<Operator, Failure> {
-    if let Some(marker) = haltline_agents::marker_in(|name| variable(name).is_some()) {
+    if let Some(agent) = agent_around() {
         return Err(Failure::NotOperator(format!(
-            "`haltline {verb}` is for people and is refused inside an agent ({marker} is set); ask the person to run it in their own terminal"
-        )));
-    }
-    if let Some(client) = surroundings::state_folder().ok().and_then(|folder| ancestry::recorded(&folder)) {
-        return Err(Failure::NotOperator(format!(
-            "`haltline {verb}` is for people and is refused inside an agent (process {} is a client that haltline's hook knows); ask the person to run it in their own terminal",
-            client.id
+            "`haltline {verb}` is for people and is refused inside an agent ({agent}); ask the person to run it in their own terminal"
         )));
     }
     let operator = Operator { who: account(), reason: reason.map(str::to_owned) };
@@ -62,6 +56,15 @@ pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) 
             "`haltline {verb}` is for people: no terminal to ask at; run it in a terminal, or set operator.unattended = true in your own config for unattended use"
         ))),
     }
+}
+
+/// What shows that this process runs inside an agent.
+pub fn agent_around() -> Option<String> {
+    if let Some(marker) = haltline_agents::marker_in(|name| variable(name).is_some()) {
+        return Some(format!("{marker} is set"));
+    }
+    let client = surroundings::state_folder().ok().and_then(|folder| ancestry::recorded(&folder))?;
+    Some(format!("process {} is a client that haltline's hook knows", client.id))
 }
 
 fn account() -> String {

@@ -5,9 +5,11 @@
 pub mod config;
 pub mod constraint;
 pub mod doctor;
+pub mod incident;
 pub mod install;
 pub mod journal;
 pub mod memory;
+pub mod session;
 pub mod status;
 
 /// The version of the JSON answers.

@@ -18,6 +18,9 @@ use crate::surroundings;
 /// How long a command waits for others (E2).
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Without git, the nearest folder with one of these is the project: for hooks and commands alike (E14).
+pub const PROJECT_MARKS: &[&str] = &[PROJECT_FILE, "docs/constraints", ".claude"];
+
 /// The engine, and whether answers are JSON.
 pub struct Workplace {
     /// The project's engine.
@@ -30,7 +33,7 @@ impl Workplace {
     /// The workplace of a folder.
     pub fn open(folder: Option<&Path>, is_json: bool, clock: Clock) -> Result<Self, Failure> {
         let folder = folder.unwrap_or(Path::new("."));
-        let project = Project::around(folder, &[PROJECT_FILE, "docs/constraints"])
+        let project = Project::around(folder, PROJECT_MARKS)
             .map_err(|error| Failure::Plain(format!("folder {}: {error}", folder.display())))?;
         let state_folder = surroundings::state_folder()?;
         let options = SqliteOptions { patience: PATIENCE, bytes_max: u64::MAX, journal_days: u32::MAX, clock };

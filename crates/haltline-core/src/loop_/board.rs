@@ -353,6 +353,11 @@ impl Board {
         self.held.iter().find(|held| held.trip.incident == incident)
     }
 
+    /// Whether an incident has not ended here: a circuit, or a limit that holds none.
+    pub fn knows(&self, incident: &str) -> bool {
+        self.held(incident).is_some() || self.rungs.iter().any(|rung| rung.incident.as_deref() == Some(incident))
+    }
+
     /// The circuit whose probe is this call.
     pub fn probed_by(&self, call: Digest) -> Option<&Held> {
         self.held.iter().find(|held| match &held.stage {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What Stop hooks are counted under.
-const STOP_HOOK: &str = "Stop";
+pub(super) const STOP_HOOK: &str = "Stop";
 /// A client started inside a hook is counted under this.
 const NESTED_SESSION: &str = "session inside a hook";
 
@@ -38,8 +38,13 @@ pub(super) fn denials_key() -> Digest {
     Digest::of(&[b"denials"])
 }
 
+/// The key of a hook that runs too often.
+pub(super) fn hook_key(name: &str) -> Digest {
+    Digest::of(&[b"hook", name.as_bytes()])
+}
+
 /// The key of a limit.
-fn limit_key(name: &str) -> Digest {
+pub(super) fn limit_key(name: &str) -> Digest {
     Digest::of(&[b"limit", name.as_bytes()])
 }
 
@@ -268,7 +273,7 @@ impl<'a> Draft<'a> {
     /// A hook ran: the Nth within the window opens, the next is refused (L2).
     fn hook(&mut self, name: &str) -> Asked<Verdict> {
         let limits = self.limits.hook_recursion;
-        let key = Digest::of(&[b"hook", name.as_bytes()]);
+        let key = hook_key(name);
         if !limits.enabled {
             return Ok(Verdict::Pass);
         }
@@ -303,7 +308,7 @@ impl<'a> Draft<'a> {
         let runs = self.lane.hooks.iter().filter(|run| run.0 == key && pattern::is_within(run.1, turn, limits.window));
         let count = u32::try_from(runs.count()).unwrap_or(u32::MAX);
         if count >= limits.threshold && !self.is_exempt(Pattern::HookRecursion, key)? {
-            self.trip(&grounds(count), key, None, count, limits.cooldown_s, None)?;
+            self.trip(&grounds(count), key, None, count, limits.cooldown_s)?;
         }
         Ok(Verdict::Pass)
     }
@@ -375,7 +380,6 @@ impl<'a> Draft<'a> {
         normal: Option<Digest>,
         count: u32,
         cooldown_s: u32,
-        text: Option<String>,
     ) -> Asked<()> {
         // What it cost is the tree's to tell.
         self.need_tree()?;
@@ -383,7 +387,7 @@ impl<'a> Draft<'a> {
         let wait = words::cooldown(&trip, self.now);
         self.tell(grounds, &trip.incident, Some(&wait), trip.level);
         self.effects.push(Effect::Notify { circuit: self.lane_name.clone(), incident: trip.incident.clone() });
-        self.lane_with(self.now, LaneFact::Board(BoardFact::Tripped { trip }), text.or(Some(grounds.fact.clone())));
+        self.lane_with(self.now, LaneFact::Board(BoardFact::Tripped { trip }), Some(grounds.fact.clone()));
         Ok(())
     }
 

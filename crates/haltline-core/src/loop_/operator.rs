@@ -60,13 +60,10 @@ pub fn decide(memory: &Memory, row: &CircuitName, verb: &Verb, operator: &Operat
         Recorded { circuit, at: now, fact, texts }
     };
     let who = operator.who.clone();
-    let knows = |incident: &str| {
-        board.held(incident).is_some() || board.rungs.iter().any(|rung| rung.incident.as_deref() == Some(incident))
-    };
     let mut facts = Vec::new();
     match verb {
         Verb::Reset { incident } => {
-            if incident.as_deref().is_some_and(|incident| !knows(incident)) {
+            if incident.as_deref().is_some_and(|incident| !board.knows(incident)) {
                 return Step::Rejected(Rejection::NoIncident);
             }
             facts.push(record(row.clone(), wrap(BoardFact::Reset { who, incident: incident.clone() })));
@@ -76,7 +73,7 @@ pub fn decide(memory: &Memory, row: &CircuitName, verb: &Verb, operator: &Operat
                 let fact =
                     BoardFact::HalfOpened { incident: incident.clone(), by: Opening::Person, hint: hint.clone() };
                 facts.push(record(row.clone(), wrap(fact)));
-            } else if knows(incident) {
+            } else if board.knows(incident) {
                 facts.push(record(row.clone(), wrap(BoardFact::Reset { who, incident: Some(incident.clone()) })));
             } else {
                 return Step::Rejected(Rejection::NoIncident);

@@ -3,9 +3,11 @@
 mod config;
 mod constraint;
 mod doctor;
+mod incident;
 mod install;
 mod journal;
 mod memory;
+mod session;
 mod status;
 
 use std::path::Path;
@@ -15,9 +17,11 @@ use haltline_engine::store::Salvage;
 pub use config::{config_check, config_path, config_show};
 pub use constraint::{all, change, check, configuration, history, one};
 pub use doctor::doctor;
+pub use incident::{circuits, false_positives, why};
 pub use install::{init, init_done, uninstall};
 pub use journal::{show, verify};
 pub use memory::{memory_clean, memory_report};
+pub use session::sessions;
 pub use status::{status, trust};
 
 use crate::error::Failure;

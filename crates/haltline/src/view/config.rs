@@ -41,7 +41,7 @@ impl ShowView {
 }
 
 impl ValueView {
-    fn new(setting: &Setting) -> Self {
+    pub fn new(setting: &Setting) -> Self {
         let (origin, file) = match &setting.origin {
             Origin::Default => ("default", None),
             Origin::BreakerFile => ("breaker-file", Some(BREAKER_FILE.to_owned())),

@@ -18,6 +18,8 @@ pub struct StatusView {
     pub waiting: Vec<WaitingView>,
     pub incidents_24h: usize,
     pub store: StoreView,
+    /// Running sessions.
+    pub sessions: super::session::SessionsView,
     /// Damaged files that were kept.
     pub set_aside: Vec<String>,
 }

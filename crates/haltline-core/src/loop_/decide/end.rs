@@ -168,7 +168,7 @@ impl Draft<'_> {
         let is_due = limits.enabled && (row >= limits.in_a_row || recent >= limits.of_recent);
         if is_due && is_closed && !self.is_literal() && !self.is_exempt(Pattern::Denials, key)? {
             let count = row.max(recent);
-            self.trip(&denial_grounds(count), key, None, count, limits.cooldown_s, None)?;
+            self.trip(&denial_grounds(count), key, None, count, limits.cooldown_s)?;
         }
         Ok(())
     }
@@ -230,8 +230,7 @@ impl Draft<'_> {
             | Pattern::Constraint
             | Pattern::Tampering => (repeat_grounds(&tool, last.count + 1), self.limits.repeat.cooldown_s),
         };
-        let text = Some(answer.shown.clone());
-        self.trip(&grounds, last.key, last.normal.or(Some(answer.normal)), last.count + 1, cooldown_s, text)
+        self.trip(&grounds, last.key, last.normal.or(Some(answer.normal)), last.count + 1, cooldown_s)
     }
 
     fn abandon_probes(&mut self, flight: &Flight) {
@@ -300,7 +299,7 @@ impl Draft<'_> {
             if count >= failures.threshold && !self.is_exempt(Pattern::ToolFailure, key)? {
                 let grounds = failure_grounds(&shown, count, failures.window);
                 let normal = Some(answer.normal).filter(|_| !self.is_literal());
-                self.trip(&grounds, key, normal, count, failures.cooldown_s, Some(answer.shown.clone()))?;
+                self.trip(&grounds, key, normal, count, failures.cooldown_s)?;
                 return Ok(());
             }
         }
@@ -314,7 +313,7 @@ impl Draft<'_> {
             };
             if count >= sequence.threshold && !self.is_exempt(Pattern::SequentialTools, key)? {
                 let normal = Some(answer.normal).filter(|_| !self.is_literal());
-                self.trip(&sequence_grounds(&shown, count), key, normal, count, sequence.cooldown_s, None)?;
+                self.trip(&sequence_grounds(&shown, count), key, normal, count, sequence.cooldown_s)?;
             }
         }
         Ok(())

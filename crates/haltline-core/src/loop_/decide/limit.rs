@@ -193,7 +193,7 @@ impl Draft<'_> {
         let is_closed = self.lane.board.standing(spawn_key(), self.now) == Standing::Closed;
         let is_lifted = self.tree.as_ref().is_some_and(|tree| tree.is_bypassed);
         if self.is_literal() && limits.enabled && count >= limits.threshold && is_closed && !is_lifted {
-            self.trip(&self.rate_grounds(count), spawn_key(), None, count, limits.cooldown_s, None)?;
+            self.trip(&self.rate_grounds(count), spawn_key(), None, count, limits.cooldown_s)?;
         }
         Ok(())
     }

@@ -332,7 +332,7 @@ impl Draft<'_> {
             self.need_tree_of_agent()?;
             let normal = self.lane.past.iter().rev().find(|past| past.identity == key).map(|past| past.normal);
             let grounds = repeat_grounds(&short(&action.shown), times);
-            self.trip(&grounds, key, normal, times, repeat.cooldown_s, shown.clone())?;
+            self.trip(&grounds, key, normal, times, repeat.cooldown_s)?;
             return Ok(Some(self.refuse_tripped(grounds, key, shown)));
         }
         let limits = self.limits.cycle;
@@ -344,7 +344,7 @@ impl Draft<'_> {
         {
             self.need_tree_of_agent()?;
             let grounds = cycle_grounds(&short(&action.shown), cycle.rounds);
-            self.trip(&grounds, cycle.key, None, cycle.rounds, limits.cooldown_s, shown.clone())?;
+            self.trip(&grounds, cycle.key, None, cycle.rounds, limits.cooldown_s)?;
             return Ok(Some(self.refuse_tripped(grounds, cycle.key, shown)));
         }
         Ok(None)

@@ -53,6 +53,7 @@ pub fn status(view: &StatusView) -> String {
             fit(&circuit.id, 55)
         ));
     }
+    out.push_str(&super::sessions(&view.sessions, &view.store));
     if !view.waiting.is_empty() {
         out.push_str("\nWaiting for `haltline trust`:\n");
         out.push_str(&waiting(&view.waiting));

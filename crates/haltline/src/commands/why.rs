@@ -1,0 +1,90 @@
+//! `haltline why`: one incident, with everything that is known of it.
+
+use std::process::ExitCode;
+
+use haltline_core::constraint::Phase;
+use haltline_core::{CircuitName, Instant, State, shorten};
+use haltline_engine::Incident;
+use haltline_engine::store::Store;
+
+use crate::error::Failure;
+use crate::exit_code;
+use crate::front::text;
+use crate::view::incident::WhyView;
+use crate::view::session::tree_of;
+use crate::workplace::Workplace;
+
+/// Explains an incident.
+pub fn run(workplace: &Workplace, wanted: Option<&str>) -> Result<ExitCode, Failure> {
+    let engine = &workplace.engine;
+    engine.mirror_in();
+    let incidents = engine.incidents()?;
+    let constraints = constraints(workplace)?;
+    let found = match wanted {
+        Some(id) => incidents.iter().find(|incident| incident.id == id),
+        None => incidents.first(),
+    };
+    let constraint = match wanted {
+        Some(id) => constraints.iter().find(|constraint| constraint.incident == id),
+        None => constraints.iter().max_by_key(|constraint| constraint.tripped),
+    };
+    let view = match (found, constraint) {
+        (Some(incident), Some(constraint)) if wanted.is_none() && constraint.tripped > incident.tripped => {
+            of_constraint(workplace, constraint)
+        }
+        (Some(incident), _) => of_session(workplace, incident)?,
+        (None, Some(constraint)) => of_constraint(workplace, constraint),
+        (None, None) => {
+            return Err(Failure::Plain(match wanted {
+                Some(id) => format!(
+                    "incident {}: nothing here has that name; `haltline why` shows the newest, `haltline status` what is open",
+                    shorten(id)
+                ),
+                None => "there is no incident in this project: nothing has tripped".to_owned(),
+            }));
+        }
+    };
+    workplace.answer(&view, text::why)?;
+    Ok(exit_code::FINE)
+}
+
+fn of_session(workplace: &Workplace, incident: &Incident) -> Result<WhyView, Failure> {
+    let engine = &workplace.engine;
+    let (store, key) = (engine.store(), engine.project().key);
+    let state = store.circuit(key, &incident.row)?;
+    let tree = match &state {
+        Some(State::Lane(lane)) => store.circuit(key, &tree_of(&incident.row, lane))?,
+        Some(State::Tree(_) | State::Constraint(_) | State::Exempt(_) | State::Trust(_)) | None => state.clone(),
+    };
+    let board = state.as_ref().and_then(State::board);
+    let tree = tree.as_ref().and_then(State::as_tree);
+    Ok(WhyView::of_session(incident, board, tree, engine.config(), engine.now()))
+}
+
+/// A constraint's last trip.
+struct OfConstraint {
+    name: CircuitName,
+    incident: String,
+    tripped: Instant,
+    circuit: Box<haltline_core::constraint::Circuit>,
+}
+
+fn constraints(workplace: &Workplace) -> Result<Vec<OfConstraint>, Failure> {
+    let engine = &workplace.engine;
+    let mut found = Vec::new();
+    for (name, state) in engine.store().circuits(engine.project().key)? {
+        let State::Constraint(circuit) = state else { continue };
+        let trip = match &circuit.phase {
+            Phase::Open(trip) | Phase::HalfOpen(trip) => trip,
+            Phase::Closed | Phase::Retired { .. } => continue,
+        };
+        let (incident, tripped) = (trip.incident.clone(), trip.since.at);
+        found.push(OfConstraint { name, incident, tripped, circuit });
+    }
+    Ok(found)
+}
+
+fn of_constraint(workplace: &Workplace, constraint: &OfConstraint) -> WhyView {
+    let OfConstraint { name, incident, tripped, circuit } = constraint;
+    WhyView::of_constraint(name, incident, *tripped, circuit, workplace.engine.now())
+}

@@ -1,0 +1,219 @@
+//! Incidents, and what people do about them, as seen.
+
+use haltline_core::constraint::Circuit;
+use haltline_core::loop_::{self, Board, Exemption, Pattern, Standing, Tree, dollars};
+use haltline_core::{CircuitName, Instant, Moment};
+use haltline_engine::config::Config;
+use haltline_engine::{Incident, IncidentEvent};
+use serde::Serialize;
+
+use super::SCHEMA;
+use super::config::ValueView;
+use super::constraint::AuditView;
+
+/// `haltline why`.
+#[derive(Debug, Serialize)]
+pub struct WhyView {
+    pub schema: u32,
+    pub incident: String,
+    pub circuit: String,
+    pub pattern: &'static str,
+    pub code: &'static str,
+    /// `OPEN`, `HALF_OPEN` or `CLOSED`.
+    pub state: &'static str,
+    pub tripped: String,
+    pub turn: Option<u64>,
+    pub count: u32,
+    /// The how manieth in a row; 0 for a limit.
+    pub level: u32,
+    pub why: String,
+    pub until: Option<String>,
+    pub remaining_s: Option<u64>,
+    /// The limits of the pattern as they are now.
+    pub limits: Vec<ValueView>,
+    /// The last answers before it, newest first.
+    pub evidence: Vec<HappenedView>,
+    /// How often somebody was refused because of it.
+    pub refused: u32,
+    /// What came after, oldest first.
+    pub after: Vec<HappenedView>,
+    pub followed_by: Option<String>,
+    pub ended: Option<HappenedView>,
+    /// What the session cost so far: `unknown`, `$1.23` or `at least $1.23`.
+    pub session_cost: String,
+    /// What can be done.
+    pub next: Vec<String>,
+}
+
+/// Something that happened.
+#[derive(Debug, Serialize)]
+pub struct HappenedView {
+    pub at: String,
+    pub what: &'static str,
+    pub text: Option<String>,
+}
+
+impl HappenedView {
+    fn new(event: &IncidentEvent) -> Self {
+        Self { at: event.at.to_seconds_text(), what: event.what, text: event.text.clone() }
+    }
+}
+
+impl WhyView {
+    pub fn of_session(
+        incident: &Incident,
+        board: Option<&Board>,
+        tree: Option<&Tree>,
+        config: &Config,
+        now: Moment,
+    ) -> Self {
+        let standing = board.filter(|board| board.held(&incident.id).is_some());
+        let standing = standing.map_or(Standing::Closed, |board| board.standing(incident.key, now));
+        let is_limit_held = board.is_some_and(|board| board.knows(&incident.id));
+        let (state, remaining) = match standing {
+            Standing::Open(trip) => ("OPEN", trip.remaining_ms(now)),
+            Standing::Trial(..) | Standing::Probing(_) => ("HALF_OPEN", None),
+            Standing::Closed if is_limit_held => ("OPEN", None),
+            Standing::Closed => ("CLOSED", None),
+        };
+        Self {
+            schema: SCHEMA,
+            incident: incident.id.clone(),
+            circuit: incident.row.below(incident.pattern.word()).to_string(),
+            pattern: incident.pattern.word(),
+            code: loop_::code(incident.pattern, incident.key),
+            state,
+            tripped: incident.tripped.to_seconds_text(),
+            turn: incident.turn,
+            count: incident.count,
+            level: incident.level,
+            why: incident.why.clone().unwrap_or_else(|| "its texts were purged".to_owned()),
+            until: incident.until.map(Instant::to_seconds_text),
+            remaining_s: remaining.map(|left| left.div_ceil(1000)),
+            limits: limits(config, incident.pattern),
+            evidence: incident.evidence.iter().map(HappenedView::new).collect(),
+            refused: incident.refused,
+            after: incident.after.iter().map(HappenedView::new).collect(),
+            followed_by: incident.followed_by.clone(),
+            ended: incident.closed.as_ref().map(HappenedView::new),
+            session_cost: cost(tree),
+            next: next(incident, state),
+        }
+    }
+
+    pub fn of_constraint(name: &CircuitName, incident: &str, tripped: Instant, circuit: &Circuit, now: Moment) -> Self {
+        let (phase, limits) = (circuit.phase_at(now), circuit.limits());
+        let id = name.scope();
+        let count = u32::try_from(circuit.in_window(now)).unwrap_or(u32::MAX);
+        let is_open = phase.condition() == haltline_core::constraint::Condition::Open;
+        let until = tripped.plus_millis(i64::from(limits.cooldown_hours) * 3_600_000);
+        Self {
+            schema: SCHEMA,
+            incident: incident.to_owned(),
+            circuit: name.to_string(),
+            pattern: Pattern::Constraint.word(),
+            code: loop_::code(Pattern::Constraint, haltline_core::identity::Digest::default()),
+            state: if is_open { "OPEN" } else { "HALF_OPEN" },
+            tripped: tripped.to_seconds_text(),
+            turn: None,
+            count,
+            level: 0,
+            why: format!("{count} violations count within {} days", limits.window_days),
+            until: Some(until.to_seconds_text()),
+            remaining_s: None,
+            limits: Vec::new(),
+            evidence: Vec::new(),
+            refused: u32::try_from(circuit.totals.refused).unwrap_or(u32::MAX),
+            after: Vec::new(),
+            followed_by: None,
+            ended: None,
+            session_cost: "unknown".to_owned(),
+            next: vec![
+                format!("haltline constraint status {id}"),
+                format!("haltline constraint reset {id} --reason TEXT"),
+            ],
+        }
+    }
+}
+
+/// What a session with its sub-agents cost; unknown is never nothing.
+pub fn cost(tree: Option<&Tree>) -> String {
+    match tree.map(|tree| tree.spent) {
+        Some(spent) if spent.is_priced && spent.is_partial => format!("at least {}", dollars(spent.micros)),
+        Some(spent) if spent.is_priced => dollars(spent.micros),
+        Some(_) | None => "unknown".to_owned(),
+    }
+}
+
+fn limits(config: &Config, pattern: Pattern) -> Vec<ValueView> {
+    let own = format!("loop.{}.", pattern.word());
+    let other = match pattern {
+        Pattern::AgentSpawn => "agents.",
+        Pattern::ExternalApi => "api.",
+        Pattern::Budget => "budget.",
+        Pattern::HookRecursion
+        | Pattern::ToolFailure
+        | Pattern::SequentialTools
+        | Pattern::Repeat
+        | Pattern::Cycle
+        | Pattern::Denials
+        | Pattern::Constraint
+        | Pattern::Tampering => "\0",
+    };
+    let is_limit = |name: &str| {
+        (name.starts_with(&own) || name.starts_with(other))
+            && !["enabled", "commands", "tools", "usd_per_call"].iter().any(|end| name.ends_with(end))
+    };
+    config.settings().iter().filter(|setting| is_limit(setting.key.name)).map(ValueView::new).collect()
+}
+
+fn next(incident: &Incident, state: &str) -> Vec<String> {
+    let id = &incident.id;
+    let mut next = Vec::new();
+    if let Some(later) = &incident.followed_by {
+        next.push(format!("haltline why {later}"));
+        return next;
+    }
+    if state == "CLOSED" {
+        return next;
+    }
+    if incident.until.is_some() {
+        next.push(format!("haltline resume {id} --hint TEXT"));
+        next.push(format!("haltline false-positive {id}"));
+    }
+    next.push(format!("haltline reset {id}"));
+    next
+}
+
+/// `haltline reset`, `resume`, `false-positive`.
+#[derive(Debug, Serialize)]
+pub struct CircuitsView {
+    pub schema: u32,
+    pub verb: &'static str,
+    pub incident: Option<String>,
+    pub circuits: Vec<String>,
+    pub audit: AuditView,
+}
+
+/// `haltline false-positive --list`.
+#[derive(Debug, Serialize)]
+pub struct FalsePositivesView {
+    pub schema: u32,
+    pub false_positives: Vec<ExemptionView>,
+}
+
+/// One false alarm.
+#[derive(Debug, Serialize)]
+pub struct ExemptionView {
+    pub incident: String,
+    pub pattern: &'static str,
+    pub who: String,
+    pub at: String,
+}
+
+impl ExemptionView {
+    pub fn new(exemption: &Exemption) -> Self {
+        let Exemption { pattern, incident, who, at, .. } = exemption;
+        Self { incident: incident.clone(), pattern: pattern.word(), who: who.clone(), at: at.to_seconds_text() }
+    }
+}
