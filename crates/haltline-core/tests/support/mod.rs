@@ -1,41 +1,16 @@
 //! A world of constraints, one of them looked at: its file, its circuit, the journal and the clocks, moved by hand.
 
+mod clock;
+
 use std::collections::BTreeMap;
 
 use haltline_core::constraint::{Circuit, Happening, Limits, Rule, Seen, Source};
 use haltline_core::{
-    Boot, CircuitName, ConstraintId, Event, Instant, Memory, Moment, Operator, Policy, Recorded, State, Step, apply,
+    Boot, CircuitName, ConstraintId, Event, Instant, Memory, Operator, Policy, Recorded, State, Step, apply,
     decide, digest_hex,
 };
 
-/// The clocks a machine has. The wall clock can be stepped, the boot clock only runs.
-#[derive(Clone, Debug)]
-pub struct Clock {
-    pub wall: Instant,
-    pub boot: Option<Boot>,
-}
-
-impl Clock {
-    pub fn now(&self) -> Moment {
-        Moment { at: self.wall, boot: self.boot }
-    }
-
-    /// Time passes.
-    pub fn advance(&mut self, millis: u64) {
-        let Moment { at, boot } = self.now().plus_millis(millis);
-        (self.wall, self.boot) = (at, boot);
-    }
-
-    /// Somebody sets the wall clock; no time passes.
-    pub fn step_wall(&mut self, millis: i64) {
-        self.wall = self.wall.plus_millis(millis);
-    }
-
-    /// The boot clock starts anew, and nothing tells how long the machine was off.
-    pub fn reboot(&mut self) {
-        self.boot = self.boot.map(|boot| Boot { id: boot.id + 1, uptime_ms: 0 });
-    }
-}
+pub use clock::Clock;
 
 /// Everything a decision sees, and everything that came of the decisions so far.
 #[derive(Clone, Debug)]

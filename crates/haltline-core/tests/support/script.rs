@@ -6,6 +6,7 @@ use haltline_core::constraint::{Condition, Foreign, ForeignViolation, Guard, Hap
 use haltline_core::{ConstraintId, Instant};
 
 use crate::support::{World, operator};
+use crate::words::{Words, parse_number, signed};
 
 /// What a line asks for.
 pub enum Line {
@@ -103,86 +104,13 @@ impl Wait {
     }
 }
 
-/// The words of a line, taken from the front. A quoted text is one word that keeps its opening quote.
-struct Words(std::collections::VecDeque<String>);
-
 impl Words {
-    fn split(text: &str) -> Result<Self, String> {
-        let mut words = std::collections::VecDeque::new();
-        let mut rest = text.trim_start();
-        while !rest.is_empty() {
-            let (word, after) = match rest.strip_prefix('"') {
-                Some(quoted) => {
-                    let end = quoted.find('"').ok_or("a quote is not closed")?;
-                    (&rest[..=end], &quoted[end + 1..])
-                }
-                None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
-            };
-            words.push_back(word.to_owned());
-            rest = after.trim_start();
-        }
-        Ok(Self(words))
-    }
-
-    fn peek_second(&self) -> Option<&str> {
-        self.0.get(1).map(String::as_str)
-    }
-
-    fn next(&mut self) -> Result<String, String> {
-        self.0.pop_front().ok_or_else(|| "the line ends too early".to_owned())
-    }
-
-    fn take(&mut self, word: &str) -> bool {
-        let is_next = self.0.front().is_some_and(|next| next == word);
-        if is_next {
-            self.0.pop_front();
-        }
-        is_next
-    }
-
-    fn end(self) -> Result<(), String> {
-        match self.0.front() {
-            Some(word) => Err(format!("unexpected {word:?}")),
-            None => Ok(()),
-        }
-    }
-
-    fn times(&mut self) -> Result<u32, String> {
-        let times = parse_number(&self.next()?)?;
-        self.next().map(|_times| times)
-    }
-
     fn wait(&mut self) -> Result<Wait, String> {
         Ok(match () {
             () if self.take("at") => Wait::At(self.instant()?),
             () if self.take("after") => Wait::After(self.duration()?),
             () => Wait::None,
         })
-    }
-
-    fn quoted(&mut self) -> Result<String, String> {
-        let word = self.next()?;
-        word.strip_prefix('"').map(str::to_owned).ok_or_else(|| format!("{word:?}: expected a text in quotes"))
-    }
-
-    fn quoted_if_any(&mut self) -> Result<Option<String>, String> {
-        if self.0.front().is_some_and(|word| word.starts_with('"')) { self.quoted().map(Some) } else { Ok(None) }
-    }
-
-    fn instant(&mut self) -> Result<Instant, String> {
-        Instant::parse(&self.next()?).map_err(|error| error.to_string())
-    }
-
-    fn instants(&mut self) -> Result<Vec<Instant>, String> {
-        let mut instants = Vec::new();
-        while self.0.front().is_some_and(|word| word.starts_with(|first: char| first.is_ascii_digit())) {
-            instants.push(self.instant()?);
-        }
-        if instants.is_empty() { Err("expected at least one instant".to_owned()) } else { Ok(instants) }
-    }
-
-    fn duration(&mut self) -> Result<u64, String> {
-        parse_duration(&self.next()?)
     }
 
     fn limits(&mut self, default: Limits) -> Result<Limits, String> {
@@ -283,29 +211,4 @@ impl Words {
             |at| ForeignViolation { at, action: "git push -f".to_owned(), session: "sess_def456".to_owned() };
         Ok(Foreign { state, violations: instants.into_iter().map(violation).collect(), last_trip, last_reset, limits })
     }
-}
-
-fn parse_number(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("{text:?}: expected a whole number"))
-}
-
-fn signed(millis: u64) -> Result<i64, String> {
-    i64::try_from(millis).map_err(|error| error.to_string())
-}
-
-/// `29d23h59m59s999ms`: whole numbers with their units, largest first.
-fn parse_duration(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?}: expected a duration such as 6m, 24h or 29d23h59m59s999ms");
-    let mut rest = text;
-    let mut millis = 0;
-    for (unit, unit_ms) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)] {
-        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-        let after = &rest[digits..];
-        let unit_end = after.find(|letter: char| letter.is_ascii_digit()).unwrap_or(after.len());
-        if digits > 0 && &after[..unit_end] == unit {
-            millis += rest[..digits].parse::<u64>().map_err(|_| wrong())? * unit_ms;
-            rest = &after[unit_end..];
-        }
-    }
-    if rest.is_empty() && !text.is_empty() { Ok(millis) } else { Err(wrong()) }
 }
