@@ -91,6 +91,7 @@ fn rejection_word(rejection: &Rejection) -> &'static str {
         Rejection::NoIncident => "no incident",
         Rejection::NoOverride => "no override",
         Rejection::NothingToTrust => "nothing to trust",
+        Rejection::NoIncident => "no incident",
     }
 }
 

@@ -6,6 +6,7 @@
 use haltline_core::Instant;
 
 /// The words of a line, taken from the front. A quoted text is one word that keeps its opening quote.
+#[derive(Clone)]
 pub struct Words(std::collections::VecDeque<String>);
 
 impl Words {
