@@ -53,7 +53,12 @@ fn a_person_trusts_the_content_of_the_project_file_once() {
     let decided = |digest: &str| {
         let texts = Texts { session: None, text: Some("reviewed".to_owned()) };
         let recorded = Recorded { circuit: name.clone(), at: moment(), fact: Fact::Trust(fact(digest)), texts };
-        Step::Decided(Decision { facts: vec![recorded], verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
+        Step::Decided(Decision {
+            facts: vec![recorded],
+            verdict: Verdict::Pass,
+            effects: Vec::new(),
+            notices: Vec::new(),
+        })
     };
     assert_eq!(decide(&memory, &policy, &trust("abcd"), moment()), decided("abcd"));
 

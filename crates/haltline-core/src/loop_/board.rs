@@ -401,9 +401,9 @@ impl Board {
         !self.held.is_empty()
     }
 
-    /// A prompt: whoever was refused starts at the first rung again.
+    /// A prompt: whoever was refused starts at the first rung again. How often stays known, so that no refusal is told
+    /// twice in the same words.
     pub(super) fn forget_steps(&mut self) {
-        self.rungs.retain(|rung| rung.incident.is_some());
         for rung in &mut self.rungs {
             rung.step = None;
         }

@@ -74,8 +74,10 @@ struct Draft<'a> {
     tree: Option<Tree>,
     /// The call that asks, where one does.
     call: Option<Digest>,
-    /// The response that call belongs to, where the client says.
+    /// The response it belongs to, where the client says.
     message: Option<Digest>,
+    /// The call saves work after a hard limit, if nobody else refuses it.
+    is_saving: bool,
     facts: Vec<Recorded>,
     effects: Vec<Effect>,
     notices: Vec<String>,
@@ -115,6 +117,7 @@ impl<'a> Draft<'a> {
             tree,
             call: None,
             message: None,
+            is_saving: false,
             facts: Vec::new(),
             effects: Vec::new(),
             notices: Vec::new(),
@@ -215,7 +218,7 @@ impl<'a> Draft<'a> {
             }
             Happening::SessionEnd { reason } => {
                 self.close_flights()?;
-                if self.question.stream.agent.is_none() {
+                if self.question.stream.agent.is_none() && self.lane.root.is_none() {
                     self.need_tree()?;
                     for id in self.agents() {
                         self.agent_ended(&id);
@@ -263,9 +266,9 @@ impl<'a> Draft<'a> {
         }
         self.need_tree()?;
         let is_main = self.question.stream.agent.is_none() && self.lane.root.is_none() && !self.lane.is_nested;
-        let on = bypass && is_main;
-        if self.tree.as_ref().is_some_and(|tree| tree.is_bypassed != on) {
-            self.tree(TreeFact::Bypass { on });
+        // Prompts of sub-agents and of sessions inside this one are none of the user's.
+        if is_main && self.tree.as_ref().is_some_and(|tree| tree.is_bypassed != bypass) {
+            self.tree(TreeFact::Bypass { on: bypass });
         }
         self.soft_budget()
     }
@@ -316,7 +319,8 @@ impl<'a> Draft<'a> {
     fn stop(&mut self, blocked: bool, running: Option<&[String]>) -> Asked<Verdict> {
         self.close_flights()?;
         self.lane(LaneFact::Stopped { blocked });
-        if let Some(running) = running {
+        // A session inside another lists its own agents only.
+        if let Some(running) = running.filter(|_| self.lane.root.is_none()) {
             self.need_tree()?;
             for id in self.agents() {
                 if !running.contains(&id) {
@@ -465,11 +469,9 @@ impl<'a> Draft<'a> {
 
     /// Refuses, one rung higher than the last time in an earlier turn (E5).
     fn refuse(&mut self, refusal: Refusal, text: Option<String>) -> Verdict {
-        let turn = self.lane.turn;
         let Refusal { grounds, key, trip, retry } = refusal;
-        let step = self.lane.board.next_step(key, turn);
-        let (pattern, call, message) = (grounds.pattern, self.call, self.message);
-        let fact = BoardFact::Refused { key, pattern, step, turn, call, message };
+        let step = self.lane.board.next_step(key, self.lane.turn);
+        let fact = self.refused(key, grounds.pattern, step);
         self.lane_with(self.now, LaneFact::Board(fact), text);
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let wait = trip.map(|trip| words::cooldown(&trip, self.now));
@@ -482,6 +484,10 @@ impl<'a> Draft<'a> {
                 Verdict::Stop(reason)
             }
         }
+    }
+
+    fn refused(&self, key: Digest, pattern: Pattern, step: RungStep) -> BoardFact {
+        BoardFact::Refused { key, pattern, step, turn: self.lane.turn, call: self.call, message: self.message }
     }
 
     /// A sub-agent that is stopped sends no word of its end.

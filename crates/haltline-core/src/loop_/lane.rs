@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Pattern;
 use super::board::{Board, BoardFact, Opening, Step, rise};
 use crate::Moment;
 use crate::identity::{Digest, Outcome};
@@ -494,6 +495,8 @@ impl Lane {
                 }
                 lane.denied_in_a_row = lane.denied_in_a_row.saturating_add(1);
                 lane.denied_recent = lane.denied_recent << 1 | 1;
+                // The client tells of it again with the batch.
+                lane.turned_down(*call);
             }
             LaneFact::TurnEnded => {
                 lane.is_fresh = true;
@@ -600,11 +603,11 @@ impl Lane {
             | BoardFact::Refused { step: Step::Deny, .. } => {}
         }
         // A circuit that closes empties its window (L5).
-        let closing: Vec<Digest> = match fact {
+        let closing = match fact {
             BoardFact::Recovered { incident }
             | BoardFact::FalseAlarm { incident, .. }
             | BoardFact::Reset { incident: Some(incident), .. } => {
-                self.board.held(incident).map(|held| held.trip.key).into_iter().collect()
+                self.board.held(incident).map(|held| (held.trip.pattern, held.trip.key))
             }
             BoardFact::Reset { incident: None, .. } => {
                 self.past.iter_mut().for_each(|past| past.flags |= SPENT);
@@ -612,42 +615,46 @@ impl Lane {
                 self.spawned.clear();
                 self.denied_in_a_row = 0;
                 self.denied_recent = 0;
-                Vec::new()
+                None
             }
             BoardFact::Warned { .. }
             | BoardFact::Tripped { .. }
             | BoardFact::Limited { .. }
             | BoardFact::HalfOpened { .. }
             | BoardFact::ProbeTaken { .. }
-            | BoardFact::ProbeAbandoned { .. } => Vec::new(),
-            BoardFact::Refused { call, turn, message, .. } => {
-                if call.is_some() {
-                    // It asked, so its turn is under way; else the next response would pass for the same one (E5).
+            | BoardFact::ProbeAbandoned { .. } => None,
+            BoardFact::Refused { call, message, turn, .. } => {
+                if let Some(call) = call {
+                    // A turn whose only call was refused is a turn: the next attempt is a rung higher (E5).
                     self.turn = *turn;
                     self.is_unused = false;
                     self.is_fresh = false;
                     self.message = message.or(self.message);
+                    self.turned_down(*call);
                 }
-                self.refused.extend(call);
-                let excess = self.refused.len().saturating_sub(FLIGHTS_MAX);
-                self.refused.drain(..excess);
-                Vec::new()
+                None
             }
         };
-        for key in closing {
+        if let Some((pattern, key)) = closing {
             self.hooks.retain(|run| run.0 != key);
             if key == super::denials_key() {
                 self.denied_in_a_row = 0;
                 self.denied_recent = 0;
             }
-            // A cycle's key is none of its calls': all of them start anew.
-            let is_call = self.past.iter().any(|past| past.identity == key || past.tool == key);
             for past in &mut self.past {
-                if !is_call || past.identity == key || past.tool == key {
+                // A cycle's key is none of its calls': all of them start anew.
+                if pattern == Pattern::Cycle || past.identity == key || past.tool == key {
                     past.flags |= SPENT;
                 }
             }
         }
         self.board.apply(fact, at);
+    }
+
+    /// Whatever is told of this call later is not counted again.
+    fn turned_down(&mut self, call: Digest) {
+        self.refused.push(call);
+        let excess = self.refused.len().saturating_sub(FLIGHTS_MAX);
+        self.refused.drain(..excess);
     }
 }

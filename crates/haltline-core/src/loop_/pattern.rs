@@ -131,6 +131,8 @@ pub fn failed_turns(past: &[Past], turn: u64, window: u32, fits: impl Fn(&Past) 
         .filter(|call| call.is_failed() && call.is_counted() && is_within(call.turn, turn, window) && fits(call))
         .map(|call| call.turn)
         .collect();
+    // A call may end after later ones.
+    turns.sort_unstable();
     turns.dedup();
     u32::try_from(turns.len()).unwrap_or(u32::MAX)
 }

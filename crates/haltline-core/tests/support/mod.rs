@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use haltline_core::constraint::{Circuit, Happening, Limits, Rule, Seen, Source};
 use haltline_core::{
-    Boot, CircuitName, ConstraintId, Event, Instant, Memory, Operator, Policy, Recorded, State, Step, apply,
-    decide, digest_hex,
+    Boot, CircuitName, ConstraintId, Event, Instant, Memory, Operator, Policy, Recorded, State, Step, apply, decide,
+    digest_hex,
 };
 
 pub use clock::Clock;

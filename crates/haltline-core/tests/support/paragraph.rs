@@ -56,11 +56,7 @@ pub fn play_lines(
 }
 
 /// Plays a file of one paragraph that must fail; says how.
-pub fn failure_of(
-    text: &str,
-    rules: &[&str],
-    play: impl Fn(&Path, &Paragraph<'_>) -> Result<(), String>,
-) -> String {
+pub fn failure_of(text: &str, rules: &[&str], play: impl Fn(&Path, &Paragraph<'_>) -> Result<(), String>) -> String {
     match split(text, rules) {
         Ok(paragraphs) => play(Path::new("x.txt"), &paragraphs[0]).expect_err("must fail"),
         Err((number, failure)) => format!("x.txt:{number}: {failure}"),

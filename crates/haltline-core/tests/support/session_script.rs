@@ -78,8 +78,9 @@ impl Play {
                 };
             }
             "set" => {
-                let (key, value) = (words.next()?, words.next()?);
-                world.policy.loop_ = set(&world.policy.loop_, &key, &value)?;
+                let (key, value) = text.trim_start_matches("set ").trim().split_once(' ').ok_or("expected a value")?;
+                world.policy.loop_ = set(&world.policy.loop_, key, value.trim())?;
+                return Ok(());
             }
             "observe" => world.policy.mode = Mode::Observe,
             "enforce" => world.policy.mode = Mode::Enforce,
@@ -137,7 +138,8 @@ impl Play {
             "stop" => {
                 let blocked = words.take("blocked");
                 let running = words.take("running").then(|| words.next()).transpose()?;
-                let split = |names: String| names.split(',').filter(|name| *name != "none").map(str::to_owned).collect();
+                let split =
+                    |names: String| names.split(',').filter(|name| *name != "none").map(str::to_owned).collect();
                 Happening::Stop { blocked, running: running.map(split) }
             }
             "child" => {
@@ -160,11 +162,9 @@ impl Play {
                 let cost = if words.take("cost") { Some(parse_dollars(&words.next()?)?) } else { None };
                 Happening::Message { usage, cost, offset: None, last: None }
             }
-            "begins" => Happening::SessionStart {
-                model: None,
-                resumed: words.take("resumed"),
-                is_nested: words.take("nested"),
-            },
+            "begins" => {
+                Happening::SessionStart { model: None, resumed: words.take("resumed"), is_nested: words.take("nested") }
+            }
             "ends" => Happening::SessionEnd { reason: "exit".to_owned() },
             "compaction" => Happening::Compaction { trigger: "auto".to_owned() },
             "reset" if words.take("all") => return Ok(world.reset_all()),
@@ -258,7 +258,6 @@ fn circuits(board: Option<&Board>, now: Moment) -> String {
 fn set(limits: &Limits, key: &str, value: &str) -> Result<Limits, String> {
     let mut whole = serde_json::to_value(limits).map_err(|error| error.to_string())?;
     let place = whole.pointer_mut(&format!("/{}", key.replace('.', "/"))).ok_or(format!("{key:?} is no limit"))?;
-    let value = value.trim_start_matches('"');
     *place = serde_json::from_str(value).unwrap_or_else(|_| serde_json::Value::from(value));
     serde_json::from_value(whole).map_err(|error| format!("{key} {value}: {error}"))
 }

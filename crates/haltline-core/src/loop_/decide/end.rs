@@ -1,6 +1,6 @@
 //! A call ended: what came back is counted, probes are judged, patterns trip (L1, L2, L4, L5).
 
-use super::start::{denial_grounds, failure_grounds, repeat_grounds, sequence_grounds};
+use super::start::{cycle_grounds, denial_grounds, failure_grounds, repeat_grounds, sequence_grounds};
 use super::*;
 use crate::identity::{Action, Answer, By, Outcome};
 use crate::loop_::lane::{Flight, Past, Progress};
@@ -121,7 +121,9 @@ impl Draft<'_> {
             | Outcome::RateLimited
             | Outcome::Unknown => false,
         };
-        let progress = if self.is_new_write(flight, answer) { Progress::Written } else { Progress::None };
+        // The seed's words know no progress.
+        let is_progress = !self.is_literal() && self.is_new_write(flight, answer);
+        let progress = if is_progress { Progress::Written } else { Progress::None };
         if answer.outcome == Outcome::Denied && !is_ours(answer) {
             return self.denied(flight);
         }
@@ -138,12 +140,12 @@ impl Draft<'_> {
             keep: self.limits.history_max,
         };
         self.lane_with(self.now, ended, text);
-        if answer.outcome == Outcome::RateLimited {
+        if answer.outcome == Outcome::RateLimited && !flight.traits.is_api {
             self.need_tree()?;
-            self.api_called(flight.call)?;
+            self.rate_limited(flight, answer)?;
         }
         self.judge_probes(flight, answer, is_failed)?;
-        if progress == Progress::Written && !self.is_literal() {
+        if is_progress {
             self.open_trials();
         }
         self.patterns(flight, action, answer, is_failed)
@@ -157,6 +159,8 @@ impl Draft<'_> {
 
     /// Refusals by permission rules: so many in a row, or so many of the last calls (L6).
     fn denied(&mut self, flight: &Flight) -> Asked<()> {
+        let is_probe = |stage: &Stage| matches!(stage, Stage::Probing(probe) if probe.call == flight.call);
+        let is_again = self.lane.board.held.iter().any(|held| held.trip.key == denials_key() && is_probe(&held.stage));
         self.abandon_probes(flight);
         self.lane(LaneFact::Denied { call: flight.call, tool: Digest::of(&[flight.tool.as_bytes()]) });
         let limits = self.limits.denials;
@@ -164,9 +168,13 @@ impl Draft<'_> {
         let recent = (self.lane.denied_recent & mask).count_ones();
         let row = self.lane.denied_in_a_row;
         let key = denials_key();
-        let is_closed = self.lane.board.standing(key, self.now) == Standing::Closed;
-        let is_due = limits.enabled && (row >= limits.in_a_row || recent >= limits.of_recent);
-        if is_due && is_closed && !self.is_literal() && !self.is_exempt(Pattern::Denials, key)? {
+        // On trial, a probe that is refused opens it again; so do refusals that nobody took for a probe.
+        let may_open = match self.lane.board.standing(key, self.now) {
+            Standing::Closed | Standing::Trial(..) => true,
+            Standing::Open(_) | Standing::Probing(_) => false,
+        };
+        let is_due = is_again || row >= limits.in_a_row || recent >= limits.of_recent;
+        if limits.enabled && is_due && may_open && !self.is_literal() && !self.is_exempt(Pattern::Denials, key)? {
             let count = row.max(recent);
             self.trip(&denial_grounds(count), key, None, count, limits.cooldown_s)?;
         }
@@ -220,17 +228,30 @@ impl Draft<'_> {
             Pattern::SequentialTools => {
                 (sequence_grounds(&tool, last.count + 1), self.limits.sequential_tools.cooldown_s)
             }
+            Pattern::Cycle => (cycle_grounds(&tool, last.count + 1), self.limits.cycle.cooldown_s),
+            Pattern::Denials => (denial_grounds(last.count + 1), self.limits.denials.cooldown_s),
             Pattern::Repeat
             | Pattern::HookRecursion
             | Pattern::AgentSpawn
             | Pattern::ExternalApi
-            | Pattern::Cycle
-            | Pattern::Denials
             | Pattern::Budget
             | Pattern::Constraint
             | Pattern::Tampering => (repeat_grounds(&tool, last.count + 1), self.limits.repeat.cooldown_s),
         };
-        self.trip(&grounds, last.key, last.normal.or(Some(answer.normal)), last.count + 1, cooldown_s)
+        // A circle and a row of refusals have no one answer that could change.
+        let normal = match last.pattern {
+            Pattern::Cycle | Pattern::Denials => None,
+            Pattern::ToolFailure
+            | Pattern::SequentialTools
+            | Pattern::Repeat
+            | Pattern::HookRecursion
+            | Pattern::AgentSpawn
+            | Pattern::ExternalApi
+            | Pattern::Budget
+            | Pattern::Constraint
+            | Pattern::Tampering => last.normal.or(Some(answer.normal)).filter(|_| !self.is_literal()),
+        };
+        self.trip(&grounds, last.key, normal, last.count + 1, cooldown_s)
     }
 
     fn abandon_probes(&mut self, flight: &Flight) {

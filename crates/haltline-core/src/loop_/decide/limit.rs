@@ -37,15 +37,7 @@ impl Draft<'_> {
             avoid: "start anything else.",
         };
         let text = words::refusal(&grounds, None, RungStep::Stop, 1);
-        let (key, turn) = (limit_key("stop_oldest"), self.lane.turn);
-        let fact = BoardFact::Refused {
-            key,
-            pattern: grounds.pattern,
-            step: RungStep::Stop,
-            turn,
-            call: self.call,
-            message: self.message,
-        };
+        let fact = self.refused(limit_key("stop_oldest"), grounds.pattern, RungStep::Stop);
         self.lane(LaneFact::Board(fact));
         self.stopped();
         let circuit = self.circuit(grounds.pattern);
@@ -369,6 +361,13 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// A service said "too often" to a call that was not known to reach for one. Nothing was paid for it.
+    pub(super) fn rate_limited(&mut self, flight: &Flight, answer: &Answer) -> Asked<()> {
+        self.api_called(flight.call)?;
+        let cost = answer.cost.or(Some(0));
+        self.settle_api(flight, &Answer { cost, ..answer.clone() })
+    }
+
     /// The answer of a call of an external service: what it cost, and whether the trial went well.
     pub(super) fn settle_api(&mut self, flight: &Flight, answer: &Answer) -> Asked<()> {
         self.need_tree()?;
@@ -454,7 +453,7 @@ impl Draft<'_> {
         let Some((name, hard, shown)) = over else { return Ok(None) };
         let saved = self.tree.as_ref().map_or(0, |tree| tree.saving);
         if action.is_saving && saved < self.limits.budget.saving_calls {
-            self.tree(TreeFact::Saved);
+            self.is_saving = true;
             return Ok(None);
         }
         let grounds = Grounds {

@@ -35,24 +35,27 @@ impl Draft<'_> {
         self.message = start.message.map(|message| Digest::of(&[message.as_bytes()]));
         let traits = self.traits(start.action);
         let turn = self.turn_of(start.message);
-        let is_new_turn = turn != self.lane.turn;
+        let is_new_turn = turn != self.lane.turn || self.lane.is_unused;
         self.lane.turn = turn;
         if traits.is_spawn || traits.is_api || self.limits.budget.is_set() || self.may_be_told_to_end() {
             self.need_tree()?;
         }
         let guards = self.guards(start)?;
         let refused = self.refusal(start, traits, &guards)?;
+        if is_new_turn && self.limits.budget.is_set() {
+            self.tree(TreeFact::Turn);
+        }
         if let Some(verdict) = refused {
             match self.policy.mode {
-                crate::Mode::Enforce => {
-                    self.count_turn(is_new_turn);
-                    return Ok(verdict);
-                }
+                crate::Mode::Enforce => return Ok(verdict),
                 // It runs all the same, and its answer will come.
                 crate::Mode::Observe => {}
             }
-            self.admit(start, call, traits, turn, is_new_turn);
+            self.admit(start, call, traits, turn);
             return Ok(verdict);
+        }
+        if self.is_saving {
+            self.tree(TreeFact::Saved);
         }
         let warning = self.warning(start, traits)?;
         for guard in guards {
@@ -61,7 +64,7 @@ impl Draft<'_> {
         }
         let hint = self.hint(start.action);
         self.take_trials(start.action, call);
-        self.admit(start, call, traits, turn, is_new_turn);
+        self.admit(start, call, traits, turn);
         if traits.is_spawn {
             self.permit_spawn(call, turn)?;
         }
@@ -74,20 +77,11 @@ impl Draft<'_> {
         })
     }
 
-    fn admit(&mut self, start: &Start<'_>, call: Digest, traits: Traits, turn: u64, is_new_turn: bool) {
+    fn admit(&mut self, start: &Start<'_>, call: Digest, traits: Traits, turn: u64) {
         let generation = self.lane.board.generation;
         let tool = start.action.tool.clone();
         let flight = Flight { call, tool, identity: start.action.identity, turn, generation, traits };
         self.lane(LaneFact::Started { flight, message: self.message });
-        self.count_turn(is_new_turn);
-    }
-
-    /// A response was paid for, whether its calls run or not.
-    fn count_turn(&mut self, is_new_turn: bool) {
-        if self.limits.budget.is_set() && (is_new_turn || self.tree.as_ref().is_some_and(|tree| tree.spent.turns == 0))
-        {
-            self.tree(TreeFact::Turn);
-        }
     }
 
     /// The turn a call belongs to (L3).
@@ -210,16 +204,8 @@ impl Draft<'_> {
         let reason = guard.verdict.reason()?.clone();
         self.facts.extend(guard.facts.iter().cloned());
         let key = Digest::of(&[reason.circuit.as_str().as_bytes()]);
-        let turn = self.lane.turn;
-        let step = self.lane.board.next_step(key, turn);
-        self.lane(LaneFact::Board(BoardFact::Refused {
-            key,
-            pattern: Pattern::Constraint,
-            step,
-            turn,
-            call: self.call,
-            message: self.message,
-        }));
+        let step = self.lane.board.next_step(key, self.lane.turn);
+        self.lane(LaneFact::Board(self.refused(key, Pattern::Constraint, step)));
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let grounds = Grounds {
             pattern: Pattern::Constraint,
@@ -276,7 +262,8 @@ impl Draft<'_> {
 
     /// What an open circuit says of an action.
     fn grounds_of(&self, trip: &Trip, action: &Action) -> Grounds {
-        let (shown, count) = (short(&action.shown), trip.count);
+        // In the seed's words it is about the tool, whatever it is asked to do.
+        let (shown, count) = (short(if self.is_literal() { &action.tool } else { &action.shown }), trip.count);
         match trip.pattern {
             Pattern::ToolFailure => failure_grounds(&shown, count, self.limits.tool_failure.window),
             Pattern::SequentialTools => sequence_grounds(&shown, count),
