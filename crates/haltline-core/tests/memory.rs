@@ -18,7 +18,7 @@ fn operator() -> Operator {
 #[test]
 fn a_row_that_was_read_and_is_empty_differs_from_one_nobody_read() {
     let (read, empty, unread) = ["a", "b", "c"].map(|name| CircuitName::stored(name.to_owned())).into();
-    let state = State::Trust(trust::Trust { digest: None });
+    let state = State::Trust(trust::Trust::default());
     let mut memory = Memory::default();
     memory.insert(read.clone(), Some(state.clone()));
     memory.insert(empty.clone(), None);
@@ -38,13 +38,14 @@ fn what_is_open_or_on_trial_is_held() {
         let state = State::Constraint(Box::new(Circuit { phase, generation: 9, ..Circuit::default() }));
         assert_eq!((state.is_held(), state.generation()), (is_held, 9), "{state:?}");
     }
-    let trust = State::Trust(trust::Trust { digest: None });
+    let trust = State::Trust(trust::Trust::default());
     assert_eq!((trust.is_held(), trust.generation()), (false, 0));
 }
 
 #[test]
 fn a_person_trusts_the_content_of_the_project_file_once() {
-    let trust = |digest: &str| Event::Trust { digest: digest.to_owned(), operator: operator() };
+    let trust =
+        |digest: &str| Event::Trust(trust::Happening::TrustContent { digest: digest.to_owned(), operator: operator() });
     let (name, policy) = (CircuitName::trust(), Policy::default());
     let mut memory = Memory::default();
     assert_eq!(decide(&memory, &policy, &trust("abcd"), moment()), Step::Needs(vec![name.clone()]));
@@ -63,7 +64,7 @@ fn a_person_trusts_the_content_of_the_project_file_once() {
     assert_eq!(decide(&memory, &policy, &trust("abcd"), moment()), decided("abcd"));
 
     let state = apply(None, &Fact::Trust(fact("abcd")), moment());
-    assert_eq!(state, State::Trust(trust::Trust { digest: Some("abcd".to_owned()) }));
+    assert_eq!(state, State::Trust(trust::Trust { digest: Some("abcd".to_owned()), seen: None }));
     memory.insert(name.clone(), Some(state));
     let again = decide(&memory, &policy, &trust("abcd"), moment());
     assert_eq!(again, Step::Rejected(Rejection::NothingToTrust));
@@ -71,9 +72,43 @@ fn a_person_trusts_the_content_of_the_project_file_once() {
 }
 
 #[test]
+fn limits_are_held_as_seen_until_a_person_trusts_others() {
+    let (name, policy) = (CircuitName::trust(), Policy::default());
+    let values = |threshold| trust::Values::from([("loop.repeat.deny".to_owned(), threshold)]);
+    let see = |before: Option<i64>, threshold| {
+        Event::Trust(trust::Happening::See { before: before.map(values), values: values(threshold) })
+    };
+    let trusted = Event::Trust(trust::Happening::TrustSeen { values: values(9), operator: operator() });
+    let mut state = None;
+    let steps = [
+        (see(None, 4), Some("seen")),
+        (see(Some(4), 4), None),
+        (see(None, 2), None),
+        (see(Some(4), 3), Some("seen")),
+        (trusted.clone(), Some("trusted")),
+        (trusted, None),
+    ];
+    for (event, word) in steps {
+        let mut memory = Memory::default();
+        memory.insert(name.clone(), state.clone());
+        match (decide(&memory, &policy, &event, moment()), word) {
+            (Step::Decided(decision), Some(word)) => {
+                assert_eq!(decision.facts[0].fact.word(), word, "{event:?}");
+                state = Some(apply(state, &decision.facts[0].fact, moment()));
+            }
+            (Step::Rejected(rejection), None) => assert_eq!(rejection, Rejection::NothingToTrust),
+            (step, word) => panic!("{event:?}: {step:?}, expected {word:?}"),
+        }
+    }
+    let content = Fact::Trust(trust::Fact::Trusted { digest: "abcd".to_owned(), who: "anna".to_owned() });
+    let both = trust::Trust { digest: Some("abcd".to_owned()), seen: Some(values(9)) };
+    assert_eq!(apply(state, &content, moment()), State::Trust(both));
+}
+
+#[test]
 fn a_fact_of_another_family_than_the_row_begins_a_new_state() {
     let passed = Fact::Constraint(ConstraintFact::Passed);
     let fresh = apply(None, &passed, moment());
-    let mixed = State::Trust(trust::Trust { digest: None });
+    let mixed = State::Trust(trust::Trust::default());
     assert_eq!(apply(Some(mixed), &passed, moment()), fresh);
 }

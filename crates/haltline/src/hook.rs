@@ -83,7 +83,7 @@ fn answer(words: &[&str], clock: Clock) -> Answer {
     }
     let asker = Asker { event: reading.event.clone(), stream: reading.stream.clone() };
     match Hook::open(&arguments, &reading, clock) {
-        Ok(hook) => match hook.work(reading, &stdin) {
+        Ok(hook) => match hook.work(reading) {
             Ok(answer) => answer,
             Err(error) => hook.failed(&asker, &error, &stdin),
         },
@@ -136,7 +136,7 @@ impl Hook {
         Ok(Self { engine, state_folder, config_file, folder })
     }
 
-    fn work(&self, mut reading: Reading, stdin: &[u8]) -> Result<Answer, EngineError> {
+    fn work(&self, mut reading: Reading) -> Result<Answer, EngineError> {
         if spool::is_waiting(&self.state_folder) {
             self.take_in();
         }
@@ -165,20 +165,11 @@ impl Hook {
             Some(_) | None => None,
         };
         if let Some(what) = reading.what.take() {
-            match self.engine.report(&reading.stream, what) {
-                Ok(committed) => {
-                    self.follow(&reading.stream.session, &committed.decision);
-                    notices.extend(committed.decision.notices);
-                    if rank(&committed.decision.verdict) >= rank(&verdict) {
-                        verdict = committed.decision.verdict;
-                    }
-                }
-                Err(EngineError::Store(StoreError::Busy { path, waited_ms })) => {
-                    // It still counts: the next writer takes it in (E2).
-                    spool::put(&self.state_folder, self.engine.now(), stdin).ok();
-                    return Err(EngineError::Store(StoreError::Busy { path, waited_ms }));
-                }
-                Err(error) => return Err(error),
+            let committed = self.engine.report(&reading.stream, what)?;
+            self.follow(&reading.stream.session, &committed.decision);
+            notices.extend(committed.decision.notices);
+            if rank(&committed.decision.verdict) >= rank(&verdict) {
+                verdict = committed.decision.verdict;
             }
         }
         if reading.event == HookEvent::SessionStart {
@@ -273,7 +264,8 @@ impl Hook {
             EngineError::Store(error) => error.to_string(),
             EngineError::Rejected(rejection) => format!("rejected: {rejection:?}"),
         };
-        let is_counted = kind == "busy" && !stdin.is_empty();
+        // It still counts: the next writer takes it in, whichever of the hook's writes found the store busy (E2).
+        let is_counted = kind == "busy" && spool::put(&self.state_folder, self.engine.now(), stdin).is_ok();
         let closed = self.engine.config().fail() == Fail::Closed && asker.event == HookEvent::PreToolUse;
         let goes_on = match (closed, is_counted) {
             (true, _) => "fail = \"closed\": the call is refused",

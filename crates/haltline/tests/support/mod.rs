@@ -3,6 +3,8 @@
 // Each test file uses its part of this.
 #![allow(dead_code, reason = "shared by several test binaries")]
 
+pub mod hooks;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,158 @@
+//! Hook processes at once on the real store: every call counts once, nothing acknowledged dies, what found the store
+//! busy is taken in later (E2).
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Child;
+
+use haltline_agents::rehearsal::Answer;
+use serde_json::{Value, json};
+use support::Site;
+use support::hooks::{Client, facts};
+
+const AT_ONCE: usize = 6;
+const ROUNDS: usize = 200;
+
+fn call_of(round: usize, place: usize) -> Value {
+    json!({
+        "tool_name": "Read",
+        "tool_input": {"file_path": format!("/src/{round}/{place}.rs")},
+        "tool_use_id": format!("toolu_{round}_{place}"),
+    })
+}
+
+fn with(mut call: Value, key: &str, value: Value) -> Value {
+    call[key] = value;
+    call
+}
+
+/// How often each call is in facts of one kind, by the digest of its name.
+fn counted(facts: &[Value], path: &str) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for fact in facts {
+        if let Some(call) = fact["fact"].pointer(path) {
+            *counts.entry(call.to_string()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn finish_all(event: &str, children: Vec<Child>) {
+    for child in children {
+        let said = Client::finish(event, child);
+        assert_eq!(said.answer, Answer::Pass, "{said:?}");
+        assert!(!said.to_person.contains("busy"), "{said:?}");
+    }
+}
+
+#[test]
+fn six_hooks_at_once_count_every_call_once_over_two_hundred_rounds() {
+    let site = Site::new();
+    let client = Client { site: &site, session: "race" };
+    client.prompt("read everything");
+    for round in 0..ROUNDS {
+        let at_once = |event: &str, answer: Option<Value>| {
+            let begin = |place| {
+                let call = call_of(round, place);
+                let call = answer.iter().fold(call, |call, answer| with(call, "tool_response", answer.clone()));
+                client.begin(event, call)
+            };
+            finish_all(event, (0..AT_ONCE).map(begin).collect());
+        };
+        let answer = json!(format!("content {round}"));
+        at_once("PreToolUse", None);
+        at_once("PostToolUse", Some(answer.clone()));
+        let calls: Vec<Value> =
+            (0..AT_ONCE).map(|place| with(call_of(round, place), "tool_response", answer.clone())).collect();
+        finish_all("PostToolBatch", vec![client.begin("PostToolBatch", json!({"tool_calls": calls}))]);
+    }
+    site.assert_verifies();
+    let facts = facts(&site);
+    let started = counted(&facts, "/lane/started/flight/call");
+    let ended = counted(&facts, "/lane/ended/call");
+    assert_eq!((started.len(), ended.len()), (ROUNDS * AT_ONCE, ROUNDS * AT_ONCE));
+    assert!(started.values().chain(ended.values()).all(|count| *count == 1), "a call counted twice");
+    assert_eq!(counted(&facts, "/lane/unended/call").len(), 0);
+    assert_eq!(facts.iter().filter(|fact| fact["word"] == "turn_ended").count(), ROUNDS);
+    // Whatever the order of six starts, they are one turn.
+    let turns = counted(&facts, "/lane/started/flight/turn");
+    assert_eq!(turns.len(), ROUNDS);
+    assert!(turns.values().all(|count| *count == AT_ONCE), "siblings of one response are in one turn");
+    assert!(facts.iter().all(|fact| fact["word"] != "warned" && fact["word"] != "tripped"));
+}
+
+/// A small generator: one seed, one order of kills.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+#[test]
+fn fifty_rounds_of_killed_hooks_lose_no_acknowledged_call_and_leave_a_clean_journal() {
+    const KILLS: usize = 50;
+    let site = Site::new();
+    let client = Client { site: &site, session: "killed" };
+    client.prompt("read everything");
+    let mut dice = Dice(7);
+    let mut acknowledged = BTreeSet::new();
+    for round in 0..KILLS {
+        let mut children: Vec<Child> =
+            (0..AT_ONCE).map(|place| client.begin("PreToolUse", call_of(round, place))).collect();
+        // Spinning is not sleeping: the kill must fall anywhere between the first instruction and the last.
+        for _ in 0..dice.roll(3_000_000) {
+            std::hint::spin_loop();
+        }
+        for child in children.iter_mut().take(AT_ONCE / 2) {
+            child.kill().expect("kill -9 reaches it, or it has ended");
+        }
+        for (place, child) in children.into_iter().enumerate() {
+            if child.wait_with_output().expect("waited for").status.success() {
+                acknowledged.insert((round, place));
+            }
+        }
+        client.tell("PostToolBatch", json!({"tool_calls": []}));
+        if round % 10 == 9 {
+            site.assert_verifies();
+        }
+    }
+    let tried = KILLS * AT_ONCE;
+    let started = counted(&facts(&site), "/lane/started/flight/call");
+    assert!(started.values().all(|count| *count == 1), "a call counted twice");
+    assert!(started.len() >= acknowledged.len(), "{} acknowledged, {} are there", acknowledged.len(), started.len());
+    assert!(started.len() <= tried, "{} are there, {tried} were tried", started.len());
+    assert!(acknowledged.len() >= tried / 2, "those that nobody killed were acknowledged");
+    assert!(acknowledged.len() < tried, "the kills came too late to mean anything");
+    site.assert_verifies();
+}
+
+#[test]
+fn what_found_the_store_busy_waits_in_the_spool_and_is_taken_in_exactly_once() {
+    let site = Site::new();
+    let client = Client { site: &site, session: "busy" };
+    client.prompt("read everything");
+    let before = facts(&site).len();
+    let lock = std::fs::File::options().write(true).open(site.state().join("state.lock")).expect("there is a store");
+    lock.lock().expect("locked");
+    let said = client.tell("PreToolUse", call_of(0, 0));
+    assert_eq!(said.answer, Answer::Pass, "{said:?}");
+    assert!(said.to_person.contains("the event is counted later"), "told once: {said:?}");
+    let said = client.tell("PreToolUse", call_of(0, 1));
+    assert_eq!((said.answer, said.to_person.as_str()), (Answer::Pass, ""), "and not again");
+    assert_eq!(support::names(&site.state().join("spool")).len(), 2);
+    lock.unlock().expect("unlocked");
+    assert_eq!(facts(&site).len(), before, "nothing was written meanwhile");
+    assert_eq!(client.tell("PreToolUse", call_of(0, 2)).answer, Answer::Pass);
+    assert!(!site.state().join("spool").exists(), "taken in");
+    for place in 0..3 {
+        // The client's retry of the same call counts no second time.
+        assert_eq!(client.tell("PreToolUse", call_of(0, place)).answer, Answer::Pass);
+    }
+    let started = counted(&facts(&site), "/lane/started/flight/call");
+    assert_eq!(started.values().copied().collect::<Vec<_>>(), [1, 1, 1]);
+    site.assert_verifies();
+}
