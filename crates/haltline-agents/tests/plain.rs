@@ -27,6 +27,7 @@ fn an_event_says_when_and_whose() {
             client: "aider".to_owned(),
             is_batched: false,
         },
+        project: None,
         what: PlainHappening::Loop(Happening::Stop { blocked: true, running: None }),
     };
     assert_eq!(read(line), Ok(expected));

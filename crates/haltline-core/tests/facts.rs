@@ -1,11 +1,15 @@
 //! What the journal keeps, as a table: each fact's word, whether it must be synced before it is answered (E1), and its
 //! written form, which is a promise: a journal of today is read for ever.
 
+#[path = "support/loop_facts.rs"]
+mod loop_facts;
+
 use haltline_core::constraint::{
     Condition, Fact as ConstraintFact, Guard, Happening, Limits, Override, Rule, Source, Trip, Weight, fingerprint,
 };
+use haltline_core::loop_::Verb;
 use haltline_core::trust;
-use haltline_core::{Boot, ConstraintId, Event, Fact, Instant, Moment, Operator};
+use haltline_core::{Boot, CircuitName, ConstraintId, Event, Fact, Instant, Moment, Operator};
 
 fn moment() -> Moment {
     Moment { at: Instant::from_millis(1_770_000_000_000), boot: Some(Boot { id: 7, uptime_ms: 5_000 }) }
@@ -61,18 +65,21 @@ fn table() -> Vec<(Fact, &'static str, bool)> {
     let values = trust::Values::from([("loop.tool_failure.threshold".to_owned(), 4)]);
     let seen = Fact::Trust(trust::Fact::Seen { values: values.clone() });
     let accepted = Fact::Trust(trust::Fact::SeenTrusted { values, who: who() });
-    facts.into_iter().chain([(trusted, "trusted", true), (seen, "seen", false), (accepted, "trusted", true)]).collect()
+    let trust = [(trusted, "trusted", true), (seen, "seen", false), (accepted, "trusted", true)];
+    facts.into_iter().chain(trust).chain(loop_facts::rows(moment())).collect()
 }
 
 #[test]
 fn every_fact_has_its_word_its_weight_and_its_written_form() {
     let table = table();
     let golden: Vec<&str> = include_str!("../testdata/facts.jsonl").lines().collect();
-    assert_eq!(golden.len(), table.len());
-    for ((fact, word, is_momentous), written) in table.into_iter().zip(golden) {
+    let written = |fact: &Fact| serde_json::to_string(fact).expect("a fact can be written");
+    let missing: Vec<String> = table.iter().skip(golden.len()).map(|(fact, ..)| written(fact)).collect();
+    assert_eq!(golden.len(), table.len(), "add to testdata/facts.jsonl:\n{}\n", missing.join("\n"));
+    for ((fact, word, is_momentous), golden) in table.into_iter().zip(golden) {
         assert_eq!((fact.word(), fact.is_momentous()), (word, is_momentous), "{fact:?}");
-        assert_eq!(serde_json::to_string(&fact).expect("a fact can be written"), written);
-        assert_eq!(serde_json::from_str::<Fact>(written).expect("and read"), fact);
+        assert_eq!(written(&fact), golden);
+        assert_eq!(serde_json::from_str::<Fact>(golden).expect("and read"), fact);
     }
 }
 
@@ -108,6 +115,15 @@ fn every_event_has_the_word_the_journal_keeps_as_its_cause() {
     for (what, cause) in [(content, "trust"), (accepted, "trust"), (seen, "config_file")] {
         assert_eq!(Event::Trust(what).cause(), cause);
     }
+    for (verb, cause) in [
+        (Verb::Reset { incident: None }, "reset"),
+        (Verb::Resume { incident: "0a1b2c3d".to_owned(), hint: None }, "resume"),
+        (Verb::FalseAlarm { incident: "0a1b2c3d".to_owned() }, "false_positive"),
+    ] {
+        let row = CircuitName::lane("s1", None);
+        assert_eq!(Event::Circuits { row, verb, operator: operator() }.cause(), cause);
+    }
+    assert_eq!(Event::Revoke { incident: "0a1b2c3d".to_owned(), operator: operator() }.cause(), "revoke");
 }
 
 #[test]

@@ -202,18 +202,26 @@ impl<S: Store> Engine<S> {
     }
 
     /// Cleans the project's memory folder at the start of a session (L9), and says what it did where it did something.
-    pub fn protect_memory(&self, session: &str) -> Option<String> {
+    pub fn protect_memory(&self, stream: &Stream) -> Option<String> {
         let folder = self.project.root.join(self.config.memory_directory());
         if !folder.is_dir() {
             return None;
         }
-        match memory_protection::clean(&folder, &self.config.memory_limits(), Some(session), self.now().at) {
+        match memory_protection::clean(&folder, &self.config.memory_limits(), Some(&stream.session), self.now().at) {
             Ok(done) => {
                 for problem in &done.problems {
                     self.note(problem);
                 }
                 let has_work = done.files_rotated + done.sessions_pruned + done.states_truncated > 0;
                 has_work.then(|| {
+                    let cleanup = loop_::Happening::Cleanup {
+                        files_rotated: done.files_rotated as u64,
+                        sessions_pruned: done.sessions_pruned as u64,
+                        bytes_freed: done.bytes_freed(),
+                    };
+                    if let Err(error) = self.report(stream, cleanup) {
+                        self.note(error);
+                    }
                     let freed = done.bytes_freed().div_ceil(1024);
                     format!(
                         "Memory cleanup: {} files rotated, {} sessions pruned, {freed} KB freed",

@@ -154,6 +154,7 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
                 | LaneFact::Stopped { .. }
                 | LaneFact::Compacted { .. }
                 | LaneFact::Reported { .. }
+                | LaneFact::MemoryCleaned { .. }
                 | LaneFact::Over { .. },
             )
             | Fact::Tree(_)

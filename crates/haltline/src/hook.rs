@@ -173,7 +173,7 @@ impl Hook {
             }
         }
         if reading.event == HookEvent::SessionStart {
-            notices.extend(self.engine.protect_memory(&reading.stream.session));
+            notices.extend(self.engine.protect_memory(&reading.stream));
         }
         if reading.event == HookEvent::ConfigChange {
             verdict =

@@ -155,6 +155,7 @@ impl<'a> Draft<'a> {
             | Happening::Hook { .. }
             | Happening::Stop { .. }
             | Happening::Compaction { .. }
+            | Happening::Cleanup { .. }
             | Happening::SessionEnd { .. } => (false, false, self.lane.is_nested),
         };
         if self.is_new || starts {
@@ -214,6 +215,14 @@ impl<'a> Draft<'a> {
             Happening::Stop { blocked, running } => self.stop(*blocked, running.as_deref())?,
             Happening::Compaction { trigger } => {
                 self.lane(LaneFact::Compacted { trigger: trigger.clone() });
+                Verdict::Pass
+            }
+            Happening::Cleanup { files_rotated, sessions_pruned, bytes_freed } => {
+                self.lane(LaneFact::MemoryCleaned {
+                    files_rotated: *files_rotated,
+                    sessions_pruned: *sessions_pruned,
+                    bytes_freed: *bytes_freed,
+                });
                 Verdict::Pass
             }
             Happening::SessionEnd { reason } => {

@@ -127,6 +127,15 @@ pub enum Happening {
         /// By whom.
         trigger: String,
     },
+    /// Old files of the memory folder were put away (L9).
+    Cleanup {
+        /// Telemetry files rotated.
+        files_rotated: u64,
+        /// Session states archived.
+        sessions_pruned: u64,
+        /// Bytes freed.
+        bytes_freed: u64,
+    },
     /// The session is over.
     SessionEnd {
         /// Why.
@@ -160,6 +169,7 @@ impl Happening {
             Happening::Hook { .. } => "hook",
             Happening::Stop { .. } => "stop",
             Happening::Compaction { .. } => "compaction",
+            Happening::Cleanup { .. } => "cleanup",
             Happening::SessionEnd { .. } => "session_end",
         }
     }

@@ -344,6 +344,15 @@ pub enum LaneFact {
         /// The last responses that were counted.
         last: Option<String>,
     },
+    /// Old files of the memory folder were put away (L9).
+    MemoryCleaned {
+        /// Telemetry files rotated.
+        files_rotated: u64,
+        /// Session states archived.
+        sessions_pruned: u64,
+        /// Bytes freed.
+        bytes_freed: u64,
+    },
     /// The session is over.
     Over {
         /// Why.
@@ -372,6 +381,7 @@ impl LaneFact {
             | LaneFact::Stopped { .. }
             | LaneFact::Compacted { .. }
             | LaneFact::Reported { .. }
+            | LaneFact::MemoryCleaned { .. }
             | LaneFact::Over { .. } => false,
         }
     }
@@ -397,6 +407,7 @@ impl LaneFact {
             LaneFact::Stopped { blocked: true } => "kept_going",
             LaneFact::Compacted { .. } => "compacted",
             LaneFact::Reported { .. } => "reported",
+            LaneFact::MemoryCleaned { .. } => "memory_cleaned",
             LaneFact::Over { .. } => "over",
             LaneFact::Board(fact) => fact.word(),
         }
@@ -513,7 +524,7 @@ impl Lane {
                 lane.spawned.drain(..excess);
             }
             LaneFact::Stopped { .. } => lane.is_fresh = true,
-            LaneFact::Compacted { .. } => {}
+            LaneFact::Compacted { .. } | LaneFact::MemoryCleaned { .. } => {}
             LaneFact::Reported { offset, last } => {
                 lane.transcript = *offset;
                 lane.reported.clone_from(last);

@@ -91,7 +91,6 @@ fn rejection_word(rejection: &Rejection) -> &'static str {
         Rejection::NoIncident => "no incident",
         Rejection::NoOverride => "no override",
         Rejection::NothingToTrust => "nothing to trust",
-        Rejection::NoIncident => "no incident",
     }
 }
 

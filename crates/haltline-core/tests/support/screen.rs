@@ -200,7 +200,6 @@ fn show_rejection(rejection: &Rejection) -> String {
         Rejection::NoIncident => "no incident".to_owned(),
         Rejection::NoOverride => "no override".to_owned(),
         Rejection::NothingToTrust => "nothing to trust".to_owned(),
-        Rejection::NoIncident => "no incident".to_owned(),
     }
 }
 

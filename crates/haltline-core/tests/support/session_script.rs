@@ -82,6 +82,7 @@ impl Play {
                 world.policy.loop_ = set(&world.policy.loop_, key, value.trim())?;
                 return Ok(());
             }
+            "message" => world.message = Some(words.next()?),
             "observe" => world.policy.mode = Mode::Observe,
             "enforce" => world.policy.mode = Mode::Enforce,
             "after" => world.clock.advance(words.duration()?),

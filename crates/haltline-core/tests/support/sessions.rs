@@ -21,6 +21,8 @@ pub struct Sessions {
     pub policy: Policy,
     /// Who acts.
     pub stream: Stream,
+    /// The response that the next calls belong to, where the client says.
+    pub message: Option<String>,
     pub rows: BTreeMap<CircuitName, State>,
     pub journal: Vec<Recorded>,
     /// The calls that were named, with what they do and what came back.
@@ -45,6 +47,7 @@ impl Sessions {
                 client: "claude-code".to_owned(),
                 is_batched: true,
             },
+            message: None,
             rows: BTreeMap::new(),
             journal: Vec::new(),
             calls: BTreeMap::new(),
@@ -119,9 +122,10 @@ impl Sessions {
     /// A call asks to run.
     pub fn start(&mut self, name: &str, action: Action) -> Decision {
         self.calls.insert(name.to_owned(), (action.clone(), None));
+        let message = self.message.clone();
         self.tell(Happening::ToolStart {
             call: name.to_owned(),
-            message: None,
+            message,
             action: Box::new(action),
             guarded: Vec::new(),
             tampering: None,
