@@ -58,6 +58,8 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -71,5 +73,42 @@ mod tests {
         assert_ne!(plain.digest(), longer.digest());
         assert_ne!(plain.digest(), patient.digest());
         assert_eq!(plain.digest(), Policy::default().digest());
+    }
+
+    /// The value with each of its numbers, flags and texts changed in turn.
+    fn changed_one_by_one(value: &Value) -> Vec<Value> {
+        match value {
+            Value::Object(members) => members
+                .iter()
+                .flat_map(|(name, member)| {
+                    changed_one_by_one(member).into_iter().map(move |changed| {
+                        let mut whole = members.clone();
+                        whole.insert(name.clone(), changed);
+                        Value::Object(whole)
+                    })
+                })
+                .collect(),
+            Value::Array(_) => vec![json!(["another"])],
+            Value::Null => vec![json!(1)],
+            Value::Bool(flag) => vec![json!(!flag)],
+            Value::Number(number) => vec![json!(number.as_u64().unwrap_or_default() + 1)],
+            Value::String(word) => {
+                vec![json!(if word == "deny" { "stop_oldest" } else { "literal" })]
+            }
+        }
+    }
+
+    #[test]
+    fn every_limit_of_sessions_is_in_the_digest() {
+        let plain = Policy::default();
+        let written = serde_json::to_value(&plain.loop_).expect("limits can be written");
+        let mut seen = vec![plain.digest()];
+        for changed in changed_one_by_one(&written) {
+            let loop_ = serde_json::from_value(changed.clone()).unwrap_or_else(|error| panic!("{error}: {changed}"));
+            let digest = Policy { loop_, ..plain.clone() }.digest();
+            assert!(!seen.contains(&digest), "{changed}");
+            seen.push(digest);
+        }
+        assert!(seen.len() > 50, "{} limits were tried", seen.len());
     }
 }
