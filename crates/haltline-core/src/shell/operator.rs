@@ -40,8 +40,8 @@ const VALUED: [&str; 6] = ["-C", "--directory", "--pipeline", "--session", "--co
 /// The operator verb that `command` would run, as in `reset` or `constraint reset`; `None` for a mere mention of one.
 pub fn operator_verb(command: &str) -> Option<String> {
     if !command.contains("haltline") {
-        // Quotes may hide it: `halt"line"`. Only a name that is written out, in one piece or in parts, can run.
-        let bare: String = command.chars().filter(|letter| !"'\"\\\n".contains(*letter)).collect();
+        // Quotes may hide it: `halt"line"`, `hal$'t'line`. Only a name that is written out, in one piece or in parts, can run.
+        let bare: String = command.chars().filter(|letter| !"'\"\\\n$".contains(*letter)).collect();
         if !bare.contains("haltline") {
             return None;
         }
