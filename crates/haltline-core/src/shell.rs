@@ -9,7 +9,7 @@ mod touches;
 pub(crate) mod wrapper;
 
 pub use operator::operator_verb;
-pub use touches::touches;
+pub use touches::{touched, touches};
 
 use lex::{Joint, OPENERS, Piece, Redirect, Word};
 use wrapper::Unwrapped;

@@ -19,21 +19,25 @@ const COPIERS: [&str; 6] = ["cp", "ln", "install", "rsync", "scp", "link"];
 /// Whether `command` would change `path` or what is below it, or delete or move a folder above it. `home` is what
 /// `~` and `$HOME` stand for. Relative words count where the command itself says which folder it is in.
 pub fn touches(command: &str, path: &str, home: Option<&str>) -> bool {
-    let path = components(&expanded(path, home));
-    if path.is_empty() {
-        return false;
-    }
+    touched(command, &[path], home).is_some()
+}
+
+/// Which of the paths `command` would change, the first of them by their order, in one reading.
+pub fn touched(command: &str, paths: &[&str], home: Option<&str>) -> Option<usize> {
+    let paths: Vec<Vec<String>> = paths.iter().map(|path| components(&expanded(path, home))).collect();
     let mut folder: Option<String> = None;
-    let mut is_touched = false;
+    let mut is_touched = vec![false; paths.len()];
     each(command, &mut |program| {
         if program.words.first().is_some_and(|word| word == "cd" || word == "pushd") {
             let target = program.words.get(1).map_or("~", String::as_str);
             // A folder that no system would take is not followed further.
             folder = Some(located(target, home, folder.as_deref())).filter(|folder| folder.len() < 4096);
         }
-        is_touched |= changes(program, &Target { path: &path, home, folder: folder.as_deref() });
+        for (path, is_touched) in paths.iter().zip(&mut is_touched) {
+            *is_touched |= !path.is_empty() && changes(program, &Target { path, home, folder: folder.as_deref() });
+        }
     });
-    is_touched
+    is_touched.iter().position(|is_touched| *is_touched)
 }
 
 /// What is protected, and how words are read.
@@ -203,5 +207,10 @@ mod tests {
             assert_eq!(touches(command, path, Some("/home/ann")), expected, "{command}");
         }
         assert!(!touches("rm -rf ~/.local/state", path, None), "nobody knows whose home it is");
+        let paths = [path, "/home/ann/.config/haltline/config.toml", ""];
+        let first = |command| touched(command, &paths, Some("/home/ann"));
+        assert_eq!(first("rm ~/.config/haltline/config.toml"), Some(1));
+        assert_eq!(first("rm ~/.config/haltline/config.toml; rm -r ~/.local"), Some(0));
+        assert_eq!(first("ls ~/.config"), None);
     }
 }

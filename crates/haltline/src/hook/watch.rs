@@ -27,12 +27,12 @@ pub fn tampering(action: &Action, state_folder: &Path, config_file: &Path) -> Op
             return Some(format!("run `haltline {verb}`"));
         }
         let home = variable("HOME");
-        let touches = |path: &Path| shown(path).is_some_and(|path| shell::touches(command, path, home.as_deref()));
-        if touches(state_folder) {
-            return Some("change haltline's store".to_owned());
-        }
-        if touches(config_file) {
-            return Some("change haltline's configuration".to_owned());
+        // A path that is no text cannot be spelled in a command either.
+        let own = [state_folder, config_file].map(|path| shown(path).unwrap_or_default());
+        match shell::touched(command, &own, home.as_deref()) {
+            Some(0) => return Some("change haltline's store".to_owned()),
+            Some(_) => return Some("change haltline's configuration".to_owned()),
+            None => {}
         }
     }
     let path = Path::new(action.path.as_deref().filter(|_| action.is_write)?);
