@@ -71,18 +71,22 @@ fn fold_oldest(
         })
         .map_err(fail)?;
     let sql = format!("SELECT {ENTRY} FROM fact WHERE project = ?1 ORDER BY seq LIMIT ?2");
-    let oldest: Vec<Entry> = connection
+    // Mostly the first one is too young already, and the others are not read.
+    let is_due = |at: Moment| before_millis.is_none_or(|before| at.at.as_millis() < before);
+    let oldest: Vec<(Entry, Moment, Fact)> = connection
         .prepare_cached(&sql)
-        .and_then(|mut query| query.query_map(params![project.0, count], read_entry)?.collect())
+        .and_then(|mut query| {
+            let rows = query.query_map(params![project.0, count], |row| {
+                let entry = read_entry(row)?;
+                Ok(readable(&entry).filter(|(at, _)| is_due(*at)).map(|(at, fact)| (entry, at, fact)))
+            })?;
+            rows.map_while(Result::transpose).collect()
+        })
         .map_err(fail)?;
     let mut folded = 0;
-    for entry in &oldest {
-        let Some((at, fact)) = readable(entry) else { break };
-        if before_millis.is_some_and(|before| at.at.as_millis() >= before) {
-            break;
-        }
+    for (entry, at, fact) in &oldest {
         if entry.seq > anchor_seq {
-            fold_into_anchor(store, connection, project, &entry.circuit, &fact, at)?;
+            fold_into_anchor(store, connection, project, &entry.circuit, fact, *at)?;
             (anchor_seq, anchor_hash) = (entry.seq, entry.hash);
         }
         folded = entry.seq;
@@ -99,7 +103,7 @@ fn fold_oldest(
             )
         })
         .map_err(fail)?;
-    let names: BTreeSet<&CircuitName> = oldest.iter().map(|entry| &entry.circuit).collect();
+    let names: BTreeSet<&CircuitName> = oldest.iter().map(|(entry, _, _)| &entry.circuit).collect();
     for name in names {
         forget_idle(store, connection, project, name, folded, idle_ms)?;
     }
