@@ -96,7 +96,11 @@ const CUT_BYTES_SPARE: usize = 64;
 const PASSES_MAX: usize = 16;
 
 fn mask_all(text: &str) -> String {
-    let mut masked = mask(text).into_owned();
+    let mut masked = match mask(text) {
+        // Nothing was masked, and looking again finds nothing either.
+        Cow::Borrowed(text) => return text.to_owned(),
+        Cow::Owned(masked) => masked,
+    };
     for _pass in 1..PASSES_MAX {
         let again = mask(&masked);
         if again == masked {

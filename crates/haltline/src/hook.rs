@@ -83,10 +83,12 @@ fn answer(words: &[&str], clock: Clock) -> Answer {
     }
     let asker = Asker { event: reading.event.clone(), stream: reading.stream.clone() };
     match Hook::open(&arguments, &reading, clock) {
-        Ok(hook) => match hook.work(reading) {
-            Ok(answer) => answer,
-            Err(error) => hook.failed(&asker, &error, &stdin),
-        },
+        Ok(hook) => {
+            let answer = hook.work(reading).unwrap_or_else(|error| hook.failed(&asker, &error, &stdin));
+            // The process ends here, and the system takes back what it holds faster than it is taken apart.
+            std::mem::forget(hook);
+            answer
+        }
         Err(error) => {
             let text = format!("haltline does not watch: {error}");
             Answer { line: told::once(Some(&asker), "open", &text) }

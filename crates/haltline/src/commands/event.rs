@@ -161,6 +161,7 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
                 | Happening::Hook { .. }
                 | Happening::Stop { .. }
                 | Happening::Compaction { .. }
+                | Happening::Cleanup { .. }
                 | Happening::SessionEnd { .. } => {}
             }
             engine.report(&event.stream, what).map_err(|error| match error {
