@@ -4,6 +4,8 @@
 //! The fuzzer (`fuzz/`) calls these with bytes it makes up; `tests/fuzz_corpus.rs` calls them with the bytes that are
 //! kept in `fuzz/corpus/`.
 
+mod agent;
+
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -20,12 +22,21 @@ use haltline_engine::mirror::read_state_file;
 use haltline_engine::project::Project;
 use haltline_engine::store::{Outcome, Sqlite, SqliteOptions, Store, StoreError, Writing};
 
+pub use agent::{hook, plain_event, shell};
+
 /// A target's name, as `cargo fuzz` and the corpus' folders spell it, and what it does with bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 4] =
-    [("config", config), ("front_matter", front_matter), ("state_file", state_file), ("database", database)];
+pub const TARGETS: [Target; 7] = [
+    ("config", config),
+    ("front_matter", front_matter),
+    ("state_file", state_file),
+    ("database", database),
+    ("hook", hook),
+    ("plain_event", plain_event),
+    ("shell", shell),
+];
 
 /// The longest message that still is a line, in bytes, the path in it included.
 const LINE_BYTES_MAX: usize = 1000;

@@ -54,6 +54,21 @@ fn every_kept_database_is_well_taken() {
 }
 
 #[test]
+fn every_kept_hook_payload_is_well_taken() {
+    run("hook");
+}
+
+#[test]
+fn every_kept_plain_event_is_well_taken() {
+    run("plain_event");
+}
+
+#[test]
+fn every_kept_command_line_is_well_taken() {
+    run("shell");
+}
+
+#[test]
 fn every_target_has_a_corpus_and_a_fuzzer() {
     for (target, _) in TARGETS {
         assert!(corpus().join(target).is_dir(), "{target} has no corpus");
