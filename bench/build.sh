@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# Sourced by `run` and `instructions`: builds what they measure and finds it. Sets `bin` and `work`.
+# Sourced by `run` and `instructions`: builds what they measure and finds it. Sets `bin`, `filler` and `work`.
 
 bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$bench")
@@ -21,6 +21,12 @@ build() {
     for name in haltline "$@"; do
         [[ -x $bin/$name ]] || { say "$bin/$name was not built"; exit 1; }
     done
+}
+
+# Builds what fills a store, without the optimisations that take minutes. Sets `filler`.
+build_filler() {
+    cargo build --locked --quiet -p haltline-sim --no-default-features --features fill --bin bench-fill
+    filler=$(realpath "$bin/../debug/bench-fill")
 }
 
 # have TOOL: whether it is in /usr/bin, after trying to install the package of that name. What is measured sees no more

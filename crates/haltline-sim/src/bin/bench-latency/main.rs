@@ -3,6 +3,9 @@
 //! Started by `bench/run` and `bench/instructions`; bench/README.md says what the figures mean. It states what it
 //! saw and never judges a time: only a command that fails makes it fail.
 
+mod hook;
+mod payload;
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::fs::{self, File};
@@ -35,8 +38,11 @@ fn main() -> ExitCode {
     let result = Bench::new(words).and_then(|bench| match command.as_str() {
         "latency" => bench.latency(),
         "growth" => bench.growth(),
-        "count" => bench.count_fixed(),
-        other => Err(format!("{other:?}: expected latency, growth or count").into()),
+        "hooks" => bench.hooks(),
+        "hook-growth" => bench.hook_growth(),
+        "crowd" => bench.crowd(),
+        "count" => bench.count_fixed().and_then(|()| bench.count_hooks()),
+        other => Err(format!("{other:?}: expected latency, growth, hooks, hook-growth, crowd or count").into()),
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -311,8 +317,7 @@ fn move_all_on(places: &mut [Place]) -> Outcome<()> {
 /// Times every subject once per round. The order changes, so that none always follows the same one.
 fn time_all(subjects: &[Subject], places: &mut [Place], rounds: usize) -> Outcome<Vec<Times>> {
     let mut times: Vec<Vec<u128>> = vec![Vec::with_capacity(rounds); subjects.len()];
-    let mut order: Vec<usize> = (0..subjects.len()).collect();
-    let mut seed = 1_u64;
+    let mut shuffle = Shuffle::new(subjects.len());
     for round in 0..rounds {
         if round % ROUNDS_PER_PROJECT == 0 {
             move_all_on(places)?;
@@ -320,17 +325,33 @@ fn time_all(subjects: &[Subject], places: &mut [Place], rounds: usize) -> Outcom
         if round % 100 == 0 {
             eprintln!("bench: round {round} of {rounds}");
         }
-        for last in (1..order.len()).rev() {
-            // Any simple sequence will do; this one is Knuth's.
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            order.swap(last, (seed >> 33) as usize % (last + 1));
-        }
-        for &index in &order {
+        for &index in shuffle.next() {
             let Subject { place, program, words, .. } = &subjects[index];
             times[index].push(places[*place].time(program, words)?);
         }
     }
     Ok(times.into_iter().map(Times::new).collect())
+}
+
+/// An order that is another one each time.
+struct Shuffle {
+    order: Vec<usize>,
+    seed: u64,
+}
+
+impl Shuffle {
+    fn new(length: usize) -> Self {
+        Self { order: (0..length).collect(), seed: 1 }
+    }
+
+    fn next(&mut self) -> &[usize] {
+        for last in (1..self.order.len()).rev() {
+            // Any simple sequence will do; this one is Knuth's.
+            self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.order.swap(last, (self.seed >> 33) as usize % (last + 1));
+        }
+        &self.order
+    }
 }
 
 impl Times {
