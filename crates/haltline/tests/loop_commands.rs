@@ -203,6 +203,10 @@ fn resume_hands_its_hint_to_the_next_probe() {
 #[test]
 fn a_false_positive_never_trips_again_until_it_is_revoked() {
     let site = unattended();
+    // The same call with the same answer is a pattern of its own, with false alarms of its own.
+    site.config(
+        "[operator]\nunattended = true\n[loop.tool_failure]\ncooldown_base_seconds = 3600\n[loop.repeat]\nenabled = false\n",
+    );
     let incident = trip(&site);
     let declared = site.run_detached(&["false-positive", &incident], &[]);
     assert_eq!(declared.code, Some(0), "{declared:?}");

@@ -16,7 +16,7 @@ pub fn sessions(view: &SessionsView, store: &StoreView) -> String {
         out.push_str(&format!("  {}: {left}\n", breaker.pattern));
         let turn = breaker.turn.map(|turn| format!("turn {turn} ")).unwrap_or_default();
         let why = breaker.why.as_deref().unwrap_or("texts purged");
-        out.push_str(&format!("    last trip: {turn}({})\n", fit(why, 58)));
+        out.push_str(&format!("    last trip: {turn}({})\n", fit(why, 50)));
         if breaker.remaining_s.is_some() {
             out.push_str(&format!("    next attempt allowed: {}\n", breaker.until));
         }
