@@ -463,8 +463,7 @@ impl Draft<'_> {
             instead: "save your work with edits and `git commit`, say what is left to do, and stop.",
             avoid: "start anything new.",
         };
-        let count = u32::try_from(saved).unwrap_or(u32::MAX);
-        Ok(Some(self.limit(grounds, limit_key("budget"), count, Retry::Person)))
+        Ok(Some(self.limit(grounds, limit_key("budget"), saved, Retry::Person)))
     }
 
     /// Tells the agent once that a soft limit, or the hard one, is reached.
