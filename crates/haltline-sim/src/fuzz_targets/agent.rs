@@ -9,7 +9,7 @@ use haltline_core::{ConstraintId, State, Verdict, shell};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Config;
 use haltline_engine::journal::verify;
-use haltline_engine::store::{InMemory, Store};
+use haltline_engine::store::InMemory;
 use haltline_engine::{Engine, EngineError};
 use serde_json::Value;
 
