@@ -27,7 +27,7 @@ fn incident() -> String {
     "0a1b2c3d".to_owned()
 }
 
-fn lane() -> [(LaneFact, &'static str); 20] {
+fn lane() -> [(LaneFact, &'static str); 22] {
     let client = || "claude-code".to_owned();
     let traits = Traits { is_write: true, is_search: false, is_spawn: false, is_api: true, is_poller: false };
     let flight = Flight { call: CALL, tool: "Bash".to_owned(), identity: KEY, turn: 3, generation: 4, traits };
