@@ -1,4 +1,4 @@
-//! Events that found the store busy wait here, one file each, until the next writer takes them in (E2).
+//! Events that found the store busy wait here, one file each, until the next writer of their project takes them in (E2).
 //!
 //! Only what clients report comes here, never what a person decides. A file is taken in by whoever moves it first; one
 //! that was taken in twice, because its taker died in between, is recognised by the names of its calls.
@@ -11,18 +11,20 @@ use std::time::Duration;
 use haltline_core::Moment;
 
 use crate::file::{Lasting, write_whole};
+use crate::project::ProjectKey;
 use crate::queue::line_up;
 
 /// Beyond this many the oldest are dropped: a store that is busy for so long will not be helped by more.
 const FILES_MAX: usize = 1000;
 
-fn folder(state_folder: &Path) -> PathBuf {
-    state_folder.join("spool")
+/// Each project's events wait apart: circuits never meet by accident (E14).
+fn folder(state_folder: &Path, project: ProjectKey) -> PathBuf {
+    state_folder.join("spool").join(format!("{:016x}", project.0))
 }
 
 /// Keeps an event for later.
-pub fn put(state_folder: &Path, now: Moment, content: &[u8]) -> io::Result<()> {
-    let folder = folder(state_folder);
+pub fn put(state_folder: &Path, project: ProjectKey, now: Moment, content: &[u8]) -> io::Result<()> {
+    let folder = folder(state_folder, project);
     fs::create_dir_all(&folder)?;
     if fs::read_dir(&folder)?.count() >= FILES_MAX {
         return Err(io::Error::new(io::ErrorKind::StorageFull, "too many events wait for the store"));
@@ -33,13 +35,13 @@ pub fn put(state_folder: &Path, now: Moment, content: &[u8]) -> io::Result<()> {
 }
 
 /// Whether anything waits: one look at a folder that mostly is not there.
-pub fn is_waiting(state_folder: &Path) -> bool {
-    folder(state_folder).exists()
+pub fn is_waiting(state_folder: &Path, project: ProjectKey) -> bool {
+    folder(state_folder, project).exists()
 }
 
 /// Takes everything in that waits, oldest first. What `take` does not take stays for the next one.
-pub fn take(state_folder: &Path, mut take: impl FnMut(&[u8]) -> bool) {
-    let folder = folder(state_folder);
+pub fn take(state_folder: &Path, project: ProjectKey, mut take: impl FnMut(&[u8]) -> bool) {
+    let folder = folder(state_folder, project);
     // One taker at a time: what another one holds is not taken for what a dead one left.
     let Ok(Some(_turn)) = line_up(&state_folder.join("spool.lock"), Duration::ZERO) else { return };
     let Ok(files) = fs::read_dir(&folder) else { return };
@@ -60,7 +62,7 @@ pub fn take(state_folder: &Path, mut take: impl FnMut(&[u8]) -> bool) {
         }
     }
     // Only an empty folder can be removed; the next look is then a cheap one.
-    fs::remove_dir(&folder).ok();
+    fs::remove_dir(&folder).and_then(|()| fs::remove_dir(state_folder.join("spool"))).ok();
 }
 
 #[cfg(test)]
@@ -72,18 +74,21 @@ mod tests {
     #[test]
     fn what_waits_is_taken_in_once_and_in_order_and_the_folder_goes() {
         let folder = tempfile::tempdir().expect("temp folder");
-        assert!(!is_waiting(folder.path()));
+        let (here, elsewhere) = (ProjectKey(1), ProjectKey(2));
+        assert!(!is_waiting(folder.path(), here));
         for (at, text) in [(2, "second"), (1, "first")] {
-            put(folder.path(), Moment::recorded(Instant::from_millis(at)), text.as_bytes()).expect("kept");
+            put(folder.path(), here, Moment::recorded(Instant::from_millis(at)), text.as_bytes()).expect("kept");
         }
         let mut seen = Vec::new();
-        take(folder.path(), |content| {
+        take(folder.path(), elsewhere, |_| panic!("another project's events"));
+        take(folder.path(), here, |content| {
             seen.push(String::from_utf8_lossy(content).into_owned());
             seen.len() != 2
         });
         assert_eq!(seen, ["first", "second"]);
-        assert!(is_waiting(folder.path()), "what was not taken stays");
-        take(folder.path(), |_| true);
-        assert!(!is_waiting(folder.path()));
+        assert!(!is_waiting(folder.path(), elsewhere));
+        assert!(is_waiting(folder.path(), here), "what was not taken stays");
+        take(folder.path(), here, |_| true);
+        assert!(!folder.path().join("spool").exists());
     }
 }

@@ -139,7 +139,7 @@ impl Hook {
     }
 
     fn work(&self, mut reading: Reading) -> Result<Answer, EngineError> {
-        if spool::is_waiting(&self.state_folder) {
+        if spool::is_waiting(&self.state_folder, self.engine.project().key) {
             self.take_in();
         }
         self.engine.remember_sighting();
@@ -220,7 +220,7 @@ impl Hook {
 
     /// Events that found the store busy earlier.
     fn take_in(&self) {
-        spool::take(&self.state_folder, |content| {
+        spool::take(&self.state_folder, self.engine.project().key, |content| {
             let Ok(mut reading) = claude::read(content) else { return true };
             let Some(what) = reading.what.take() else { return true };
             !matches!(self.engine.report(&reading.stream, what), Err(EngineError::Store(_)))
@@ -267,7 +267,8 @@ impl Hook {
             EngineError::Rejected(rejection) => format!("rejected: {rejection:?}"),
         };
         // It still counts: the next writer takes it in, whichever of the hook's writes found the store busy (E2).
-        let is_counted = kind == "busy" && spool::put(&self.state_folder, self.engine.now(), stdin).is_ok();
+        let (project, now) = (self.engine.project().key, self.engine.now());
+        let is_counted = kind == "busy" && spool::put(&self.state_folder, project, now, stdin).is_ok();
         let closed = self.engine.config().fail() == Fail::Closed && asker.event == HookEvent::PreToolUse;
         let goes_on = match (closed, is_counted) {
             (true, _) => "fail = \"closed\": the call is refused",

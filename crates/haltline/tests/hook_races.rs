@@ -134,6 +134,12 @@ fn fifty_rounds_of_killed_hooks_lose_no_acknowledged_call_and_leave_a_clean_jour
     site.assert_verifies();
 }
 
+/// How many events wait in the spool.
+fn waiting(site: &Site) -> usize {
+    let spool = site.state().join("spool");
+    support::names(&spool).iter().map(|project| support::names(&spool.join(project)).len()).sum()
+}
+
 #[test]
 fn what_found_the_store_busy_waits_in_the_spool_and_is_taken_in_exactly_once() {
     let site = Site::new();
@@ -147,7 +153,7 @@ fn what_found_the_store_busy_waits_in_the_spool_and_is_taken_in_exactly_once() {
     assert!(said.to_person.contains("the event is counted later"), "told once: {said:?}");
     let said = client.tell("PreToolUse", call_of(0, 1));
     assert_eq!((said.answer, said.to_person.as_str()), (Answer::Pass, ""), "and not again");
-    assert_eq!(support::names(&site.state().join("spool")).len(), 2);
+    assert_eq!(waiting(&site), 2);
     lock.unlock().expect("unlocked");
     assert_eq!(facts(&site).len(), before, "nothing was written meanwhile");
     assert_eq!(client.tell("PreToolUse", call_of(0, 2)).answer, Answer::Pass);
@@ -159,4 +165,24 @@ fn what_found_the_store_busy_waits_in_the_spool_and_is_taken_in_exactly_once() {
     let started = counted(&facts(&site), "/lane/started/flight/call");
     assert_eq!(started.values().copied().collect::<Vec<_>>(), [1, 1, 1]);
     site.assert_verifies();
+}
+
+#[test]
+fn what_waits_is_taken_in_by_its_own_project_only() {
+    let site = Site::new();
+    let other = site.project().join("vendor/other");
+    std::fs::create_dir_all(other.join(".git")).expect("created");
+    let client = Client { site: &site, session: "here" };
+    client.prompt("read everything");
+    let lock = std::fs::File::options().write(true).open(site.state().join("state.lock")).expect("there is a store");
+    lock.lock().expect("locked");
+    client.tell("PreToolUse", call_of(0, 0));
+    lock.unlock().expect("unlocked");
+    let elsewhere = Client { site: &site, session: "elsewhere" };
+    elsewhere.tell("UserPromptSubmit", json!({"prompt": "hello", "cwd": other}));
+    assert_eq!(waiting(&site), 1, "none of the other project's business");
+    client.tell("PreToolUse", call_of(0, 1));
+    assert_eq!(waiting(&site), 0);
+    assert_eq!(counted(&facts(&site), "/lane/started/flight/call").len(), 2);
+    assert_eq!(site.run(&["journal", "verify", "--all"]).code, Some(0));
 }

@@ -91,6 +91,7 @@ mod tests {
         let limits = Limits::default();
         let mut lane = Lane::new(now);
         assert_eq!(nearest(&lane, None, &limits, now), None);
+        lane.is_prompted = false;
         lane.past = (0..2).map(|_| Past::known(Digest(1), Digest(2), true)).collect();
         let repeat = Nearness { pattern: Pattern::Repeat, count: 2, limit: 4 };
         assert_eq!(nearest(&lane, None, &limits, now), Some(repeat));

@@ -1,8 +1,10 @@
 //! What may happen in a running session, as small values that chance or a list can pick, and what must hold after each.
 
+use std::collections::BTreeMap;
+
 use haltline_core::identity::{Action, Answer, By, Outcome};
 use haltline_core::loop_::{Board, BoardFact, Happening, LaneFact, Stage, Standing, TreeFact, Usage, Verb};
-use haltline_core::{Decision, Fact, Moment, State, Verdict, apply};
+use haltline_core::{CircuitName, Decision, Fact, Moment, State, Verdict, apply};
 
 use crate::sessions::Sessions;
 
@@ -107,7 +109,7 @@ impl Came {
 
 /// Lets it happen. The decisions that came of it are checked; the answer is the last of them.
 pub fn perform(world: &mut Sessions, act: &Act) -> Option<Decision> {
-    let before = world.clone();
+    let before = world.rows.clone();
     let journal = world.journal.len();
     let told = match act {
         Act::Wait(millis) => {
@@ -165,10 +167,10 @@ pub fn check_verdict(verdict: &Verdict) {
 }
 
 /// Takes the new facts one by one, and asks of each whether the circuit it changes was in a state for it.
-fn check_facts(mut before: Sessions, after: &Sessions, journal: usize) {
+fn check_facts(mut before: BTreeMap<CircuitName, State>, after: &Sessions, journal: usize) {
     let now = after.clock.now();
     for recorded in &after.journal[journal..] {
-        let row = before.rows.remove(&recorded.circuit);
+        let row = before.remove(&recorded.circuit);
         let board = match &row {
             Some(State::Lane(lane)) => Some(&lane.board),
             Some(State::Tree(tree)) => Some(&tree.board),
@@ -178,9 +180,9 @@ fn check_facts(mut before: Sessions, after: &Sessions, journal: usize) {
             check_board(board, fact, now);
         }
         let row = apply(row, &recorded.fact, recorded.at);
-        before.rows.insert(recorded.circuit.clone(), row);
+        before.insert(recorded.circuit.clone(), row);
     }
-    assert_eq!(before.rows, after.rows, "rows are what the facts made them");
+    assert_eq!(before, after.rows, "rows are what the facts made them");
 }
 
 fn board_fact(fact: &Fact) -> Option<&BoardFact> {
