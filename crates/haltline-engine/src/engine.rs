@@ -166,7 +166,7 @@ impl<S: Store> Engine<S> {
                 incidents.extend(self.incidents_of(&name)?);
             }
         }
-        incidents.sort_by(|one, other| other.tripped.cmp(&one.tripped));
+        incidents.sort_by_key(|incident| std::cmp::Reverse(incident.tripped));
         Ok(incidents)
     }
 

@@ -194,10 +194,9 @@ fn take(
 ) {
     match fact {
         BoardFact::Tripped { trip } => {
-            if let Some(last) = incidents.iter_mut().rev().find(|known| known.key == trip.key) {
-                if last.closed.is_none() {
-                    last.followed_by = Some(trip.incident.clone());
-                }
+            let last = incidents.iter_mut().rev().find(|known| known.key == trip.key);
+            if let Some(last) = last.filter(|last| last.closed.is_none()) {
+                last.followed_by = Some(trip.incident.clone());
             }
             let evidence = answers.iter().rev().filter(|(identity, answer)| {
                 // A pattern over many calls has no identity of its own; their last answers are its evidence.

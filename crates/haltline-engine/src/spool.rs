@@ -57,7 +57,7 @@ pub fn take(state_folder: &Path, project: ProjectKey, mut take: impl FnMut(&[u8]
         if take(&content) {
             fs::remove_file(&mine).ok();
         } else {
-            fs::rename(&mine, &path.with_extension("json")).ok();
+            fs::rename(&mine, path.with_extension("json")).ok();
             return;
         }
     }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use haltline_core::constraint::Phase;
-use haltline_core::{CircuitName, Instant, State, shorten};
+use haltline_core::constraint::{Circuit, Phase, Trip};
+use haltline_core::{CircuitName, State, shorten};
 use haltline_engine::Incident;
 use haltline_engine::store::Store;
 
@@ -25,11 +25,11 @@ pub fn run(workplace: &Workplace, wanted: Option<&str>) -> Result<ExitCode, Fail
         None => incidents.first(),
     };
     let constraint = match wanted {
-        Some(id) => constraints.iter().find(|constraint| constraint.incident == id),
-        None => constraints.iter().max_by_key(|constraint| constraint.tripped),
+        Some(id) => constraints.iter().find(|constraint| constraint.trip.incident == id),
+        None => constraints.iter().max_by_key(|constraint| constraint.trip.since.at),
     };
     let view = match (found, constraint) {
-        (Some(incident), Some(constraint)) if wanted.is_none() && constraint.tripped > incident.tripped => {
+        (Some(incident), Some(constraint)) if wanted.is_none() && constraint.trip.since.at > incident.tripped => {
             of_constraint(workplace, constraint)
         }
         (Some(incident), _) => of_session(workplace, incident)?,
@@ -61,12 +61,11 @@ fn of_session(workplace: &Workplace, incident: &Incident) -> Result<WhyView, Fai
     Ok(WhyView::of_session(incident, board, tree, engine.config(), engine.now()))
 }
 
-/// A constraint's last trip.
+/// A constraint's trip that has not ended.
 struct OfConstraint {
     name: CircuitName,
-    incident: String,
-    tripped: Instant,
-    circuit: Box<haltline_core::constraint::Circuit>,
+    trip: Trip,
+    circuit: Box<Circuit>,
 }
 
 fn constraints(workplace: &Workplace) -> Result<Vec<OfConstraint>, Failure> {
@@ -75,16 +74,15 @@ fn constraints(workplace: &Workplace) -> Result<Vec<OfConstraint>, Failure> {
     for (name, state) in engine.store().circuits(engine.project().key)? {
         let State::Constraint(circuit) = state else { continue };
         let trip = match &circuit.phase {
-            Phase::Open(trip) | Phase::HalfOpen(trip) => trip,
+            Phase::Open(trip) | Phase::HalfOpen(trip) => trip.clone(),
             Phase::Closed | Phase::Retired { .. } => continue,
         };
-        let (incident, tripped) = (trip.incident.clone(), trip.since.at);
-        found.push(OfConstraint { name, incident, tripped, circuit });
+        found.push(OfConstraint { name, trip, circuit });
     }
     Ok(found)
 }
 
 fn of_constraint(workplace: &Workplace, constraint: &OfConstraint) -> WhyView {
-    let OfConstraint { name, incident, tripped, circuit } = constraint;
-    WhyView::of_constraint(name, incident, *tripped, circuit, workplace.engine.now())
+    let OfConstraint { name, trip, circuit } = constraint;
+    WhyView::of_constraint(name, trip, circuit, workplace.engine.now())
 }

@@ -62,7 +62,7 @@ pub fn settings(file: Option<&str>, state_folder: &Path, notices: &mut Vec<Strin
     let installed = record.of(&fs::canonicalize(file).unwrap_or_else(|_gone| PathBuf::from(file)))?;
     let text = fs::read_to_string(file).unwrap_or_default();
     let left = install::find(&text, shown(&installed.binary)?).unwrap_or_default();
-    let is_left = |event: &&str| left.iter().any(|found| found.event == **event && !found.is_narrowed);
+    let is_left = |event: &str| left.iter().any(|found| found.event == event && !found.is_narrowed);
     if install::EVENTS.iter().all(|event| is_left(event)) {
         return None;
     }

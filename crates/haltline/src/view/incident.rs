@@ -1,6 +1,6 @@
 //! Incidents, and what people do about them, as seen.
 
-use haltline_core::constraint::Circuit;
+use haltline_core::constraint::{self, Circuit};
 use haltline_core::loop_::{self, Board, Exemption, Pattern, Standing, Tree, dollars};
 use haltline_core::{CircuitName, Instant, Moment};
 use haltline_engine::config::Config;
@@ -101,24 +101,23 @@ impl WhyView {
         }
     }
 
-    pub fn of_constraint(name: &CircuitName, incident: &str, tripped: Instant, circuit: &Circuit, now: Moment) -> Self {
+    pub fn of_constraint(name: &CircuitName, trip: &constraint::Trip, circuit: &Circuit, now: Moment) -> Self {
         let (phase, limits) = (circuit.phase_at(now), circuit.limits());
-        let id = name.scope();
-        let count = u32::try_from(circuit.in_window(now)).unwrap_or(u32::MAX);
-        let is_open = phase.condition() == haltline_core::constraint::Condition::Open;
-        let until = tripped.plus_millis(i64::from(limits.cooldown_hours) * 3_600_000);
+        let (id, count) = (name.scope(), trip.count);
+        let is_open = phase.condition() == constraint::Condition::Open;
+        let until = trip.since.plus_millis(trip.cooldown_ms).at;
         Self {
             schema: SCHEMA,
-            incident: incident.to_owned(),
+            incident: trip.incident.clone(),
             circuit: name.to_string(),
             pattern: Pattern::Constraint.word(),
             code: loop_::code(Pattern::Constraint, haltline_core::identity::Digest::default()),
             state: if is_open { "OPEN" } else { "HALF_OPEN" },
-            tripped: tripped.to_seconds_text(),
+            tripped: trip.since.at.to_seconds_text(),
             turn: None,
             count,
             level: 0,
-            why: format!("{count} violations count within {} days", limits.window_days),
+            why: format!("{count} violations counted within {} days", limits.window_days),
             until: Some(until.to_seconds_text()),
             remaining_s: None,
             limits: Vec::new(),
