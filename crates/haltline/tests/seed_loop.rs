@@ -149,7 +149,7 @@ fn success_means_that_the_person_reads_why_and_how_to_go_on() {
             said.to_person
         })
         .to_vec();
-    assert_eq!(told[..2].join("").contains("HL-FAIL-01"), false, "{told:?}");
+    assert!(!told[..2].join("").contains("HL-FAIL-01"), "{told:?}");
     for part in ["HL-FAIL-01", "`make` failed 3 times in 5 turns", "Cooldown: 10s", "haltline resume", "haltline why"] {
         assert!(told[2].contains(part), "{part}: {told:?}");
     }
