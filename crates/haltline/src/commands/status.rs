@@ -123,6 +123,8 @@ fn sessions(
             });
         }
     }
+    // Those that are open longest come first.
+    breakers.sort_by(|one, other| other.until.cmp(&one.until));
     let limits = &engine.config().policy().loop_;
     let resources = newest.map(|(_, name)| match rows.get(&name).and_then(State::as_tree) {
         Some(tree) => ResourceView::new(name.scope(), tree, limits, now),

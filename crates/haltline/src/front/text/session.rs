@@ -4,10 +4,13 @@ use super::{count, fit};
 use crate::view::session::SessionsView;
 use crate::view::status::StoreView;
 
+/// More open circuits than these are only counted.
+const BREAKERS_MAX: usize = 5;
+
 /// The dashboard.
 pub fn sessions(view: &SessionsView, store: &StoreView) -> String {
     let mut out = String::from("\nActive breakers (sessions of the last 24 h):\n");
-    for breaker in &view.breakers {
+    for breaker in view.breakers.iter().take(BREAKERS_MAX) {
         let left = match breaker.remaining_s {
             Some(left) => format!("OPEN (cooldown: {left}s remaining)"),
             None if breaker.state == "HALF_OPEN" => "HALF_OPEN (one probe is allowed)".to_owned(),
@@ -21,6 +24,9 @@ pub fn sessions(view: &SessionsView, store: &StoreView) -> String {
             out.push_str(&format!("    next attempt allowed: {}\n", breaker.until));
         }
         out.push_str(&format!("    haltline why {}\n", breaker.incident));
+    }
+    if let Some(more) = view.breakers.len().checked_sub(BREAKERS_MAX).filter(|more| *more > 0) {
+        out.push_str(&format!("  {more} more (haltline status --json lists them)\n"));
     }
     let others = if view.breakers.is_empty() { "All" } else { "All others" };
     out.push_str(&format!("  {others}: CLOSED (normal operation)\n"));
