@@ -273,6 +273,10 @@ impl<'a> Draft<'a> {
         if !by_user {
             return Ok(Verdict::Pass);
         }
+        if !self.question.stream.is_batched {
+            // Whoever asks again no longer waits: a call whose end was lost must not hold the turn open (L3).
+            self.close_flights()?;
+        }
         self.need_tree()?;
         let is_main = self.question.stream.agent.is_none() && self.lane.root.is_none() && !self.lane.is_nested;
         // Prompts of sub-agents and of sessions inside this one are none of the user's.

@@ -9,7 +9,7 @@ use haltline_core::{CircuitName, Instant, State};
 use haltline_engine::store::{SCHEMA_VERSION, Store};
 use haltline_engine::{network_kind, set_aside_files};
 
-use super::{constraint, trust};
+use super::{constraint, memory, trust};
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
@@ -62,6 +62,7 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
             head: head.short(),
         },
         sessions,
+        memory: memory::usual_folders(workplace).iter().map(|folder| memory::view(workplace, folder)).collect(),
         set_aside: set_aside.map(|file| file.display().to_string()).collect(),
     };
     workplace.answer(&view, text::status)?;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::constraint::{CircuitView, Summary};
+use super::memory::MemoryView;
 
 /// `haltline status`.
 #[derive(Debug, Serialize)]
@@ -20,6 +21,8 @@ pub struct StatusView {
     pub store: StoreView,
     /// Running sessions.
     pub sessions: super::session::SessionsView,
+    /// Memory folders of the project and of haltline.
+    pub memory: Vec<MemoryView>,
     /// Damaged files that were kept.
     pub set_aside: Vec<String>,
 }

@@ -1,6 +1,8 @@
 //! Running sessions: the part of `haltline status` that seed 002's dashboard shows.
 
+use super::memory::memory_health;
 use super::{count, fit};
+use crate::view::memory::MemoryView;
 use crate::view::session::SessionsView;
 use crate::view::status::StoreView;
 
@@ -8,7 +10,7 @@ use crate::view::status::StoreView;
 const BREAKERS_MAX: usize = 5;
 
 /// The dashboard.
-pub fn sessions(view: &SessionsView, store: &StoreView) -> String {
+pub fn sessions(view: &SessionsView, store: &StoreView, memory: &[MemoryView]) -> String {
     let mut out = String::from("\nActive breakers (sessions of the last 24 h):\n");
     for breaker in view.breakers.iter().take(BREAKERS_MAX) {
         let left = match breaker.remaining_s {
@@ -41,6 +43,10 @@ pub fn sessions(view: &SessionsView, store: &StoreView) -> String {
         used % 10
     ));
     out.push_str(&format!("  streams: {} seen in 24 h\n", view.streams_24h));
+    for folder in memory {
+        out.push_str(&format!("  {}\n", fit(&folder.folder, 76)));
+        out.push_str(&memory_health(folder));
+    }
     out.push_str("\nResource usage:\n");
     match &view.resources {
         Some(one) => {

@@ -53,7 +53,7 @@ pub fn status(view: &StatusView) -> String {
             fit(&circuit.id, 55)
         ));
     }
-    out.push_str(&super::sessions(&view.sessions, &view.store));
+    out.push_str(&super::sessions(&view.sessions, &view.store, &view.memory));
     if !view.waiting.is_empty() {
         out.push_str("\nWaiting for `haltline trust`:\n");
         out.push_str(&waiting(&view.waiting));
