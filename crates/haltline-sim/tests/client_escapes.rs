@@ -117,6 +117,9 @@ fn what_is_hidden_from_the_hook_is_refused_by_the_verb() {
     for (command, pair) in commands.iter().zip(requests[3..].windows(2)) {
         let text = answer(pair[1], pair[0].calls()[0]);
         assert!(text.contains("is for people") && text.contains("exit 77"), "{command}: {text}");
+        // Without its variables only the process that the hook wrote down gives it away.
+        let is_bare = command.contains("env -i") && !command.contains("HALTLINE_STATE_DIR");
+        assert_eq!(text.contains("is a client that haltline's hook knows"), is_bare, "{command}: {text}");
     }
     assert_eq!(state(&outcome), "OPEN");
     let last = requests[requests.len() - 1];
