@@ -12,10 +12,19 @@ use serde_json::value::RawValue;
 
 /// The text, where the value is one.
 pub fn text(value: &RawValue) -> Option<Cow<'_, str>> {
-    // As bytes, because half of a surrogate pair, which an output cut in the middle of a character ends in, is no
-    // text to serde_json; it also looks for less then, in a value that is known to be well-formed.
     let is_text = value.get().starts_with('"');
-    if is_text { serde_json::Deserializer::from_str(value.get()).deserialize_bytes(Text).ok() } else { None }
+    if is_text { serde_json::from_str(value.get()).ok().map(|Text(text)| text) } else { None }
+}
+
+/// A text in a place where nothing else is expected: another kind is an error there.
+pub struct Text<'a>(pub Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // As bytes, because half of a surrogate pair, which an output cut in the middle of a character ends in, is no
+        // text to serde_json; it also looks for less then, in a value that is known to be well-formed.
+        deserializer.deserialize_bytes(TextVisitor).map(Text)
+    }
 }
 
 /// The bytes as text; what is none is replaced.
@@ -73,9 +82,9 @@ pub fn compact(value: &RawValue) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-struct Text;
+struct TextVisitor;
 
-impl<'de> Visitor<'de> for Text {
+impl<'de> Visitor<'de> for TextVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

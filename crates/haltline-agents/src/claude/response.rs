@@ -40,9 +40,31 @@ struct Block<'a> {
     text: Option<&'a RawValue>,
 }
 
+/// What a shell, or a look into a file, answers with nearly always: read in one pass, for it may be long. Where one of
+/// these is of another kind, [`Response`] looks at each by itself.
+#[derive(Deserialize)]
+struct Usual<'a> {
+    #[serde(borrow)]
+    stdout: Option<json::Text<'a>>,
+    stderr: Option<json::Text<'a>>,
+    interrupted: Option<bool>,
+    file: Option<UsualFile<'a>>,
+}
+
+#[derive(Deserialize)]
+struct UsualFile<'a> {
+    #[serde(borrow)]
+    content: json::Text<'a>,
+}
+
 /// The answer of a call that the client calls a success.
 pub fn of_success(tool: &str, response: Option<&RawValue>) -> Answer {
     let Some(value) = response else { return Answer::new(Outcome::Ok, None, "") };
+    if matches!(tool, "Bash" | "PowerShell" | "Read")
+        && let Some(answer) = json::object::<Usual<'_>>(value).and_then(|usual| of_usual(tool, usual))
+    {
+        return answer;
+    }
     let known = match tool {
         "Bash" | "PowerShell" | "Read" | "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "Agent" | "Task" => {
             json::object::<Response<'_>>(value)
@@ -53,7 +75,7 @@ pub fn of_success(tool: &str, response: Option<&RawValue>) -> Answer {
     match tool {
         "Bash" | "PowerShell" => {
             let outcome = if json::is_true(known.interrupted) { Outcome::Cancelled } else { Outcome::Ok };
-            match printed(&known) {
+            match printed(known.stdout.and_then(json::text), known.stderr.and_then(json::text)) {
                 Some(text) => Answer::new(outcome, None, &text),
                 None => Answer::new(outcome, None, &json::compact(value)),
             }
@@ -77,6 +99,16 @@ pub fn of_success(tool: &str, response: Option<&RawValue>) -> Answer {
     }
 }
 
+/// `None` where it says nothing of what the tool answers with.
+fn of_usual(tool: &str, usual: Usual<'_>) -> Option<Answer> {
+    if tool == "Read" {
+        return Some(Answer::new(Outcome::Ok, None, &usual.file?.content.0));
+    }
+    let outcome = if usual.interrupted == Some(true) { Outcome::Cancelled } else { Outcome::Ok };
+    let text = printed(usual.stdout.map(|text| text.0), usual.stderr.map(|text| text.0))?;
+    Some(Answer::new(outcome, None, &text))
+}
+
 /// The answer of one call in a batch: nothing but the text tells how it went.
 pub fn of_batch(response: Option<&RawValue>) -> Answer {
     let Some(value) = response else { return Answer::new(Outcome::Unknown, None, "") };
@@ -94,10 +126,8 @@ pub fn exit_code(text: &str) -> Option<i32> {
 }
 
 /// What a shell printed, errors last.
-fn printed<'a>(response: &Response<'a>) -> Option<Cow<'a, str>> {
-    let stdout = response.stdout.and_then(json::text);
-    let stderr = response.stderr.and_then(json::text).filter(|text| !text.is_empty());
-    match (stdout, stderr) {
+fn printed<'a>(stdout: Option<Cow<'a, str>>, stderr: Option<Cow<'a, str>>) -> Option<Cow<'a, str>> {
+    match (stdout, stderr.filter(|text| !text.is_empty())) {
         (Some(out), None) => Some(out),
         (Some(out), Some(err)) if !out.is_empty() => Some(Cow::Owned(format!("{out}\n{err}"))),
         (_, Some(err)) => Some(err),
@@ -137,6 +167,9 @@ mod tests {
         assert_eq!(success("Bash", r#"{"stdout":"a","stderr":"b"}"#), ok("a\nb"));
         assert_eq!(success("Bash", r#"{"stdout":"","stderr":"b"}"#), ok("b"));
         assert_eq!(success("Bash", r#"{"stdout":7}"#), ok(r#"{"stdout":7}"#));
+        assert_eq!(success("Bash", r#"{"stdout":7,"stderr":"b"}"#), ok("b"));
+        assert_eq!(success("Bash", r#"{"stdout":"a","interrupted":"true","file":{}}"#), ok("a"));
+        assert_eq!(success("Bash", r#"{"stdout":"cut \ud83d"}"#), ok("cut \u{fffd}\u{fffd}\u{fffd}"));
         assert_eq!(success("Bash", r#""text""#), ok("text"));
         let interrupted = success("Bash", r#"{"stdout":"a","stderr":"","interrupted":true}"#);
         assert_eq!(interrupted, Answer::new(Outcome::Cancelled, None, "a"));
