@@ -276,6 +276,7 @@ impl Place {
             .env("HOME", &self.folder)
             .env("HALTLINE_STATE_DIR", self.folder.join("state"))
             .env("HALTLINE_CONFIG", self.folder.join("config.toml"))
+            .env("CLAUDE_PROJECT_DIR", self.project())
             .current_dir(self.project())
             .stdin(File::open(self.folder.join("event.json"))?)
             .stdout(Stdio::null())
