@@ -7,7 +7,7 @@ mod start;
 
 use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
 use super::words::{self, Grounds};
-use super::{Happening, Lane, LaneFact, Limits, Pattern, Preset, Stream, Tree, TreeFact, Windowed, pattern};
+use super::{Agent, Happening, Lane, LaneFact, Limits, Pattern, Preset, Stream, Tree, TreeFact, Windowed, pattern};
 use crate::identity::Digest;
 use crate::{
     CircuitName, Decision, Effect, Fact as AnyFact, Memory, Moment, Policy, Reason, Recorded, Retry, Step, Texts,
@@ -335,10 +335,8 @@ impl<'a> Draft<'a> {
         // A session inside another lists its own agents only.
         if let Some(running) = running.filter(|_| self.lane.root.is_none()) {
             self.need_tree()?;
-            for id in self.agents() {
-                if !running.contains(&id) {
-                    self.agent_ended(&id);
-                }
+            for id in self.not_among(running) {
+                self.agent_ended(&id);
             }
         }
         if !blocked {
@@ -536,6 +534,15 @@ impl<'a> Draft<'a> {
 
     fn agents(&self) -> Vec<String> {
         self.tree.iter().flat_map(|tree| tree.agents.iter().map(|agent| agent.id.clone())).collect()
+    }
+
+    /// The agents that have ended, by the main agent's list of those that run. It names only its own: what is deeper
+    /// goes on while any of them does.
+    fn not_among(&self, running: &[String]) -> Vec<String> {
+        let agents = || self.tree.iter().flat_map(|tree| &tree.agents);
+        let any_runs = agents().any(|agent| running.contains(&agent.id));
+        let is_over = |agent: &&Agent| !running.contains(&agent.id) && (agent.depth <= 1 || !any_runs);
+        agents().filter(is_over).map(|agent| agent.id.clone()).collect()
     }
 
     fn agent_ended(&mut self, id: &str) {
