@@ -168,9 +168,7 @@ mod tests {
     fn write(root: &Path, name: &str, glob: &str) {
         let folder = root.join("docs/constraints/active");
         fs::create_dir_all(&folder).expect("folder");
-        let text = format!(
-            "---\nid: {name}\nstatus: active\ncircuit_breaker:\n  guards:\n    - tool: Bash\n      command: \"{glob}\"\n---\n"
-        );
+        let text = format!("---\nid: {name}\nstatus: active\nguards:\n  - tool: Bash\n    command: \"{glob}\"\n---\n");
         fs::write(folder.join(format!("{name}.md")), text).expect("written");
     }
 
