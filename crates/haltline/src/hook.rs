@@ -34,6 +34,17 @@ const REHEARSAL: &str = "doctor-";
 /// No client says more in one event.
 const STDIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+const HELP: &str = "Answer one event of an agent client, read as JSON from standard input
+
+Clients start this; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
+ends with 0.
+
+Usage: haltline hook claude [--state FOLDER] [--config FILE]
+
+Example:
+  haltline hook claude < event.json
+";
+
 /// What the command line of a hook says.
 struct Arguments {
     state_folder: Option<PathBuf>,
@@ -48,6 +59,11 @@ struct Answer {
 
 /// Runs a hook. Never fails.
 pub fn run(words: &[&str], clock: Clock) -> ExitCode {
+    if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
+        // A reader that has gone needs no help.
+        std::io::stdout().lock().write_all(HELP.as_bytes()).ok();
+        return exit_code::FINE;
+    }
     let answer = catch_unwind(AssertUnwindSafe(|| answer(words, clock)));
     let line = match answer {
         Ok(answer) => answer.line,
@@ -127,8 +143,9 @@ impl Hook {
         let folder =
             variable("CLAUDE_PROJECT_DIR").or_else(|| reading.folder.clone()).unwrap_or_else(|| ".".to_owned());
         let folder = PathBuf::from(folder);
-        let project =
-            Project::around(&folder, PROJECT_MARKS).map_err(|error| format!("folder {}: {error}", folder.display()))?;
+        // A folder that is gone still names a project: its sessions count all the same.
+        let project = Project::around(&folder, PROJECT_MARKS)
+            .unwrap_or_else(|_gone| Project::new(folder.clone(), folder.clone()));
         let options = SqliteOptions { patience: PATIENCE, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
         let mut store = Sqlite::new(&state_folder, options);
         let places = Places { state_folder: &state_folder, user_file: &config_file, project: &project };

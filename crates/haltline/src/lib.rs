@@ -25,9 +25,7 @@ pub fn run(clock: Clock) -> ExitCode {
     let words: Vec<String> = std::env::args_os().skip(1).map_while(|word| word.into_string().ok()).collect();
     let is_text = words.len() + 1 == std::env::args_os().len();
     let plain: Vec<&str> = words.iter().map(String::as_str).collect();
-    if let ["hook", rest @ ..] = plain.as_slice()
-        && !rest.iter().any(|word| matches!(*word, "--help" | "-h"))
-    {
+    if let ["hook", rest @ ..] = plain.as_slice() {
         return hook::run(rest, clock);
     }
     if let ["statusline", rest @ ..] = plain.as_slice()

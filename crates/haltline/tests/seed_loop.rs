@@ -1,8 +1,12 @@
 //! Seed 002's scenarios and what it calls success, by hooks of Claude Code through the real binary (L12).
 //!
-//! Scenario 1 is played by Stop hooks, the form in which a live client shows a hook that starts itself.
+//! Scenario 1 is played twice: by Stop hooks, the form in which a live client shows a hook that starts itself, and by
+//! plain events of another program. Scenarios 5 and 6 are in `memory.rs`.
 
 mod support;
+
+use std::io::Write;
+use std::process::Stdio;
 
 use haltline_agents::rehearsal::Answer;
 use serde_json::json;
@@ -21,6 +25,61 @@ fn scenario_1_a_hook_that_starts_itself_six_times_trips_the_circuit() {
     assert_eq!(said.answer, Answer::Stop, "{said:?}");
     assert!(said.to_person.contains("HL-HOOK-02"), "{said:?}");
     site.assert_verifies();
+}
+
+#[test]
+fn scenario_1_the_sixth_run_of_a_hook_that_a_program_reports_is_refused() {
+    let site = Site::new();
+    let codes = (0..6).map(|_| {
+        let mut command = site.command(&["event"]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+        let line = json!({"v": 1, "type": "hook", "session": "seed-1", "name": "pre-commit"}).to_string();
+        child.stdin.take().expect("piped").write_all(line.as_bytes()).expect("read");
+        let output = child.wait_with_output().expect("waited for");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).contains("HL-HOOK-01"))
+    });
+    let pass = (Some(0), false);
+    assert_eq!(codes.collect::<Vec<_>>(), [pass, pass, pass, pass, pass, (Some(75), true)]);
+}
+
+#[test]
+fn a_constraint_in_front_of_an_action_counts_it_and_refuses_it_once_open() {
+    let site = Site::new();
+    let folder = site.project().join("docs/constraints/active");
+    std::fs::create_dir_all(&folder).expect("folder");
+    let rule = "---\nid: no-force\ncircuit_breaker:\n  violation_threshold: 2\n  dedup_seconds: 0\nguards:\n  - tool: Bash\n    command: \"git push*--force*\"\n---\n";
+    std::fs::write(folder.join("no-force.md"), rule).expect("written");
+    let client = Client { site: &site, session: "guarded" };
+    client.prompt("push it");
+    for call in ["p1", "p2"] {
+        assert_eq!(client.shell(call, &format!("git push --force # {call}"), Ok(call)).answer, Answer::Pass);
+    }
+    let refused = client.shell("p3", "git push origin --force", Ok("pushed"));
+    assert_eq!(refused.answer, Answer::Deny, "{refused:?}");
+    assert!(refused.to_agent.contains("`constraint/no-force` guards this action"), "{refused:?}");
+    assert_eq!(client.shell("p4", "git push origin --force", Ok("pushed")).answer, Answer::Stop);
+    assert_eq!(client.shell("p5", "git status", Ok("clean")).answer, Answer::Pass, "other work goes on");
+    let status = site.run(&["constraint", "status", "no-force", "--json"]).json();
+    assert_eq!(status["circuit"]["state"], json!("OPEN"), "{status}");
+    site.assert_verifies();
+}
+
+#[test]
+fn a_session_whose_folder_is_gone_is_watched_all_the_same() {
+    let site = Site::new();
+    let client = Client { site: &site, session: "gone" };
+    let ask = |call: &str| {
+        let input = json!({"command": "make"});
+        let of_call = json!({"cwd": "/nowhere/at/all", "tool_name": "Bash", "tool_input": input, "tool_use_id": call});
+        let said = client.tell("PreToolUse", of_call.clone());
+        let mut failed = of_call;
+        failed["error"] = json!("Exit code 2\nmake: *** No targets.");
+        client.tell("PostToolUseFailure", failed);
+        client.tell("PostToolBatch", json!({"cwd": "/nowhere/at/all", "tool_calls": []}));
+        said.answer
+    };
+    assert_eq!(["1", "2", "3", "4"].map(ask), [Answer::Pass, Answer::Pass, Answer::Warn, Answer::Deny]);
 }
 
 #[test]

@@ -210,7 +210,7 @@ impl Draft<'_> {
         let grounds = Grounds {
             pattern: Pattern::Constraint,
             code: reason.code,
-            fact: format!("{} guards this action: {}", reason.circuit, reason.text),
+            fact: format!("`{}` guards this action: {}", reason.circuit, reason.text),
             instead: "respect the rule, or tell the person why it does not fit.",
             avoid: "spell the same action in another way.",
         };
