@@ -61,7 +61,7 @@ fn a_constraint_in_front_of_an_action_counts_it_and_refuses_it_once_open() {
     assert_eq!(client.shell("p4", "git push origin --force", Ok("pushed")).answer, Answer::Stop);
     assert_eq!(client.shell("p5", "git status", Ok("clean")).answer, Answer::Pass, "other work goes on");
     let status = site.run(&["constraint", "status", "no-force", "--json"]).json();
-    assert_eq!(status["circuit"]["state"], json!("OPEN"), "{status}");
+    assert_eq!(status["state"], json!("OPEN"), "{status}");
     site.assert_verifies();
 }
 
