@@ -1,7 +1,7 @@
 //! Keeps the folder in which an agent remembers things small (L9): telemetry, session states, their lists.
 //!
 //! Only files that seed 002 names are touched, never the active session, never through a link. One cleaner works at a
-//! time. A crash at any point loses nothing and leaves no half file: see [`pack`], [`telemetry`] and [`sessions`].
+//! time. A crash at any point loses nothing and leaves no half file: see `pack.rs`, `telemetry.rs` and `sessions.rs`.
 
 mod ledger;
 mod pack;

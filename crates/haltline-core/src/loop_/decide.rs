@@ -250,11 +250,43 @@ impl<'a> Draft<'a> {
         // A client inside a client: from a shell call it is an agent more; from nowhere, a hook started it.
         let parent = CircuitName::lane(root, None);
         let Some(row) = self.memory.row(&parent) else { return Err(vec![parent]) };
-        let is_from_call = row.and_then(|state| state.as_lane()).is_some_and(|lane| !lane.flights.is_empty());
+        // Only where no call ran since the prompt is it certain: a call may have left it behind in the background.
+        let is_from_call =
+            row.and_then(|state| state.as_lane()).is_some_and(|lane| !lane.flights.is_empty() || !lane.is_prompted);
         if row.is_some() && !is_from_call {
-            return self.hook(NESTED_SESSION);
+            self.at_root(|draft| draft.hook(NESTED_SESSION))?;
         }
         Ok(Verdict::Pass)
+    }
+
+    /// Decides something about the root session's own stream: what sessions inside sessions do adds up there.
+    fn at_root<T>(&mut self, decide: impl FnOnce(&mut Self) -> Asked<T>) -> Asked<Option<T>> {
+        let Some(root) = self.lane.root.clone() else { return Ok(None) };
+        let name = CircuitName::lane(&root, None);
+        let Some(row) = self.memory.row(&name) else { return Err(vec![name]) };
+        let Some(lane) = row.and_then(|state| state.as_lane()).cloned() else { return Ok(None) };
+        let own = (std::mem::replace(&mut self.lane_name, name), std::mem::replace(&mut self.lane, lane));
+        let decided = decide(self);
+        (self.lane_name, self.lane) = own;
+        decided.map(Some)
+    }
+
+    /// Hooks that start sessions that run hooks: the next such session is refused its work.
+    fn inside_hooks(&mut self) -> Asked<Option<Verdict>> {
+        if !self.lane.is_nested {
+            return Ok(None);
+        }
+        let key = hook_key(NESTED_SESSION);
+        let open = self.at_root(|draft| {
+            Ok(match draft.lane.board.standing(key, draft.now) {
+                Standing::Open(trip) | Standing::Probing(trip) => Some(trip.clone()),
+                Standing::Closed | Standing::Trial(..) => None,
+            })
+        })?;
+        let Some(trip) = open.flatten() else { return Ok(None) };
+        let grounds = self.hook_grounds(NESTED_SESSION, trip.count);
+        let refusal = Refusal { grounds, key, retry: Retry::At(trip.until()), trip: Some(trip) };
+        Ok(Some(self.refuse(refusal, None)))
     }
 
     fn prompt(&mut self, by_user: bool, bypass: bool) -> Asked<Verdict> {
@@ -277,6 +309,9 @@ impl<'a> Draft<'a> {
             // Whoever asks again no longer waits: a call whose end was lost must not hold the turn open (L3).
             self.close_flights()?;
         }
+        if let Some(refused) = self.inside_hooks()? {
+            return Ok(refused);
+        }
         self.need_tree()?;
         let is_main = self.question.stream.agent.is_none() && self.lane.root.is_none() && !self.lane.is_nested;
         // Prompts of sub-agents and of sessions inside this one are none of the user's.
@@ -286,6 +321,22 @@ impl<'a> Draft<'a> {
         self.soft_budget()
     }
 
+    fn hook_grounds(&self, name: &str, count: u32) -> Grounds {
+        let window = self.limits.hook_recursion.window;
+        let (code, fact) = match name {
+            STOP_HOOK => ("HL-HOOK-02", format!("a Stop hook kept the agent going {count} times in {window} turns")),
+            NESTED_SESSION => ("HL-HOOK-01", format!("hooks started {count} sessions in {window} turns")),
+            other => ("HL-HOOK-01", format!("the hook `{}` ran {count} times in {window} turns", short(other))),
+        };
+        Grounds {
+            pattern: Pattern::HookRecursion,
+            code,
+            fact,
+            instead: "end the turn and say what the hook asks for.",
+            avoid: "answer the hook by starting it again.",
+        }
+    }
+
     /// A hook ran: the Nth within the window opens, the next is refused (L2).
     fn hook(&mut self, name: &str) -> Asked<Verdict> {
         let limits = self.limits.hook_recursion;
@@ -293,23 +344,16 @@ impl<'a> Draft<'a> {
         if !limits.enabled {
             return Ok(Verdict::Pass);
         }
-        let grounds = |count: u32| Grounds {
-            pattern: Pattern::HookRecursion,
-            code: if name == STOP_HOOK { "HL-HOOK-02" } else { "HL-HOOK-01" },
-            fact: if name == STOP_HOOK {
-                format!("a Stop hook kept the agent going {count} times in {} turns", limits.window)
-            } else {
-                format!("the hook `{}` ran {count} times in {} turns", short(name), limits.window)
-            },
-            instead: "end the turn and say what the hook asks for.",
-            avoid: "answer the hook by starting it again.",
-        };
         let standing = self.lane.board.standing(key, self.now);
         match standing {
             Standing::Open(trip) | Standing::Probing(trip) => {
                 let (trip, count) = (trip.clone(), trip.count);
-                let refusal =
-                    Refusal { grounds: grounds(count), key, retry: Retry::At(trip.until()), trip: Some(trip) };
+                let refusal = Refusal {
+                    grounds: self.hook_grounds(name, count),
+                    key,
+                    retry: Retry::At(trip.until()),
+                    trip: Some(trip),
+                };
                 return Ok(self.refuse(refusal, None));
             }
             Standing::Trial(..) => {
@@ -324,7 +368,7 @@ impl<'a> Draft<'a> {
         let runs = self.lane.hooks.iter().filter(|run| run.0 == key && pattern::is_within(run.1, turn, limits.window));
         let count = u32::try_from(runs.count()).unwrap_or(u32::MAX);
         if count >= limits.threshold && !self.is_exempt(Pattern::HookRecursion, key)? {
-            self.trip(&grounds(count), key, None, count, limits.cooldown_s)?;
+            self.trip(&self.hook_grounds(name, count), key, None, count, limits.cooldown_s)?;
         }
         Ok(Verdict::Pass)
     }
