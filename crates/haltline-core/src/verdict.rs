@@ -61,11 +61,35 @@ impl Verdict {
         }
     }
 
+    /// How much it holds the asker back: of two verdicts on one event the higher one is told.
+    pub fn severity(&self) -> u8 {
+        match self {
+            Verdict::Pass => 0,
+            Verdict::Warn(_) => 1,
+            Verdict::Deny(_) => 2,
+            Verdict::Stop(_) => 3,
+        }
+    }
+
     /// Whether the asker is held back.
     pub fn refuses(&self) -> bool {
         match self {
             Verdict::Pass | Verdict::Warn(_) => false,
             Verdict::Deny(_) | Verdict::Stop(_) => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_holds_back_more_than_a_refusal_and_that_more_than_a_word() {
+        let circuit = CircuitName::trust();
+        let reason = Reason { circuit, code: "HL-X", text: String::new(), retry: Retry::Now };
+        let rising =
+            [Verdict::Pass, Verdict::Warn(reason.clone()), Verdict::Deny(reason.clone()), Verdict::Stop(reason)];
+        assert_eq!(rising.map(|verdict| verdict.severity()), [0, 1, 2, 3]);
     }
 }

@@ -100,7 +100,7 @@ fn answer(words: &[&str], clock: Clock) -> Answer {
     let asker = Asker { event: reading.event.clone(), stream: reading.stream.clone() };
     match Hook::open(&arguments, &reading, clock) {
         Ok(hook) => {
-            let answer = hook.work(reading).unwrap_or_else(|error| hook.failed(&asker, &error, &stdin));
+            let answer = hook.work(reading, &asker).unwrap_or_else(|error| hook.failed(&asker, &error, &stdin));
             // The process ends here, and the system takes back what it holds faster than it is taken apart.
             std::mem::forget(hook);
             answer
@@ -155,7 +155,7 @@ impl Hook {
         Ok(Self { engine, state_folder, config_file, folder })
     }
 
-    fn work(&self, mut reading: Reading) -> Result<Answer, EngineError> {
+    fn work(&self, mut reading: Reading, asker: &Asker) -> Result<Answer, EngineError> {
         if spool::is_waiting(&self.state_folder, self.engine.project().key) {
             self.take_in();
         }
@@ -187,7 +187,7 @@ impl Hook {
             let committed = self.engine.report(&reading.stream, what)?;
             self.follow(&reading.stream.session, &committed.decision);
             notices.extend(committed.decision.notices);
-            if rank(&committed.decision.verdict) >= rank(&verdict) {
+            if committed.decision.verdict.severity() >= verdict.severity() {
                 verdict = committed.decision.verdict;
             }
         }
@@ -203,8 +203,7 @@ impl Hook {
         }
         notices.extend(self.engine.notices());
         let notice = (!notices.is_empty()).then(|| notices.join("\n"));
-        let asker = Asker { event: reading.event, stream: reading.stream };
-        Ok(Answer { line: told::answer(&asker, &verdict, notice) })
+        Ok(Answer { line: told::answer(asker, &verdict, notice) })
     }
 
     /// A refusal shows the answer that came again and again.
@@ -301,15 +300,6 @@ impl Hook {
             return Answer { line: told::answer(asker, &verdict, notice) };
         }
         Answer { line: told::once(Some(asker), kind, &told) }
-    }
-}
-
-fn rank(verdict: &Verdict) -> u8 {
-    match verdict {
-        Verdict::Pass => 0,
-        Verdict::Warn(_) => 1,
-        Verdict::Deny(_) => 2,
-        Verdict::Stop(_) => 3,
     }
 }
 

@@ -2,27 +2,15 @@
 
 use std::path::Path;
 
+use haltline_agents::install::TIMEOUT_SECONDS;
 use serde_json::{Map, Value, json};
 
 /// The events haltline's hook is registered for.
-pub const EVENTS: [&str; 12] = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "SubagentStart",
-    "SubagentStop",
-    "Stop",
-    "PreCompact",
-    "ConfigChange",
-    "SessionEnd",
-];
+pub use haltline_agents::install::EVENTS;
 
 /// Settings in which one command is asked about all [`EVENTS`].
 pub fn hooks(program: &Path, arguments: &[String]) -> Value {
-    let handler = json!({ "type": "command", "command": program, "args": arguments, "timeout": 5 });
+    let handler = json!({ "type": "command", "command": program, "args": arguments, "timeout": TIMEOUT_SECONDS });
     let events = EVENTS.map(|event| (event.to_owned(), json!([{ "hooks": [handler] }])));
     json!({ "hooks": Map::from_iter(events) })
 }

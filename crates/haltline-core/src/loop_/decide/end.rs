@@ -39,7 +39,7 @@ impl Draft<'_> {
             }
             let verdict = self.too_late(&end.action)?;
             self.land_unannounced(call, &end.action, &end.answer)?;
-            if rank(&verdict) > rank(&worst) {
+            if verdict.severity() > worst.severity() {
                 worst = verdict;
             }
         }
@@ -57,21 +57,7 @@ impl Draft<'_> {
         let standing = self.lane.board.standing(key, self.now);
         if let Standing::Open(trip) | Standing::Probing(trip) = standing {
             let trip = trip.clone();
-            let grounds = match trip.pattern {
-                Pattern::ToolFailure => {
-                    failure_grounds(&short(&action.shown), trip.count, self.limits.tool_failure.window)
-                }
-                Pattern::HookRecursion
-                | Pattern::SequentialTools
-                | Pattern::AgentSpawn
-                | Pattern::ExternalApi
-                | Pattern::Repeat
-                | Pattern::Cycle
-                | Pattern::Denials
-                | Pattern::Budget
-                | Pattern::Constraint
-                | Pattern::Tampering => repeat_grounds(&short(&action.shown), trip.count),
-            };
+            let grounds = self.grounds_of(&trip, action);
             let refusal = Refusal { grounds, key, retry: Retry::At(trip.until()), trip: Some(trip) };
             self.need_tree()?;
             return Ok(self.refuse(refusal, Some(action.shown.clone())));
@@ -361,13 +347,4 @@ impl Draft<'_> {
 /// A refusal of our own that comes back as the call's answer.
 fn is_ours(answer: &Answer) -> bool {
     answer.outcome == Outcome::Denied && answer.by == Some(By::Haltline)
-}
-
-fn rank(verdict: &Verdict) -> u8 {
-    match verdict {
-        Verdict::Pass => 0,
-        Verdict::Warn(_) => 1,
-        Verdict::Deny(_) => 2,
-        Verdict::Stop(_) => 3,
-    }
 }

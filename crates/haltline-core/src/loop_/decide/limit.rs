@@ -4,7 +4,7 @@ use super::*;
 use crate::identity::{Action, Answer, Outcome};
 use crate::loop_::lane::Flight;
 use crate::loop_::tree::Permit;
-use crate::loop_::{Bound, OnFull};
+use crate::loop_::{Bound, OnFull, api_calls_within};
 use crate::{Elapsed, State};
 
 /// A sub-agent that was not heard of for this long is gone: not every end is told.
@@ -346,13 +346,7 @@ impl Draft<'_> {
         let micros = self.limits.api.call_micros;
         self.tree(TreeFact::ApiCalled { call, micros, keep: limits.threshold });
         let Some(tree) = &self.tree else { return Ok(()) };
-        let window_ms = u64::from(limits.window) * 1000;
-        let is_recent = |then: &&Moment| match self.now.since(**then) {
-            Elapsed::Known(elapsed) => elapsed < window_ms,
-            // What cannot be compared is counted (E3).
-            Elapsed::Unknown => true,
-        };
-        let count = u32::try_from(tree.api.recent.iter().filter(is_recent).count()).unwrap_or(u32::MAX);
+        let count = api_calls_within(tree, limits.window, self.now);
         let is_closed = tree.board.standing(api_key(), self.now) == Standing::Closed;
         if count >= limits.threshold && is_closed && !self.is_exempt(Pattern::ExternalApi, api_key())? {
             let grounds = self.api_grounds("HL-API-01", self.rate_fact(count));

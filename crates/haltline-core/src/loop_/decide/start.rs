@@ -261,7 +261,7 @@ impl Draft<'_> {
     }
 
     /// What an open circuit says of an action.
-    fn grounds_of(&self, trip: &Trip, action: &Action) -> Grounds {
+    pub(super) fn grounds_of(&self, trip: &Trip, action: &Action) -> Grounds {
         // In the seed's words it is about the tool, whatever it is asked to do.
         let (shown, count) = (short(if self.is_literal() { &action.tool } else { &action.shown }), trip.count);
         match trip.pattern {
