@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_stop_holds_back_more_than_a_refusal_and_that_more_than_a_word() {
         let circuit = CircuitName::trust();
-        let reason = Reason { circuit, code: "HL-X", text: String::new(), retry: Retry::Now };
+        let reason = Reason { circuit, code: "HL-REPEAT-01", text: String::new(), retry: Retry::Now };
         let rising =
             [Verdict::Pass, Verdict::Warn(reason.clone()), Verdict::Deny(reason.clone()), Verdict::Stop(reason)];
         assert_eq!(rising.map(|verdict| verdict.severity()), [0, 1, 2, 3]);
