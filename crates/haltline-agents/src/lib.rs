@@ -1,7 +1,7 @@
 //! What haltline knows of each agent client. Pure: no file, no environment, no process is touched here.
 //!
 //! A client's hooks are read into the words of the core and answered in the words of the client (`claude`); plain
-//! events are read the same way (`plain`). No wire type of a client leaves this crate.
+//! events are read the same way (`plain`), and so are recorded sessions (`transcript`). No wire type of a client leaves this crate.
 
 mod bypass;
 pub mod claude;
@@ -11,5 +11,6 @@ mod json;
 pub mod plain;
 pub mod price;
 pub mod rehearsal;
+pub mod transcript;
 
 pub use client::{CLIENTS, Client, marker_in, of_program, session_in};

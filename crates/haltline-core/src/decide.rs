@@ -3,7 +3,7 @@
 use crate::constraint::{self, Condition};
 use crate::loop_;
 use crate::trust;
-use crate::{CircuitName, Event, Fact, Instant, Memory, Moment, Policy, Texts, Verdict};
+use crate::{CircuitName, Event, Fact, Instant, Memory, Mode, Moment, Policy, Texts, Verdict};
 
 /// What a run of the decision came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,13 +81,18 @@ pub enum Rejection {
 
 /// Decides an event. Pure: run it again with the same inputs and it says the same.
 pub fn decide(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> Step {
+    temper(judge(memory, policy, event, now), event, policy.mode)
+}
+
+/// Decides an event, and says what it thinks even where the mode would keep it from saying so: a replay asks this (X3).
+pub fn judge(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> Step {
     match event {
         Event::Constraint { id, session, seen, what } => {
             let name = CircuitName::constraint(id);
             let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
             let circuit = row.and_then(|state| state.as_constraint());
             let question = constraint::Question { name, session: session.as_deref(), seen: seen.as_ref(), what };
-            temper(constraint::decide(circuit, policy, &question, now), policy)
+            constraint::decide(circuit, policy, &question, now)
         }
         Event::Loop { stream, what, policy: digest } => {
             loop_::decide(memory, policy, &loop_::Question { stream, what, policy: digest }, now)
@@ -102,11 +107,16 @@ pub fn decide(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> S
     }
 }
 
-fn temper(step: Step, policy: &Policy) -> Step {
-    match step {
-        Step::Decided(decision) => {
-            Step::Decided(Decision { verdict: policy.mode.temper(decision.verdict), ..decision })
+/// What is told of a judgement in this mode.
+fn temper(step: Step, event: &Event, mode: Mode) -> Step {
+    let Step::Decided(decision) = step else { return step };
+    let verdict = match (event, mode) {
+        (_, Mode::Enforce) => decision.verdict,
+        // Nobody is held up, and nobody is told: it is written down what would have been (E15).
+        (Event::Loop { .. }, Mode::Observe) => Verdict::Pass,
+        (Event::Constraint { .. } | Event::Circuits { .. } | Event::Revoke { .. } | Event::Trust(_), Mode::Observe) => {
+            mode.temper(decision.verdict)
         }
-        other @ (Step::Needs(_) | Step::Rejected(_)) => other,
-    }
+    };
+    Step::Decided(Decision { verdict, ..decision })
 }

@@ -25,7 +25,7 @@ pub mod shell;
 pub mod trust;
 mod verdict;
 
-pub use decide::{Decision, Effect, Recorded, Rejection, Step, decide};
+pub use decide::{Decision, Effect, Recorded, Rejection, Step, decide, judge};
 pub use digest::{digest_hex, sha256};
 pub use event::{Event, Operator};
 pub use fact::{Fact, Texts};

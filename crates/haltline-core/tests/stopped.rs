@@ -1,9 +1,9 @@
 //! A stop holds: what the client sends by itself does not set a stopped agent going again; a person's word does (E5).
 
 use haltline_core::identity::{Action, Digest};
-use haltline_core::loop_::{Happening, Question, Stream, Verb, decide, decide_verb};
+use haltline_core::loop_::{Happening, Stream, Verb, decide_verb};
 use haltline_core::{
-    CircuitName, Decision, Instant, Memory, Mode, Moment, Operator, Policy, State, Step, Verdict, apply,
+    CircuitName, Decision, Event, Instant, Memory, Mode, Moment, Operator, Policy, State, Step, Verdict, apply, decide,
 };
 
 /// A session and its memory, as an engine would keep it.
@@ -28,8 +28,8 @@ impl Watched {
     fn happens(&mut self, what: &Happening) -> Verdict {
         self.now = self.now.plus_millis(1_000);
         loop {
-            let question = Question { stream: &self.stream, what, policy: "p" };
-            match decide(&self.memory, &self.policy, &question, self.now) {
+            let event = Event::Loop { stream: self.stream.clone(), what: what.clone(), policy: "p".to_owned() };
+            match decide(&self.memory, &self.policy, &event, self.now) {
                 Step::Needs(names) => self.read(names),
                 Step::Decided(decision) => return self.keep(decision),
                 Step::Rejected(rejection) => panic!("{rejection:?}"),

@@ -237,11 +237,6 @@ impl<'a> Draft<'a> {
                 Verdict::Pass
             }
         };
-        let verdict = match self.policy.mode {
-            crate::Mode::Enforce => verdict,
-            // Nobody is held up, and nobody is told: it is written down what would have been (E15).
-            crate::Mode::Observe => Verdict::Pass,
-        };
         Ok(Decision { facts: self.facts, verdict, effects: self.effects, notices: self.notices })
     }
 

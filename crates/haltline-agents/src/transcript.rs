@@ -1,0 +1,94 @@
+//! Recorded sessions, read into the words of the core: what `haltline backtest` replays (X3).
+//!
+//! A transcript says the same things as the live hooks do, later and in other words. Each format has a reader of its
+//! own; what they read goes through the same identity and the same `decide` as a hook's payload.
+
+mod plain;
+
+use haltline_core::Instant;
+use haltline_core::loop_::{Happening, Stream};
+
+/// How a recorded session is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// Plain events (EVENTS.md).
+    Plain,
+}
+
+/// How a format is cut into pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One record on each line.
+    Lines,
+    /// The whole file is one JSON document.
+    Document,
+}
+
+/// One thing that a transcript says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When it happened, where the transcript says so.
+    pub at: Option<Instant>,
+    /// Whose doing.
+    pub stream: Stream,
+    /// What happened.
+    pub what: Happening,
+    /// A second telling of what is in another record: it is judged, and not counted as a call of the session.
+    pub is_echo: bool,
+}
+
+/// A piece of a transcript that nobody can read. It is counted and passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damaged;
+
+impl Format {
+    /// All of them, in the order they are looked for.
+    pub const ALL: [Format; 1] = [Format::Plain];
+
+    /// The word for it, as plain events name the client.
+    pub fn word(self) -> &'static str {
+        match self {
+            Format::Plain => "plain",
+        }
+    }
+
+    /// The format with this name.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.word() == word)
+    }
+
+    /// The format of a file that begins like this, by its content.
+    pub fn of(head: &[u8]) -> Option<Self> {
+        plain::is_plain(head).then_some(Format::Plain)
+    }
+
+    /// How a file of it is cut into pieces.
+    pub fn shape(self) -> Shape {
+        match self {
+            Format::Plain => Shape::Lines,
+        }
+    }
+}
+
+/// Reads the pieces of one file, in order.
+#[derive(Debug)]
+pub enum Reader {
+    /// Plain events.
+    Plain,
+}
+
+impl Reader {
+    /// A reader of a file. Its name is the session's where the file does not say.
+    pub fn new(format: Format, _name: &str) -> Self {
+        match format {
+            Format::Plain => Reader::Plain,
+        }
+    }
+
+    /// Reads the next piece: what it says is added to `entries`.
+    pub fn take(&mut self, piece: &[u8], entries: &mut Vec<Entry>) -> Result<(), Damaged> {
+        match self {
+            Reader::Plain => plain::take(piece, entries),
+        }
+    }
+}
