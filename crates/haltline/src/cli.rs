@@ -141,6 +141,9 @@ pub struct Backtest {
     /// Judge by this configuration file instead of the one in force
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Judge by two presets or configuration files and put the results side by side
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["preset", "config"])]
+    pub compare: Vec<String>,
     /// How many workers; as many as there are cores without it
     #[arg(long, value_name = "NUMBER")]
     pub jobs: Option<usize>,

@@ -27,7 +27,7 @@ impl ReplayClock {
             (Some(at), None) => self.latest = Some(at),
             (Some(at), Some(latest)) => {
                 let step = at.as_millis().saturating_sub(latest.as_millis());
-                if step > 0 || step < -LATE_MS {
+                if !(-LATE_MS..=0).contains(&step) {
                     self.uptime_ms = self.uptime_ms.saturating_add(u64::try_from(step).unwrap_or(0));
                     self.latest = Some(at);
                 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use haltline_core::{Instant, digest_hex};
@@ -112,7 +113,7 @@ impl TripsFile {
         self.trips.retain(|trip| !first.contains(trip));
         self.forget_oldest(TRIPS_KEPT_MAX.saturating_sub(first.len()));
         self.trips.splice(0..0, first);
-        fs::create_dir_all(state_folder)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(state_folder)?;
         write_whole(&path(state_folder), &serde_json::to_vec(&self)?, Lasting::Remade)
     }
 

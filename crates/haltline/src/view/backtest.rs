@@ -63,14 +63,87 @@ impl<'a> SessionView<'a> {
             format,
             calls: session.calls,
             prompts: session.prompts,
-            cost_usd: session.micros.map(dollars),
+            cost_usd: session.micros.map(usd),
             first: FirstView { warn: first(Severity::Warn), deny: first(Severity::Deny), stop: first(Severity::Stop) },
             trips: judged.trips.iter().map(trip).collect(),
         }
     }
 }
 
+/// Millionths of a dollar as dollars.
 #[expect(clippy::cast_precision_loss, reason = "sums of money are far below 2^53 millionths")]
-fn dollars(micros: u64) -> f64 {
+pub fn usd(micros: u64) -> f64 {
     micros as f64 / 1e6
+}
+
+/// What is the same whoever judges.
+#[derive(Debug, Serialize)]
+pub struct CorpusView {
+    pub files: u64,
+    pub files_unknown: u64,
+    pub files_broken: u64,
+    pub bytes: u64,
+    pub damaged: u64,
+    pub sessions: u64,
+    /// Sessions left out because of `--since`.
+    pub sessions_before: u64,
+    pub calls: u64,
+    pub prompts: u64,
+    pub cost_micros: Option<u64>,
+    /// Sessions of which some cost is known.
+    pub sessions_priced: u64,
+    /// The day of the list of prices; what a transcript says itself is believed.
+    pub prices: &'static str,
+}
+
+/// What one configuration says of the sessions.
+#[derive(Debug, Serialize)]
+pub struct VerdictsView {
+    pub judged_by: String,
+    pub sessions_warned: u64,
+    /// Refused a call, or stopped.
+    pub sessions_refused: u64,
+    pub sessions_stopped: u64,
+    /// Calls that came after the first refusal of their session.
+    pub calls_after_refusal: u64,
+    pub cost_after_refusal_micros: Option<u64>,
+    /// Refusals for want of room, which are no detections.
+    pub limits_reached: u64,
+    pub limits_reached_sessions: u64,
+    pub circuits: Vec<CircuitView>,
+    /// Likely false alarms first, then those with the most calls after.
+    pub look_first: Vec<LookView>,
+}
+
+/// How many sessions met a circuit.
+#[derive(Debug, Serialize)]
+pub struct CircuitView {
+    pub pattern: String,
+    pub code: &'static str,
+    pub warned: u64,
+    pub refused: u64,
+    pub stopped: u64,
+}
+
+/// A trip that a person should look at.
+#[derive(Debug, Serialize)]
+pub struct LookView {
+    pub incident: String,
+    pub code: String,
+    pub verdict: String,
+    pub session: String,
+    pub source: String,
+    pub call: u64,
+    pub calls: u64,
+    pub calls_after: u64,
+    /// The session went on and ended in committed work.
+    pub is_likely_false: bool,
+}
+
+/// The report of `haltline backtest`; with `--compare` it has two columns.
+#[derive(Debug, Serialize)]
+pub struct ReportView {
+    pub schema: u32,
+    pub corpus: CorpusView,
+    pub verdicts: Vec<VerdictsView>,
 }

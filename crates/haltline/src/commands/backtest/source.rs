@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::Scope;
 
+use haltline_agents::price::Price;
 use haltline_agents::transcript::{Entry, Format, Reader, Shape};
 use haltline_core::Instant;
 use haltline_engine::replay::{Piece, Pieces};
@@ -53,13 +54,13 @@ pub enum Opened {
 
 impl Source {
     /// Opens a file and finds out how it is written.
-    pub fn open(path: &Path, format: Option<Format>, counts: &Arc<Counts>) -> Opened {
+    pub fn open(path: &Path, format: Option<Format>, prices: &[Price], counts: &Arc<Counts>) -> Opened {
         let pieces = match Pieces::open(path, &counts.bytes) {
             Ok(pieces) => pieces,
             Err(error) => return Opened::Broken(error),
         };
         let Some(format) = format.or_else(|| Format::of(pieces.head())) else { return Opened::Unknown };
-        let reader = Reader::new(format, &name_of(path));
+        let reader = Reader::with_prices(format, &name_of(path), prices);
         let (buffer, counts) = (Vec::new(), Arc::clone(counts));
         Opened::Source(Box::new(Self { path: path.to_owned(), format, pieces, reader, buffer, counts, is_over: false }))
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
+use haltline_agents::price::Price;
 use haltline_agents::transcript::{Entry, Format};
 use haltline_core::Policy;
 use haltline_engine::replay::{Heard, Replay, ReplayedSession};
@@ -46,6 +47,8 @@ pub struct Reading<'a> {
     pub format: Option<Format>,
     /// What sessions are judged by.
     pub policies: &'a [Policy],
+    /// Prices that win over the list.
+    pub prices: &'a [Price],
     /// How many workers.
     pub jobs: usize,
     /// What is counted.
@@ -59,12 +62,11 @@ struct Queue {
 }
 
 impl Reading<'_> {
-    /// Reads all recordings. `tell` hears of each session in order; `look` is called now and then.
+    /// Reads all recordings. `tell` hears of each session in order, and of nothing whenever a while has passed.
     pub fn run(
         &self,
         recordings: Vec<Recording>,
-        mut tell: impl FnMut(Told) -> Result<(), Failure>,
-        mut look: impl FnMut(),
+        mut tell: impl FnMut(Option<Told>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let has_few = recordings.len() < self.jobs;
         let workers = self.jobs.min(recordings.len()).max(1);
@@ -79,10 +81,9 @@ impl Reading<'_> {
             }
             // Given up early, this end of each channel goes, and the workers end with it.
             let told = told;
-            while let Some(recording) = next(&told, &mut look) {
-                while let Some(one) = next(&recording, &mut look) {
-                    tell(one)?;
-                    look();
+            while let Some(recording) = next(&told, &mut tell)? {
+                while let Some(one) = next(&recording, &mut tell)? {
+                    tell(Some(one))?;
                 }
             }
             Ok(())
@@ -106,7 +107,7 @@ impl Reading<'_> {
     ) -> Option<()> {
         let mut sources = Vec::new();
         for path in &recording.files {
-            match Source::open(path, self.format, &self.counts) {
+            match Source::open(path, self.format, self.prices, &self.counts) {
                 Opened::Source(source) => sources.push(*source),
                 Opened::Unknown => {
                     self.counts.unknown.fetch_add(1, Ordering::Relaxed);
@@ -168,12 +169,15 @@ fn take(queue: &Mutex<Option<Queue>>) -> Option<(Recording, SyncSender<Told>)> {
 }
 
 /// Waits for what comes next; `None` where nothing more will.
-fn next<T>(receiver: &Receiver<T>, look: &mut impl FnMut()) -> Option<T> {
+fn next<T>(
+    receiver: &Receiver<T>,
+    tell: &mut impl FnMut(Option<Told>) -> Result<(), Failure>,
+) -> Result<Option<T>, Failure> {
     loop {
         match receiver.recv_timeout(LOOK) {
-            Ok(one) => return Some(one),
-            Err(RecvTimeoutError::Timeout) => look(),
-            Err(RecvTimeoutError::Disconnected) => return None,
+            Ok(one) => return Ok(Some(one)),
+            Err(RecvTimeoutError::Timeout) => tell(None)?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
         }
     }
 }
