@@ -6,7 +6,7 @@
 
 mod answer;
 mod payload;
-mod response;
+pub(crate) mod response;
 pub mod transcript;
 
 use std::fmt;

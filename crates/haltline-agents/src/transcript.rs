@@ -1,18 +1,27 @@
 //! Recorded sessions, read into the words of the core: what `haltline backtest` replays (X3).
 //!
 //! A transcript says the same things as the live hooks do, later and in other words. Each format has a reader of its
-//! own; what they read goes through the same identity and the same `decide` as a hook's payload.
+//! own; what they read goes through the same identity and the same `decide` as a hook's payload. A reader never
+//! panics, keeps no more than the calls that are open, and passes over kinds of records that it does not know.
 
+mod claude;
 mod plain;
+mod record;
+mod sniff;
 
 use haltline_core::Instant;
 use haltline_core::loop_::{Happening, Stream};
+
+use crate::json;
+use crate::price::Price;
 
 /// How a recorded session is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
     /// Plain events (EVENTS.md).
     Plain,
+    /// Claude Code's session files, and those of its sub-agents.
+    Claude,
 }
 
 /// How a format is cut into pieces.
@@ -42,13 +51,14 @@ pub struct Entry {
 pub struct Damaged;
 
 impl Format {
-    /// All of them, in the order they are looked for.
-    pub const ALL: [Format; 1] = [Format::Plain];
+    /// All of them.
+    pub const ALL: [Format; 2] = [Format::Plain, Format::Claude];
 
     /// The word for it, as plain events name the client.
     pub fn word(self) -> &'static str {
         match self {
             Format::Plain => "plain",
+            Format::Claude => "claude-code",
         }
     }
 
@@ -59,36 +69,47 @@ impl Format {
 
     /// The format of a file that begins like this, by its content.
     pub fn of(head: &[u8]) -> Option<Self> {
-        plain::is_plain(head).then_some(Format::Plain)
+        sniff::format(head)
     }
 
     /// How a file of it is cut into pieces.
     pub fn shape(self) -> Shape {
         match self {
-            Format::Plain => Shape::Lines,
+            Format::Plain | Format::Claude => Shape::Lines,
         }
     }
 }
 
 /// Reads the pieces of one file, in order.
 #[derive(Debug)]
-pub enum Reader {
-    /// Plain events.
+pub struct Reader(Kind);
+
+#[derive(Debug)]
+enum Kind {
     Plain,
+    Claude(Box<claude::ClaudeReader>),
 }
 
 impl Reader {
     /// A reader of a file. Its name is the session's where the file does not say.
-    pub fn new(format: Format, _name: &str) -> Self {
-        match format {
-            Format::Plain => Reader::Plain,
-        }
+    pub fn new(format: Format, name: &str) -> Self {
+        Self::with_prices(format, name, &[])
     }
 
-    /// Reads the next piece: what it says is added to `entries`.
+    /// The same, with prices that win over the list.
+    pub fn with_prices(format: Format, name: &str, prices: &[Price]) -> Self {
+        Self(match format {
+            Format::Plain => Kind::Plain,
+            Format::Claude => Kind::Claude(Box::new(claude::ClaudeReader::new(name, prices))),
+        })
+    }
+
+    /// Reads the next piece: what it says is added to `entries`, also where a part of it is damaged.
     pub fn take(&mut self, piece: &[u8], entries: &mut Vec<Entry>) -> Result<(), Damaged> {
-        match self {
-            Reader::Plain => plain::take(piece, entries),
+        let text = json::mended(piece);
+        match &mut self.0 {
+            Kind::Plain => plain::take(&text, entries),
+            Kind::Claude(reader) => reader.take(&text, entries),
         }
     }
 }

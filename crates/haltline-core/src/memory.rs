@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::constraint::{self, Circuit, Phase};
 use crate::loop_::{self, Board, Exempt, Lane, Tree};
 use crate::trust::{self, Trust};
-use crate::{CircuitName, Elapsed, Fact, Moment};
+use crate::{CircuitName, Elapsed, Fact, Moment, Recorded};
 
 /// The state of one circuit, as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,6 +134,14 @@ impl Memory {
     /// The state under a name, where the row was read and is not empty.
     pub fn state(&self, name: &CircuitName) -> Option<&State> {
         self.row(name).flatten()
+    }
+
+    /// The rows after these facts, as a store would hold them: a replay keeps its sessions here (X3).
+    pub fn fold(&mut self, facts: &[Recorded]) {
+        for Recorded { circuit, at, fact, .. } in facts {
+            let row = self.rows.entry(circuit.clone()).or_default();
+            *row = Some(apply(row.take(), fact, *at));
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod notify;
 pub mod project;
 mod queue;
 pub mod redact;
+pub mod replay;
 pub mod spool;
 pub mod store;
 mod trust_mark;

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use haltline_agents::transcript::Format;
+use haltline_core::Instant;
+use haltline_core::loop_::Preset;
 
 /// Stops AI agents that have stopped making progress
 #[derive(Debug, Parser)]
@@ -47,6 +50,11 @@ pub enum Command {
         #[arg(long = "recorded")]
         is_recorded: bool,
     },
+    /// Replay recorded sessions and report what haltline would have said
+    #[command(
+        after_help = "Examples:\n  haltline backtest\n  haltline backtest ~/.claude/projects --since 30d\n  haltline backtest sessions/ --json > sessions.jsonl\n  haltline backtest sessions/ --compare default literal"
+    )]
+    Backtest(Backtest),
     /// Close circuits of sessions and forget what they counted (for people)
     #[command(
         after_help = "Examples:\n  haltline reset 4c58462d\n  haltline reset --session sess_abc123\n  haltline reset --all --reason \"new day\""
@@ -114,6 +122,49 @@ pub enum Command {
         /// Which shell
         shell: Shell,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct Backtest {
+    /// Files and folders of transcripts, plain or gzip; your own of every known client without any
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// How they are written: auto, or the name of a format
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = format)]
+    pub format: Written,
+    /// Only sessions that went on after this: 30d, 12h, 2026-02-01 or an instant
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub since: Option<Since>,
+    /// Judge by this preset instead of the configured one: default or literal
+    #[arg(long, value_name = "PRESET", value_parser = preset)]
+    pub preset: Option<Preset>,
+    /// Judge by this configuration file instead of the one in force
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Judge by two presets or configuration files and put the results side by side
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["preset", "config"])]
+    pub compare: Vec<String>,
+    /// How many workers; as many as there are cores without it
+    #[arg(long, value_name = "NUMBER")]
+    pub jobs: Option<usize>,
+}
+
+/// How transcripts are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// As their content says.
+    Auto,
+    /// In this format.
+    As(Format),
+}
+
+/// Where time begins to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// This many milliseconds before now.
+    Ago(i64),
+    /// At an instant.
+    At(Instant),
 }
 
 #[derive(Debug, Subcommand)]
@@ -442,6 +493,43 @@ fn lifetime(text: &str) -> Result<u64, String> {
     let number: u64 = text[..text.len() - 1].parse().map_err(|_| expected())?;
     let millis = number.checked_mul(unit).ok_or_else(expected)?;
     if (60_000..=86_400_000).contains(&millis) { Ok(millis) } else { Err(expected()) }
+}
+
+/// A format by its name.
+fn format(word: &str) -> Result<Written, String> {
+    let words: Vec<&str> = Format::ALL.iter().map(|format| format.word()).collect();
+    match Format::named(word) {
+        Some(format) => Ok(Written::As(format)),
+        None if word == "auto" => Ok(Written::Auto),
+        None => Err(format!("{word:?}: expected auto, {}", words.join(", "))),
+    }
+}
+
+/// A preset by its name.
+pub fn preset(word: &str) -> Result<Preset, String> {
+    match word {
+        "default" => Ok(Preset::Default),
+        "literal" => Ok(Preset::Literal),
+        _other => Err(format!("{word:?}: expected default or literal")),
+    }
+}
+
+/// `30d`, `12h`, `45m`, `2026-02-01` or an instant.
+fn since(text: &str) -> Result<Since, String> {
+    let expected = || format!("{text:?}: expected a time such as 30d, 12h, 2026-02-01 or 2026-02-01T10:00:00Z");
+    if text.contains('-') {
+        let instant = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
+        return Instant::parse(&instant).map(Since::At).map_err(|_| expected());
+    }
+    let unit = match text.chars().last() {
+        Some('m') => 60_000,
+        Some('h') => 3_600_000,
+        Some('d') => 86_400_000,
+        Some('w') => 604_800_000,
+        Some(_) | None => return Err(expected()),
+    };
+    let number: u32 = text[..text.len() - 1].parse().map_err(|_| expected())?;
+    Ok(Since::Ago(i64::from(number).saturating_mul(unit)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! One file per verb; each turns arguments into an event or a view.
 
+mod backtest;
 mod circuits;
 mod config;
 mod constraint;
@@ -40,6 +41,9 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
     if let Command::Event { is_recorded } = arguments.command {
         return event::run(arguments.folder.as_deref(), is_recorded, clock);
     }
+    if let Command::Backtest(command) = &arguments.command {
+        return backtest::run(command, arguments.folder.as_deref(), arguments.is_json, clock);
+    }
     let workplace = Workplace::open(arguments.folder.as_deref(), arguments.is_json, clock)?;
     // These say themselves what is wrong with the files.
     if !matches!(arguments.command, Command::Config(_) | Command::Doctor) {
@@ -61,7 +65,9 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         Command::Init(command) => init::run(&workplace, &command),
         Command::Uninstall(command) => uninstall::run(&workplace, &command),
         Command::Doctor => doctor::run(&workplace),
-        Command::Completions { .. } | Command::Statusline(_) | Command::Event { .. } => Ok(exit_code::FINE),
+        Command::Completions { .. } | Command::Statusline(_) | Command::Event { .. } | Command::Backtest(_) => {
+            Ok(exit_code::FINE)
+        }
     };
     workplace.tell_notices();
     result

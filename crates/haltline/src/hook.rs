@@ -4,7 +4,7 @@
 //! with 0, whatever happens: clients take other codes for a refusal. A pass is silence, never "allow".
 
 mod told;
-mod transcript;
+pub mod transcript;
 pub mod watch;
 
 use std::io::{Read, Write};

@@ -4,7 +4,7 @@
 //! those only what the event needs is read.
 
 use haltline_core::digest_hex;
-use haltline_core::identity::{Action, Answer, Outcome};
+use haltline_core::identity::{Action, Answer};
 use haltline_core::loop_::{BatchEnd, Happening, Stream};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -125,8 +125,7 @@ fn happening(event: &HookEvent, payload: &Payload<'_>, stream: &Stream, folder: 
             let call = Call::of(payload);
             let tool = call.tool()?;
             let error = json::owned_text(payload.error).unwrap_or_default();
-            let outcome = if json::is_true(payload.is_interrupt) { Outcome::Cancelled } else { Outcome::Failed };
-            let answer = Answer::new(outcome, response::exit_code(&error), &error);
+            let answer = response::of_failure(&error, json::is_true(payload.is_interrupt));
             Some(call.end(&tool, stream, folder, answer))
         }
         HookEvent::PostToolBatch => Some(batch(payload.tool_calls, stream, folder)),

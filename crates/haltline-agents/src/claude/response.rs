@@ -118,8 +118,14 @@ pub fn of_batch(response: Option<&RawValue>) -> Answer {
     Answer::new(if is_failed { Outcome::Failed } else { Outcome::Ok }, exit, &text)
 }
 
+/// The answer of a call that the client calls a failure.
+pub fn of_failure(error: &str, is_interrupt: bool) -> Answer {
+    let outcome = if is_interrupt { Outcome::Cancelled } else { Outcome::Failed };
+    Answer::new(outcome, exit_code(error), error)
+}
+
 /// The code of a text that begins with `Exit code N`.
-pub fn exit_code(text: &str) -> Option<i32> {
+fn exit_code(text: &str) -> Option<i32> {
     let rest = text.strip_prefix("Exit code ")?;
     let end = rest.find(|letter: char| letter.is_whitespace()).unwrap_or(rest.len());
     rest[..end].parse().ok()
@@ -136,7 +142,7 @@ fn printed<'a>(stdout: Option<Cow<'a, str>>, stderr: Option<Cow<'a, str>>) -> Op
 }
 
 /// The text, the texts of the blocks, or else the JSON.
-fn shown(value: &RawValue) -> Cow<'_, str> {
+pub fn shown(value: &RawValue) -> Cow<'_, str> {
     if let Some(text) = json::text(value) {
         return text;
     }

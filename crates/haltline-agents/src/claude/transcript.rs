@@ -7,7 +7,7 @@
 //! The client calls the format its own affair: a line that is not understood is passed over.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use haltline_core::loop_::Usage;
 use serde::Deserialize;
@@ -63,12 +63,15 @@ struct Line<'a> {
     message: Option<&'a RawValue>,
 }
 
+/// What a response says of itself, and what is in it.
 #[derive(Deserialize)]
-struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     model: Option<&'a RawValue>,
     usage: Option<&'a RawValue>,
+    /// A text, or blocks.
+    pub content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -88,40 +91,72 @@ struct Written<'a> {
 }
 
 /// One line of a response.
-struct Part<'a> {
-    id: Cow<'a, str>,
-    model: Cow<'a, str>,
-    usage: Usage,
-    cache_write_hour: u64,
+pub(crate) struct Part<'a> {
+    /// The response.
+    pub id: Cow<'a, str>,
+    /// The model that gave it.
+    pub model: Cow<'a, str>,
+    /// What it had taken by this line.
+    pub usage: Usage,
+    /// The part of `usage.cache_write` that is kept for an hour.
+    pub cache_write_hour: u64,
+}
+
+/// The responses that were counted, so that none is counted twice.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    outputs: BTreeMap<String, u64>,
+    order: VecDeque<String>,
+    responses_max: usize,
+}
+
+impl Counted {
+    /// None yet; of more than `responses_max` the oldest are forgotten.
+    pub fn new(responses_max: usize) -> Self {
+        Self { outputs: BTreeMap::new(), order: VecDeque::new(), responses_max }
+    }
+
+    /// What a line adds to those before it, and whether its response is new; `None` where it adds nothing.
+    pub fn take(&mut self, part: &Part<'_>) -> Option<(Usage, u64, bool)> {
+        if let Some(output) = self.outputs.get_mut(part.id.as_ref()) {
+            let more = part.usage.output.saturating_sub(*output);
+            *output += more;
+            return (more > 0).then(|| (Usage { output: more, ..Usage::default() }, 0, false));
+        }
+        self.insert(part.id.clone().into_owned(), part.usage.output);
+        Some((part.usage, part.cache_write_hour, true))
+    }
+
+    fn insert(&mut self, id: String, output: u64) {
+        if self.outputs.insert(id.clone(), output).is_none() {
+            self.order.push_back(id);
+        }
+        if self.order.len() > self.responses_max
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.outputs.remove(&oldest);
+        }
+    }
 }
 
 /// Reads the whole lines of `text`, which follows what was read before; `last` is what that reading returned.
 pub fn usage(text: &[u8], last: Option<&str>) -> TranscriptUse {
     let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    let mut seen = remembered(last);
-    let mut order: Vec<String> = seen.iter().map(|(id, _)| id.clone()).collect();
-    let mut outputs: BTreeMap<String, u64> = seen.drain(..).collect();
+    let mut counted = Counted::new(usize::MAX);
+    for (id, output) in remembered(last) {
+        counted.insert(id, output);
+    }
     let mut sum = TranscriptUse { consumed: whole as u64, ..TranscriptUse::default() };
     for line in text[..whole].split(|&byte| byte == b'\n') {
         let Some(part) = part(line) else { continue };
-        match outputs.get_mut(part.id.as_ref()) {
-            Some(output) => {
-                let more = part.usage.output.saturating_sub(*output);
-                *output += more;
-                if more > 0 {
-                    sum.take(&part.model, &Usage { output: more, ..Usage::default() }, 0);
-                }
-            }
-            None => {
-                sum.messages = sum.messages.saturating_add(1);
-                sum.take(&part.model, &part.usage, part.cache_write_hour);
-                outputs.insert(part.id.clone().into_owned(), part.usage.output);
-                order.push(part.id.into_owned());
-            }
+        if let Some((usage, cache_write_hour, is_new)) = counted.take(&part) {
+            sum.messages = sum.messages.saturating_add(u32::from(is_new));
+            sum.take(&part.model, &usage, cache_write_hour);
         }
     }
-    let recent = &order[order.len().saturating_sub(RESPONSES_MAX)..];
-    let recent: Vec<String> = recent.iter().map(|id| format!("{id}={}", outputs[id])).collect();
+    let Counted { outputs, order, .. } = counted;
+    let recent = order.range(order.len().saturating_sub(RESPONSES_MAX)..);
+    let recent: Vec<String> = recent.map(|id| format!("{id}={}", outputs[id])).collect();
     sum.last = if recent.is_empty() { None } else { Some(recent.join(" ")) };
     sum
 }
@@ -137,13 +172,17 @@ fn part(line: &[u8]) -> Option<Part<'_>> {
     if line.r#type.and_then(json::text).as_deref() != Some("assistant") {
         return None;
     }
-    let message: Message<'_> = json::object(line.message?)?;
+    part_of(&json::object(line.message?)?, line.request_id)
+}
+
+/// The response that a record of type `assistant` is a part of.
+pub(crate) fn part_of<'a>(message: &Message<'a>, request_id: Option<&'a RawValue>) -> Option<Part<'a>> {
     let model = message.model.and_then(json::text).unwrap_or_default();
     // The client's own notes to itself, written in the shape of a response.
     if model == "<synthetic>" {
         return None;
     }
-    let id = message.id.and_then(json::text).or_else(|| line.request_id.and_then(json::text))?;
+    let id = message.id.and_then(json::text).or_else(|| request_id.and_then(json::text))?;
     // A space or nothing would not come back from the next reading.
     if id.is_empty() || id.contains(char::is_whitespace) {
         return None;

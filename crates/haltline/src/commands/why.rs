@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use haltline_core::constraint::{Circuit, Phase, Trip};
 use haltline_core::{CircuitName, State, shorten};
 use haltline_engine::Incident;
+use haltline_engine::replay::TripsFile;
 use haltline_engine::store::Store;
 
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::view::incident::WhyView;
+use crate::view::incident::{ReplayWhyView, WhyView};
 use crate::view::session::tree_of;
 use crate::workplace::Workplace;
 
@@ -35,6 +36,11 @@ pub fn run(workplace: &Workplace, wanted: Option<&str>) -> Result<ExitCode, Fail
         (Some(incident), _) => of_session(workplace, incident)?,
         (None, Some(constraint)) => of_constraint(workplace, constraint),
         (None, None) => {
+            let state_folder = engine.store().folder();
+            if let Some(trip) = wanted.and_then(|id| TripsFile::find(state_folder, id)) {
+                workplace.answer(&ReplayWhyView::new(trip), text::why_replay)?;
+                return Ok(exit_code::FINE);
+            }
             return Err(Failure::Plain(match wanted {
                 Some(id) => format!(
                     "incident {}: nothing here has that name; `haltline why` shows the newest, `haltline status` what is open",

@@ -1,5 +1,6 @@
 //! Plain text: 80 columns, no colour needed, the same through a pipe.
 
+mod backtest;
 mod config;
 mod constraint;
 mod doctor;
@@ -14,6 +15,7 @@ use std::path::Path;
 
 use haltline_engine::store::Salvage;
 
+pub use backtest::{backtest, why_replay};
 pub use config::{config_check, config_path, config_show};
 pub use constraint::{all, change, check, configuration, history, one};
 pub use doctor::doctor;

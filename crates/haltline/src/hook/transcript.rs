@@ -65,7 +65,7 @@ pub fn read(path: &str, offset: u64, last: Option<&str>, prices: &[ConfigPrice])
 }
 
 /// A price the owner wrote down; one kept for an hour costs what the service asks for it, 1.6 times the usual.
-fn priced(price: &ConfigPrice) -> Price {
+pub fn priced(price: &ConfigPrice) -> Price {
     Price {
         model: price.model.clone().into(),
         input: price.input,

@@ -4,6 +4,7 @@ use haltline_core::constraint::{self, Circuit};
 use haltline_core::loop_::{self, Board, Exemption, Pattern, Standing, Tree, dollars};
 use haltline_core::{CircuitName, Instant, Moment};
 use haltline_engine::config::Config;
+use haltline_engine::replay::KeptTrip;
 use haltline_engine::{Incident, IncidentEvent};
 use serde::Serialize;
 
@@ -131,6 +132,68 @@ impl WhyView {
                 format!("haltline constraint status {id}"),
                 format!("haltline constraint reset {id} --reason TEXT"),
             ],
+        }
+    }
+}
+
+/// `haltline why` of a trip that a replay came upon.
+#[derive(Debug, Serialize)]
+pub struct ReplayWhyView {
+    pub schema: u32,
+    pub incident: String,
+    /// Always true: nobody was stopped.
+    pub is_replay: bool,
+    pub source: String,
+    pub format: String,
+    pub session: String,
+    pub circuit: String,
+    pub pattern: String,
+    pub code: String,
+    pub verdict: String,
+    /// The number of the call, from 1.
+    pub call: u64,
+    pub calls: u64,
+    pub at: Option<String>,
+    /// What the agent would have read.
+    pub reason: String,
+    /// The last answers before it, newest first.
+    pub evidence: Vec<AnswerView>,
+    pub calls_after: u64,
+    pub cost_after_usd: Option<f64>,
+    /// The session went on and committed work.
+    pub is_committed_after: bool,
+}
+
+/// An answer that a call got.
+#[derive(Debug, Serialize)]
+pub struct AnswerView {
+    pub at: Option<String>,
+    pub answer: String,
+}
+
+impl ReplayWhyView {
+    pub fn new(trip: KeptTrip) -> Self {
+        let answer =
+            |(at, answer): (Option<Instant>, String)| AnswerView { at: at.map(Instant::to_seconds_text), answer };
+        Self {
+            schema: SCHEMA,
+            pattern: trip.circuit.rsplit('/').next().unwrap_or_default().to_owned(),
+            incident: trip.incident,
+            is_replay: true,
+            source: trip.source,
+            format: trip.format,
+            session: trip.session,
+            circuit: trip.circuit,
+            code: trip.code,
+            verdict: trip.verdict,
+            call: trip.call,
+            calls: trip.calls,
+            at: trip.at.map(Instant::to_seconds_text),
+            reason: trip.reason,
+            evidence: trip.evidence.into_iter().map(answer).collect(),
+            calls_after: trip.calls_after,
+            cost_after_usd: trip.micros_after.map(super::backtest::usd),
+            is_committed_after: trip.is_committed_after,
         }
     }
 }

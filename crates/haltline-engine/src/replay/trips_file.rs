@@ -1,0 +1,170 @@
+//! The trips of the last replay, so that `haltline why` can tell of them: one small file in the state folder, written
+//! whole. It is no part of the store; losing it loses nothing that happened.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use haltline_core::{Instant, digest_hex};
+use serde::{Deserialize, Serialize};
+
+use super::{ReplayedSession, Trip};
+use crate::file::{Lasting, write_whole};
+
+/// How many trips are kept.
+pub const TRIPS_KEPT_MAX: usize = 200;
+/// The file's name, in the state folder.
+const NAME: &str = "backtest.json";
+const SCHEMA: u32 = 1;
+
+/// A trip of a replay, with where it was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptTrip {
+    /// Names it. The same trip of the same file has the same name in every run.
+    pub incident: String,
+    /// The file.
+    pub source: String,
+    /// How it is written.
+    pub format: String,
+    /// The session.
+    pub session: String,
+    /// The number of the call, from 1.
+    pub call: u64,
+    /// How many calls the session has.
+    pub calls: u64,
+    /// When, where the transcript says so.
+    pub at: Option<Instant>,
+    /// Which circuit.
+    pub circuit: String,
+    /// Its code.
+    pub code: String,
+    /// `warn`, `deny` or `stop`.
+    pub verdict: String,
+    /// What the agent would have read.
+    pub reason: String,
+    /// The last answers before it, newest first: when, and what they said.
+    pub evidence: Vec<(Option<Instant>, String)>,
+    /// How many calls followed.
+    pub calls_after: u64,
+    /// What they cost, in millionths of a dollar, where that is known.
+    pub micros_after: Option<u64>,
+    /// A later call committed work.
+    pub is_committed_after: bool,
+}
+
+impl KeptTrip {
+    /// The trip of a session of a file.
+    pub fn new(source: &str, format: &str, session: &ReplayedSession, trip: &Trip) -> Self {
+        let call = trip.call.to_be_bytes();
+        let parts: [&[u8]; 6] = [
+            source.as_bytes(),
+            session.session.as_bytes(),
+            &call,
+            trip.circuit.as_bytes(),
+            trip.severity.word().as_bytes(),
+            trip.reason.as_bytes(),
+        ];
+        Self {
+            incident: digest_hex(&parts, 4),
+            source: source.to_owned(),
+            format: format.to_owned(),
+            session: session.session.clone(),
+            call: trip.call,
+            calls: session.calls,
+            at: trip.at,
+            circuit: trip.circuit.clone(),
+            code: trip.code.to_owned(),
+            verdict: trip.severity.word().to_owned(),
+            reason: trip.reason.clone(),
+            evidence: trip.evidence.iter().map(|said| (said.at, said.answer.clone())).collect(),
+            calls_after: trip.calls_after,
+            micros_after: trip.micros_after,
+            is_committed_after: trip.is_committed_after,
+        }
+    }
+}
+
+/// The trips that are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TripsFile {
+    schema: u32,
+    /// The newest, newest first; before them those a person should look at first.
+    pub trips: Vec<KeptTrip>,
+}
+
+impl TripsFile {
+    /// Adds a trip; the oldest go where there are too many.
+    pub fn keep(&mut self, trip: KeptTrip) {
+        self.trips.push(trip);
+        if self.trips.len() >= 2 * TRIPS_KEPT_MAX {
+            self.forget_oldest(TRIPS_KEPT_MAX);
+        }
+    }
+
+    fn forget_oldest(&mut self, keep: usize) {
+        self.trips.sort_by_key(|trip| std::cmp::Reverse(trip.at));
+        self.trips.truncate(keep);
+    }
+
+    /// Replaces the file in the state folder. `first` are kept whatever their age.
+    pub fn write(mut self, state_folder: &Path, first: Vec<KeptTrip>) -> io::Result<()> {
+        self.schema = SCHEMA;
+        self.trips.retain(|trip| !first.contains(trip));
+        self.forget_oldest(TRIPS_KEPT_MAX.saturating_sub(first.len()));
+        self.trips.splice(0..0, first);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(state_folder)?;
+        write_whole(&path(state_folder), &serde_json::to_vec(&self)?, Lasting::Remade)
+    }
+
+    /// The trip with this name, where the last replay came upon it.
+    pub fn find(state_folder: &Path, incident: &str) -> Option<KeptTrip> {
+        let content = fs::read(path(state_folder)).ok()?;
+        let file: Self = serde_json::from_slice(&content).ok()?;
+        file.trips.into_iter().find(|trip| trip.incident == incident)
+    }
+}
+
+fn path(state_folder: &Path) -> PathBuf {
+    state_folder.join(NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trip(number: u64) -> KeptTrip {
+        KeptTrip {
+            incident: format!("{number:08x}"),
+            source: "a.jsonl".to_owned(),
+            format: "plain".to_owned(),
+            session: "s".to_owned(),
+            call: number,
+            calls: 9,
+            at: Some(Instant::from_millis(i64::try_from(number).expect("small"))),
+            circuit: "loop/s/repeat".to_owned(),
+            code: "HL-LOOP-01".to_owned(),
+            verdict: "deny".to_owned(),
+            reason: "why".to_owned(),
+            evidence: vec![(None, "the same".to_owned())],
+            calls_after: 3,
+            micros_after: None,
+            is_committed_after: true,
+        }
+    }
+
+    #[test]
+    fn the_newest_are_kept_and_those_to_look_at_first_whatever_their_age() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let state = folder.path().join("state");
+        let mut file = TripsFile::default();
+        (0..1_000).for_each(|number| file.keep(trip(number)));
+        assert!(file.trips.len() < 2 * TRIPS_KEPT_MAX);
+        file.write(&state, vec![trip(3), trip(999)]).expect("written");
+        let found = |number: u64| TripsFile::find(&state, &format!("{number:08x}")).is_some();
+        assert!(found(3) && found(999) && found(998) && found(801));
+        assert!(!found(4) && !found(800));
+        assert_eq!(TripsFile::find(&state, "000003e7"), Some(trip(999)));
+        assert_eq!(TripsFile::find(folder.path(), "000003e7"), None);
+    }
+}
