@@ -33,12 +33,16 @@ pub(super) fn events(history: &History, number: usize) -> Vec<Value> {
         };
         let joins = |step: &&Step| matches!(&step.what, What::Call(call) if call.joins);
         let batch = 1 + rest.iter().take_while(joins).count();
+        // A sub-agent begins while the call that asks for it is out.
+        let spawns = |step: &&Step| matches!(step.what, What::Spawn { .. });
+        let spawned = steps[batch..].iter().take_while(spawns).count();
         if call.replays {
-            writer.batch(&steps[..1], true);
+            writer.batch(&steps[..1], &[], true);
             steps = rest;
         } else {
-            writer.batch(&steps[..batch], false);
-            steps = &steps[batch..];
+            let (calls, after) = steps.split_at(batch);
+            writer.batch(calls, &after[..spawned], false);
+            steps = &after[spawned..];
         }
     }
     writer.events
@@ -67,8 +71,8 @@ impl Writer<'_> {
         self.events.push(fields);
     }
 
-    /// Calls of one response: all begin, then all end.
-    fn batch(&mut self, steps: &[Step], replays: bool) {
+    /// Calls of one response: all begin, the sub-agents they ask for begin, then all end.
+    fn batch(&mut self, steps: &[Step], spawned: &[Step], replays: bool) {
         if !replays {
             self.messages += 1;
         }
@@ -90,6 +94,9 @@ impl Writer<'_> {
             }
             self.event(step.agent.as_deref(), fields);
             self.calls = *id;
+        }
+        for step in spawned {
+            self.happening(step);
         }
         self.now_ms += CALL_MS;
         for (id, step, call) in &calls {
@@ -121,7 +128,7 @@ impl Writer<'_> {
             What::SessionStart { resumed } => json!({"type": "session_start", "resumed": resumed}),
         };
         self.event(step.agent.as_deref(), fields);
-        self.now_ms += THOUGHT_MS;
+        self.now_ms += if matches!(step.what, What::Spawn { .. }) { 0 } else { THOUGHT_MS };
     }
 }
 
