@@ -5,9 +5,15 @@
 //! panics, keeps no more than the calls that are open, and passes over kinds of records that it does not know.
 
 mod claude;
+mod codex;
+mod copilot;
+mod gemini;
+mod opencode;
 mod plain;
+mod qwen;
 mod record;
 mod sniff;
+mod swe_agent;
 
 use haltline_core::Instant;
 use haltline_core::loop_::{Happening, Stream};
@@ -22,6 +28,20 @@ pub enum Format {
     Plain,
     /// Claude Code's session files, and those of its sub-agents.
     Claude,
+    /// Codex CLI's rollouts.
+    Codex,
+    /// Gemini CLI's chats, in lines.
+    Gemini,
+    /// Gemini CLI's chats as older versions wrote them, one document each.
+    GeminiDocument,
+    /// Qwen Code's chats.
+    Qwen,
+    /// Copilot CLI's `events.jsonl`.
+    Copilot,
+    /// OpenCode's exports.
+    OpenCode,
+    /// SWE-agent's `.traj` files.
+    SweAgent,
 }
 
 /// How a format is cut into pieces.
@@ -52,17 +72,34 @@ pub struct Damaged;
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 2] = [Format::Plain, Format::Claude];
+    pub const ALL: [Format; 9] = [
+        Format::Plain,
+        Format::Claude,
+        Format::Codex,
+        Format::Gemini,
+        Format::GeminiDocument,
+        Format::Qwen,
+        Format::Copilot,
+        Format::OpenCode,
+        Format::SweAgent,
+    ];
 
     /// The word for it, as plain events name the client.
     pub fn word(self) -> &'static str {
         match self {
             Format::Plain => "plain",
             Format::Claude => "claude-code",
+            Format::Codex => "codex",
+            Format::Gemini | Format::GeminiDocument => "gemini",
+            Format::Qwen => "qwen",
+            Format::Copilot => "copilot",
+            Format::OpenCode => "opencode",
+            Format::SweAgent => "swe-agent",
         }
     }
 
-    /// The format with this name.
+    /// The format with this name. Where a client has two, in lines and as a document, it is the one in lines: ask
+    /// [`Format::of`] too, and take its word where it names the same client.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.word() == word)
     }
@@ -75,7 +112,10 @@ impl Format {
     /// How a file of it is cut into pieces.
     pub fn shape(self) -> Shape {
         match self {
-            Format::Plain | Format::Claude => Shape::Lines,
+            Format::Plain | Format::Claude | Format::Codex | Format::Gemini | Format::Qwen | Format::Copilot => {
+                Shape::Lines
+            }
+            Format::GeminiDocument | Format::OpenCode | Format::SweAgent => Shape::Document,
         }
     }
 }
@@ -88,6 +128,12 @@ pub struct Reader(Kind);
 enum Kind {
     Plain,
     Claude(Box<claude::ClaudeReader>),
+    Codex(Box<codex::CodexReader>),
+    Gemini(Box<gemini::GeminiReader>),
+    Qwen(Box<qwen::QwenReader>),
+    Copilot(Box<copilot::CopilotReader>),
+    OpenCode(Box<opencode::OpenCodeReader>),
+    SweAgent(Box<swe_agent::SweAgentReader>),
 }
 
 impl Reader {
@@ -101,6 +147,12 @@ impl Reader {
         Self(match format {
             Format::Plain => Kind::Plain,
             Format::Claude => Kind::Claude(Box::new(claude::ClaudeReader::new(name, prices))),
+            Format::Codex => Kind::Codex(Box::new(codex::CodexReader::new(name, prices))),
+            Format::Gemini | Format::GeminiDocument => Kind::Gemini(Box::new(gemini::GeminiReader::new(name, prices))),
+            Format::Qwen => Kind::Qwen(Box::new(qwen::QwenReader::new(name, prices))),
+            Format::Copilot => Kind::Copilot(Box::new(copilot::CopilotReader::new(name, prices))),
+            Format::OpenCode => Kind::OpenCode(Box::new(opencode::OpenCodeReader::new(name, prices))),
+            Format::SweAgent => Kind::SweAgent(Box::new(swe_agent::SweAgentReader::new(name))),
         })
     }
 
@@ -110,6 +162,12 @@ impl Reader {
         match &mut self.0 {
             Kind::Plain => plain::take(&text, entries),
             Kind::Claude(reader) => reader.take(&text, entries),
+            Kind::Codex(reader) => reader.take(&text, entries),
+            Kind::Gemini(reader) => reader.take(&text, entries),
+            Kind::Qwen(reader) => reader.take(&text, entries),
+            Kind::Copilot(reader) => reader.take(&text, entries),
+            Kind::OpenCode(reader) => reader.take(&text, entries),
+            Kind::SweAgent(reader) => reader.take(&text, entries),
         }
     }
 }
