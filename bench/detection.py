@@ -172,7 +172,8 @@ def print_supervised(options, there):
         for name in names:
             sessions = backtest(options, there[name], "--preset", preset)
             every += sessions
-            note_unseen(name, there[name], sessions)
+            if preset == PRESETS[0]:
+                note_unseen(name, there[name], sessions)
             rows.append([f"{name}, {preset}", len(sessions), *map(shown, supervised_rates(sessions))])
             if options.alarms and preset == "default":
                 print_alarms(name, sessions, {})
@@ -188,7 +189,8 @@ def print_labelled(options, there):
     labels, calls = read_json(folder / "labels.json"), read_json(folder / "calls.json")
     for preset in PRESETS:
         sessions = backtest(options, folder, "--preset", preset)
-        note_unseen(LABELLED, folder, sessions)
+        if preset == PRESETS[0]:
+            note_unseen(LABELLED, folder, sessions)
         counts, rates = labelled_rates(sessions, labels, calls)
         rows.append([f"{LABELLED}, {preset}", counts["failed"], shown(rates[0]), counts["solved"], shown(rates[1]), shown(rates[2])])
         if options.alarms and preset == "default":
