@@ -306,7 +306,7 @@ def print_curve(options, there, events, histories):
         except Bad as error:
             print(f"skipped: {name}: {error}")
     print("The same with other limits, one change at a time.\n")
-    heads = ["limits", "supervised warned", "supervised refused", "failed refused", "solved refused", "saved", "loops in time", "work refused"]
+    heads = ["limits", "supervised warned", "supervised refused", "failed refused", "solved refused", "saved", "loops in time", "loops early", "work refused"]
     table(heads, rows)
 
 
@@ -322,7 +322,7 @@ def curve_point(options, there, events, histories, file):
     sessions = {session["session"]: session for session in backtest(options, events, *choice)}
     both = sum(corpus_counts(sessions, histories).values(), collections.Counter())
     loops = sum(number for (label, _), number in both.items() if label == "loop")
-    return [*map(shown, point + rates), f"{both['loop', 'in time']} of {loops}", both["work", "refused"]]
+    return [*map(shown, point + rates), f"{both['loop', 'in time']} of {loops}", both["loop", "early"], both["work", "refused"]]
 
 
 def main():
