@@ -82,6 +82,26 @@ pub fn compact(value: &RawValue) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
+/// A block of a message.
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+}
+
+/// What a model would read of it: the text, the texts of the blocks, or else the JSON.
+pub fn shown(value: &RawValue) -> Cow<'_, str> {
+    if let Some(text) = text(value) {
+        return text;
+    }
+    let blocks: Vec<Block<'_>> = list(value).unwrap_or_default();
+    let texts: Option<Vec<_>> = blocks.iter().map(|block| block.text.and_then(text)).collect();
+    match texts {
+        Some(texts) if !texts.is_empty() => Cow::Owned(texts.join("\n")),
+        Some(_) | None => compact(value),
+    }
+}
+
 struct TextVisitor;
 
 impl<'de> Visitor<'de> for TextVisitor {

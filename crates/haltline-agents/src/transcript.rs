@@ -5,6 +5,7 @@
 //! panics, keeps no more than the calls that are open, and passes over kinds of records that it does not know.
 
 mod claude;
+mod codex;
 mod plain;
 mod record;
 mod sniff;
@@ -22,6 +23,8 @@ pub enum Format {
     Plain,
     /// Claude Code's session files, and those of its sub-agents.
     Claude,
+    /// Codex CLI's rollouts.
+    Codex,
 }
 
 /// How a format is cut into pieces.
@@ -52,13 +55,14 @@ pub struct Damaged;
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 2] = [Format::Plain, Format::Claude];
+    pub const ALL: [Format; 3] = [Format::Plain, Format::Claude, Format::Codex];
 
     /// The word for it, as plain events name the client.
     pub fn word(self) -> &'static str {
         match self {
             Format::Plain => "plain",
             Format::Claude => "claude-code",
+            Format::Codex => "codex",
         }
     }
 
@@ -75,7 +79,7 @@ impl Format {
     /// How a file of it is cut into pieces.
     pub fn shape(self) -> Shape {
         match self {
-            Format::Plain | Format::Claude => Shape::Lines,
+            Format::Plain | Format::Claude | Format::Codex => Shape::Lines,
         }
     }
 }
@@ -88,6 +92,7 @@ pub struct Reader(Kind);
 enum Kind {
     Plain,
     Claude(Box<claude::ClaudeReader>),
+    Codex(Box<codex::CodexReader>),
 }
 
 impl Reader {
@@ -101,6 +106,7 @@ impl Reader {
         Self(match format {
             Format::Plain => Kind::Plain,
             Format::Claude => Kind::Claude(Box::new(claude::ClaudeReader::new(name, prices))),
+            Format::Codex => Kind::Codex(Box::new(codex::CodexReader::new(name, prices))),
         })
     }
 
@@ -110,6 +116,7 @@ impl Reader {
         match &mut self.0 {
             Kind::Plain => plain::take(&text, entries),
             Kind::Claude(reader) => reader.take(&text, entries),
+            Kind::Codex(reader) => reader.take(&text, entries),
         }
     }
 }

@@ -34,12 +34,6 @@ struct File<'a> {
     content: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct Block<'a> {
-    #[serde(borrow)]
-    text: Option<&'a RawValue>,
-}
-
 /// What a shell, or a look into a file, answers with nearly always: read in one pass, for it may be long. Where one of
 /// these is of another kind, [`Response`] looks at each by itself.
 #[derive(Deserialize)]
@@ -71,7 +65,7 @@ pub fn of_success(tool: &str, response: Option<&RawValue>) -> Answer {
         }
         _ => None,
     };
-    let Some(known) = known else { return Answer::new(Outcome::Ok, None, &shown(value)) };
+    let Some(known) = known else { return Answer::new(Outcome::Ok, None, &json::shown(value)) };
     match tool {
         "Bash" | "PowerShell" => {
             let outcome = if json::is_true(known.interrupted) { Outcome::Cancelled } else { Outcome::Ok };
@@ -86,7 +80,7 @@ pub fn of_success(tool: &str, response: Option<&RawValue>) -> Answer {
         }
         "Agent" | "Task" => {
             let status = json::owned_text(known.status).unwrap_or_default();
-            let text = known.content.map_or(Cow::Borrowed(status.as_str()), shown);
+            let text = known.content.map_or(Cow::Borrowed(status.as_str()), json::shown);
             let mut answer = Answer::new(Outcome::Ok, None, &text);
             answer.child = json::name(known.agent_id);
             answer.is_running = answer.child.is_some() && status == "async_launched";
@@ -112,7 +106,7 @@ fn of_usual(tool: &str, usual: Usual<'_>) -> Option<Answer> {
 /// The answer of one call in a batch: nothing but the text tells how it went.
 pub fn of_batch(response: Option<&RawValue>) -> Answer {
     let Some(value) = response else { return Answer::new(Outcome::Unknown, None, "") };
-    let text = shown(value);
+    let text = json::shown(value);
     let exit = exit_code(&text);
     let is_failed = exit.is_some_and(|code| code != 0) || text.starts_with("<tool_use_error>");
     Answer::new(if is_failed { Outcome::Failed } else { Outcome::Ok }, exit, &text)
@@ -138,19 +132,6 @@ fn printed<'a>(stdout: Option<Cow<'a, str>>, stderr: Option<Cow<'a, str>>) -> Op
         (Some(out), Some(err)) if !out.is_empty() => Some(Cow::Owned(format!("{out}\n{err}"))),
         (_, Some(err)) => Some(err),
         (None, None) => None,
-    }
-}
-
-/// The text, the texts of the blocks, or else the JSON.
-pub fn shown(value: &RawValue) -> Cow<'_, str> {
-    if let Some(text) = json::text(value) {
-        return text;
-    }
-    let blocks: Vec<Block<'_>> = json::list(value).unwrap_or_default();
-    let texts: Option<Vec<_>> = blocks.iter().map(|block| block.text.and_then(json::text)).collect();
-    match texts {
-        Some(texts) if !texts.is_empty() => Cow::Owned(texts.join("\n")),
-        Some(_) | None => json::compact(value),
     }
 }
 

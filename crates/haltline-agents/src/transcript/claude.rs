@@ -6,6 +6,8 @@
 
 mod prompt;
 
+use std::borrow::Cow;
+
 use haltline_core::Instant;
 use haltline_core::identity::{Action, Answer};
 use haltline_core::loop_::{Happening, Stream};
@@ -249,7 +251,7 @@ impl ClaudeReader {
         if place.stream.agent.is_some() {
             return;
         }
-        let text = queued.prompt.map(response::shown).unwrap_or_default();
+        let text = queued.prompt.map(json::shown).unwrap_or_default();
         let is_by_client =
             is_by_client(line) || queued.command_mode.is_some() && !record::is_word(queued.command_mode, "prompt");
         let texts = [text];
@@ -257,13 +259,7 @@ impl ClaudeReader {
         self.asked(from, &texts, &place, entries);
     }
 
-    fn asked(
-        &mut self,
-        from: Option<prompt::From>,
-        texts: &[std::borrow::Cow<'_, str>],
-        place: &Place,
-        entries: &mut Vec<Entry>,
-    ) {
+    fn asked(&mut self, from: Option<prompt::From>, texts: &[Cow<'_, str>], place: &Place, entries: &mut Vec<Entry>) {
         let Some(from) = from else { return };
         for id in texts.iter().filter_map(|text| prompt::finished_task(text)) {
             if let Some(child) = self.children.iter().position(|child| child == id) {
@@ -327,7 +323,7 @@ fn is_by_client(line: &Line<'_>) -> bool {
 /// The answer, read as the live hook reads it.
 fn answer(tool: &str, block: &Block<'_>, object: Unread<'_>) -> Answer {
     if json::is_true(block.is_error) {
-        let text = block.content.map(response::shown).unwrap_or_default();
+        let text = block.content.map(json::shown).unwrap_or_default();
         return response::of_failure(&text, false);
     }
     match object {

@@ -1,6 +1,10 @@
-//! What the readers share: records out of a piece, times, and the calls that have begun.
+//! What the readers of all formats share: records out of a piece, times, the calls that have begun, and answers that
+//! nothing but their text and an exit code explain.
+
+use std::borrow::Cow;
 
 use haltline_core::Instant;
+use haltline_core::identity::{Answer, Outcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -43,12 +47,34 @@ pub fn time(value: Unread<'_>) -> Option<Instant> {
     value.and_then(json::text).and_then(|text| Instant::parse(&text).ok())
 }
 
+/// A number of tokens; what is none counts nothing.
+pub fn tokens(value: Unread<'_>) -> u64 {
+    value.and_then(|value| value.get().parse().ok()).unwrap_or_default()
+}
+
 /// The elements one by one: what is of another kind is left out.
 pub fn elements<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Vec<T> {
     json::list(value).unwrap_or_else(|| {
         let each: Vec<&RawValue> = json::list(value).unwrap_or_default();
         each.into_iter().filter_map(json::object).collect()
     })
+}
+
+/// What a call was given: an object as it stands, a text without its quotes.
+pub fn input(value: Unread<'_>) -> Cow<'_, str> {
+    let Some(value) = value else { return Cow::Borrowed("{}") };
+    json::text(value).unwrap_or(Cow::Borrowed(value.get()))
+}
+
+/// The answer of a call. `is_success` is the client's word, which often says only that the tool itself did not break:
+/// the exit code and the text know better.
+pub fn answer(is_success: Option<bool>, exit: Option<i32>, text: &str) -> Answer {
+    let outcome = if is_success == Some(false) { Outcome::Failed } else { Outcome::Unknown };
+    let told = Answer::new(outcome, exit, text);
+    if told.outcome == Outcome::Unknown && is_success == Some(true) {
+        return Answer::new(Outcome::Ok, exit, text);
+    }
+    told
 }
 
 /// Calls that have begun and not ended.

@@ -54,6 +54,12 @@ fn of(members: &Members<'_>) -> Option<Format> {
     if kind.is_some() && (is_claude || is_note) {
         return Some(Format::Claude);
     }
+    let is_rollout = kind.is_some() && members.has("payload") && members.has("timestamp");
+    let is_first_rollout =
+        kind.is_none() && members.has("instructions") && members.has("timestamp") && members.has("id");
+    if is_rollout || is_first_rollout {
+        return Some(Format::Codex);
+    }
     None
 }
 
