@@ -46,7 +46,7 @@ const CLASSES: [&str; 32] = [
 const HISTORIES_MIN: usize = 120;
 const HISTORIES_PER_CLASS_MIN: usize = 4;
 /// A history is short enough to be read.
-const CALLS: std::ops::RangeInclusive<usize> = 6..=45;
+const CALLS: std::ops::RangeInclusive<usize> = 6..=40;
 /// How many of a hundred histories of work may be warned of.
 const WARNED_PERCENT_MAX: usize = 3;
 
