@@ -6,9 +6,14 @@
 
 mod claude;
 mod codex;
+mod copilot;
+mod gemini;
+mod opencode;
 mod plain;
+mod qwen;
 mod record;
 mod sniff;
+mod swe_agent;
 
 use haltline_core::Instant;
 use haltline_core::loop_::{Happening, Stream};
@@ -25,6 +30,18 @@ pub enum Format {
     Claude,
     /// Codex CLI's rollouts.
     Codex,
+    /// Gemini CLI's chats, in lines.
+    Gemini,
+    /// Gemini CLI's chats as older versions wrote them, one document each.
+    GeminiDocument,
+    /// Qwen Code's chats.
+    Qwen,
+    /// Copilot CLI's `events.jsonl`.
+    Copilot,
+    /// OpenCode's exports.
+    OpenCode,
+    /// SWE-agent's `.traj` files.
+    SweAgent,
 }
 
 /// How a format is cut into pieces.
@@ -55,7 +72,17 @@ pub struct Damaged;
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 3] = [Format::Plain, Format::Claude, Format::Codex];
+    pub const ALL: [Format; 9] = [
+        Format::Plain,
+        Format::Claude,
+        Format::Codex,
+        Format::Gemini,
+        Format::GeminiDocument,
+        Format::Qwen,
+        Format::Copilot,
+        Format::OpenCode,
+        Format::SweAgent,
+    ];
 
     /// The word for it, as plain events name the client.
     pub fn word(self) -> &'static str {
@@ -63,10 +90,16 @@ impl Format {
             Format::Plain => "plain",
             Format::Claude => "claude-code",
             Format::Codex => "codex",
+            Format::Gemini | Format::GeminiDocument => "gemini",
+            Format::Qwen => "qwen",
+            Format::Copilot => "copilot",
+            Format::OpenCode => "opencode",
+            Format::SweAgent => "swe-agent",
         }
     }
 
-    /// The format with this name.
+    /// The format with this name. Where a client has two, in lines and as a document, it is the one in lines: ask
+    /// [`Format::of`] too, and take its word where it names the same client.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.word() == word)
     }
@@ -79,7 +112,10 @@ impl Format {
     /// How a file of it is cut into pieces.
     pub fn shape(self) -> Shape {
         match self {
-            Format::Plain | Format::Claude | Format::Codex => Shape::Lines,
+            Format::Plain | Format::Claude | Format::Codex | Format::Gemini | Format::Qwen | Format::Copilot => {
+                Shape::Lines
+            }
+            Format::GeminiDocument | Format::OpenCode | Format::SweAgent => Shape::Document,
         }
     }
 }
@@ -93,6 +129,11 @@ enum Kind {
     Plain,
     Claude(Box<claude::ClaudeReader>),
     Codex(Box<codex::CodexReader>),
+    Gemini(Box<gemini::GeminiReader>),
+    Qwen(Box<qwen::QwenReader>),
+    Copilot(Box<copilot::CopilotReader>),
+    OpenCode(Box<opencode::OpenCodeReader>),
+    SweAgent(Box<swe_agent::SweAgentReader>),
 }
 
 impl Reader {
@@ -107,6 +148,11 @@ impl Reader {
             Format::Plain => Kind::Plain,
             Format::Claude => Kind::Claude(Box::new(claude::ClaudeReader::new(name, prices))),
             Format::Codex => Kind::Codex(Box::new(codex::CodexReader::new(name, prices))),
+            Format::Gemini | Format::GeminiDocument => Kind::Gemini(Box::new(gemini::GeminiReader::new(name, prices))),
+            Format::Qwen => Kind::Qwen(Box::new(qwen::QwenReader::new(name, prices))),
+            Format::Copilot => Kind::Copilot(Box::new(copilot::CopilotReader::new(name, prices))),
+            Format::OpenCode => Kind::OpenCode(Box::new(opencode::OpenCodeReader::new(name, prices))),
+            Format::SweAgent => Kind::SweAgent(Box::new(swe_agent::SweAgentReader::new(name))),
         })
     }
 
@@ -117,6 +163,11 @@ impl Reader {
             Kind::Plain => plain::take(&text, entries),
             Kind::Claude(reader) => reader.take(&text, entries),
             Kind::Codex(reader) => reader.take(&text, entries),
+            Kind::Gemini(reader) => reader.take(&text, entries),
+            Kind::Qwen(reader) => reader.take(&text, entries),
+            Kind::Copilot(reader) => reader.take(&text, entries),
+            Kind::OpenCode(reader) => reader.take(&text, entries),
+            Kind::SweAgent(reader) => reader.take(&text, entries),
         }
     }
 }

@@ -47,6 +47,11 @@ pub fn time(value: Unread<'_>) -> Option<Instant> {
     value.and_then(json::text).and_then(|text| Instant::parse(&text).ok())
 }
 
+/// A time in milliseconds since 1970.
+pub fn millis(value: Unread<'_>) -> Option<Instant> {
+    value.and_then(|value| value.get().parse().ok()).map(Instant::from_millis)
+}
+
 /// A number of tokens; what is none counts nothing.
 pub fn tokens(value: Unread<'_>) -> u64 {
     value.and_then(|value| value.get().parse().ok()).unwrap_or_default()

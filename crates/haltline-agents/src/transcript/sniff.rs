@@ -24,16 +24,28 @@ pub fn format(head: &[u8]) -> Option<Format> {
     None
 }
 
-/// The members of an object, each with the beginning of its value.
-struct Members<'a>(Vec<(&'a [u8], &'a [u8])>);
+/// The members of an object, each with its value, as far as they are there.
+struct Members<'a> {
+    each: Vec<(&'a [u8], &'a [u8])>,
+    /// The object's end is there too.
+    is_whole: bool,
+}
 
 impl Members<'_> {
     fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
 
+    fn has_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.has(name))
+    }
+
+    fn has_all(&self, names: &[&str]) -> bool {
+        names.iter().all(|name| self.has(name))
+    }
+
     fn value(&self, name: &str) -> Option<&[u8]> {
-        self.0.iter().find(|(key, _)| *key == name.as_bytes()).map(|(_, value)| *value)
+        self.each.iter().find(|(key, _)| *key == name.as_bytes()).map(|(_, value)| *value)
     }
 
     /// The value as a text without escapes.
@@ -41,26 +53,62 @@ impl Members<'_> {
         let text = self.value(name)?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         str::from_utf8(text).ok()
     }
+
+    /// The value's own members.
+    fn within(&self, name: &str) -> Option<Members<'_>> {
+        members(self.value(name)?)
+    }
 }
 
 fn of(members: &Members<'_>) -> Option<Format> {
-    let kind = members.word("type");
-    if members.value("v") == Some(b"1") && kind.is_some() && members.has("session") {
+    match members.word("type") {
+        Some(kind) => of_record(members, kind),
+        None => of_header(members),
+    }
+}
+
+/// A record that says of what kind it is.
+fn of_record(members: &Members<'_>, kind: &str) -> Option<Format> {
+    if members.value("v") == Some(b"1") && members.has("session") {
         return Some(Format::Plain);
     }
-    let is_claude = members.has("sessionId") || members.has("parentUuid");
-    let is_note = matches!(kind, Some("summary")) && members.has("leafUuid")
-        || matches!(kind, Some("file-history-snapshot")) && members.has("messageId");
-    if kind.is_some() && (is_claude || is_note) {
-        return Some(Format::Claude);
-    }
-    let is_rollout = kind.is_some() && members.has("payload") && members.has("timestamp");
-    let is_first_rollout =
-        kind.is_none() && members.has("instructions") && members.has("timestamp") && members.has("id");
-    if is_rollout || is_first_rollout {
+    if members.has_all(&["payload", "timestamp"]) {
         return Some(Format::Codex);
     }
-    None
+    if kind.contains('.') && members.has("data") {
+        return Some(Format::Copilot);
+    }
+    let has_parts = members.within("message").is_some_and(|message| message.has("parts"));
+    if members.has("sessionId") && (has_parts || members.has_any(&["systemPayload", "toolCallResult"])) {
+        return Some(Format::Qwen);
+    }
+    let is_claude = members.has_any(&["isSidechain", "leafUuid", "snapshot", "operation"])
+        || members.is_whole && members.has("sessionId");
+    if is_claude {
+        return Some(Format::Claude);
+    }
+    let is_message = matches!(kind, "gemini" | "user" | "info" | "error" | "warning");
+    (is_message && members.has_all(&["id", "timestamp", "content"])).then_some(Format::Gemini)
+}
+
+/// A line about a session, or a document.
+fn of_header(members: &Members<'_>) -> Option<Format> {
+    if members.value("trajectory").is_some_and(|value| value.starts_with(b"[")) {
+        return Some(Format::SweAgent);
+    }
+    let info = members.within("info");
+    if info.is_some_and(|info| info.word("id").is_some_and(|id| id.starts_with("ses")) || info.has("projectID")) {
+        return Some(Format::OpenCode);
+    }
+    if members.has_all(&["id", "timestamp", "instructions"]) {
+        return Some(Format::Codex);
+    }
+    if members.has_all(&["sessionId", "projectHash"]) {
+        let is_document = members.has("messages");
+        // Whether messages follow within is known at the object's end.
+        return if is_document { Some(Format::GeminiDocument) } else { members.is_whole.then_some(Format::Gemini) };
+    }
+    members.has("$set").then_some(Format::Gemini)
 }
 
 fn members(text: &[u8]) -> Option<Members<'_>> {
@@ -69,16 +117,17 @@ fn members(text: &[u8]) -> Option<Members<'_>> {
         return None;
     }
     at += 1;
-    let mut found = Members(Vec::new());
-    while found.0.len() < MEMBERS_MAX {
+    let mut found = Members { each: Vec::new(), is_whole: false };
+    while found.each.len() < MEMBERS_MAX {
         at = blanks(text, at);
         if text.get(at) == Some(&b',') {
             at = blanks(text, at + 1);
         }
-        let key_end = match text.get(at) {
-            Some(b'"') => text_end(text, at),
-            Some(_) | None => break,
-        };
+        found.is_whole = text.get(at) == Some(&b'}');
+        if text.get(at) != Some(&b'"') {
+            break;
+        }
+        let key_end = text_end(text, at);
         let Some(key) = text.get(at + 1..key_end.saturating_sub(1)) else { break };
         at = blanks(text, key_end);
         if text.get(at) != Some(&b':') {
@@ -86,7 +135,7 @@ fn members(text: &[u8]) -> Option<Members<'_>> {
         }
         at = blanks(text, at + 1);
         let end = value_end(text, at);
-        found.0.push((key, text.get(at..end).unwrap_or_default()));
+        found.each.push((key, text.get(at..end).unwrap_or_default()));
         at = end;
     }
     Some(found)

@@ -1,0 +1,258 @@
+//! OpenCode's `export`: one document with the session, its messages, and the parts of each.
+//!
+//! A session of a sub-agent is a document of its own, which names the session above it.
+
+use haltline_core::Instant;
+use haltline_core::identity::{Action, Answer};
+use haltline_core::loop_::{Happening, Stream, Usage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::record::{self, Unread};
+use super::{Damaged, Entry};
+use crate::price::{self, Price};
+use crate::{bypass, json};
+
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow)]
+    info: Unread<'a>,
+    messages: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+struct Session<'a> {
+    #[serde(borrow)]
+    id: Unread<'a>,
+    #[serde(rename = "parentID")]
+    parent_id: Unread<'a>,
+    directory: Unread<'a>,
+    time: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+struct Time<'a> {
+    #[serde(borrow)]
+    created: Unread<'a>,
+    start: Unread<'a>,
+    end: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    info: Unread<'a>,
+    parts: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+struct Info<'a> {
+    #[serde(borrow)]
+    id: Unread<'a>,
+    role: Unread<'a>,
+    time: Unread<'a>,
+    #[serde(rename = "modelID")]
+    model_id: Unread<'a>,
+    tokens: Unread<'a>,
+    cost: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+struct Tokens<'a> {
+    #[serde(borrow)]
+    input: Unread<'a>,
+    output: Unread<'a>,
+    reasoning: Unread<'a>,
+    cache: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+struct Cache<'a> {
+    #[serde(borrow)]
+    read: Unread<'a>,
+    write: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow)]
+    r#type: Unread<'a>,
+    text: Unread<'a>,
+    synthetic: Unread<'a>,
+    ignored: Unread<'a>,
+    auto: Unread<'a>,
+    #[serde(rename = "callID")]
+    call_id: Unread<'a>,
+    tool: Unread<'a>,
+    state: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+struct State<'a> {
+    #[serde(borrow)]
+    status: Unread<'a>,
+    input: Unread<'a>,
+    output: Unread<'a>,
+    error: Unread<'a>,
+    metadata: Unread<'a>,
+    time: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    exit: Unread<'a>,
+    #[serde(rename = "sessionId")]
+    session_id: Unread<'a>,
+}
+
+/// Reads one document.
+#[derive(Debug)]
+pub struct OpenCodeReader {
+    stream: Stream,
+    folder: Option<String>,
+    prices: Vec<Price>,
+}
+
+impl OpenCodeReader {
+    /// A reader of a file of this name.
+    pub fn new(name: &str, prices: &[Price]) -> Self {
+        let stream = Stream { session: name.to_owned(), client: "opencode".to_owned(), ..Stream::default() };
+        Self { stream, folder: None, prices: prices.to_vec() }
+    }
+
+    /// Reads the document.
+    pub fn take(&mut self, document: &str, entries: &mut Vec<Entry>) -> Result<(), Damaged> {
+        record::each(document, |document: Document<'_>| {
+            if let Some(session) = document.info.and_then(json::object::<Session<'_>>) {
+                self.begin(&session, entries);
+            }
+            for message in document.messages.map(record::elements::<Message<'_>>).unwrap_or_default() {
+                self.message(&message, entries);
+            }
+        })
+    }
+
+    fn entry(&self, at: Option<Instant>, what: Happening) -> Entry {
+        Entry { at, stream: self.stream.clone(), what, is_echo: false }
+    }
+
+    fn begin(&mut self, session: &Session<'_>, entries: &mut Vec<Entry>) {
+        self.folder = json::name(session.directory);
+        let Some(own) = json::name(session.id) else { return };
+        if let Some(parent) = json::name(session.parent_id) {
+            (self.stream.session, self.stream.agent) = (parent, Some(own));
+            return;
+        }
+        self.stream.session = own;
+        let at = times(session.time).and_then(|time| record::millis(time.created));
+        entries.push(self.entry(at, Happening::SessionStart { model: None, resumed: false, is_nested: false }));
+    }
+
+    fn message(&self, message: &Message<'_>, entries: &mut Vec<Entry>) {
+        let Some(info) = message.info.and_then(json::object::<Info<'_>>) else { return };
+        let at = times(info.time).and_then(|time| record::millis(time.created));
+        let parts: Vec<Part<'_>> = message.parts.map(record::elements).unwrap_or_default();
+        if let Some(compaction) = parts.iter().find(|part| record::is_word(part.r#type, "compaction")) {
+            let trigger = if json::is_true(compaction.auto) { "auto" } else { "manual" };
+            entries.push(self.entry(at, Happening::Compaction { trigger: trigger.to_owned() }));
+        }
+        if record::is_word(info.role, "user") {
+            entries.extend(self.prompt(&parts).map(|what| self.entry(at, what)));
+        } else if record::is_word(info.role, "assistant") {
+            self.response(at, &info, &parts, entries);
+        }
+    }
+
+    /// The texts that the client adds are marked; a message of nothing else is nobody's question.
+    fn prompt(&self, parts: &[Part<'_>]) -> Option<Happening> {
+        let is_typed = |part: &&Part<'_>| {
+            let is_marked = json::is_true(part.synthetic) || json::is_true(part.ignored);
+            !is_marked && ["text", "file", "subtask"].iter().any(|kind| record::is_word(part.r#type, kind))
+        };
+        // A sub-agent is asked by the agent above it.
+        if self.stream.agent.is_some() || !parts.iter().any(|part| is_typed(&part)) {
+            return None;
+        }
+        let mut texts = parts.iter().filter(is_typed).filter_map(|part| part.text.and_then(json::text));
+        Some(Happening::Prompt { by_user: true, bypass: texts.any(|text| bypass::is_asked_for(&text)) })
+    }
+
+    fn response(&self, at: Option<Instant>, info: &Info<'_>, parts: &[Part<'_>], entries: &mut Vec<Entry>) {
+        let name = json::name(info.id);
+        if let Some(usage) = info.tokens.and_then(usage).filter(|usage| *usage != Usage::default()) {
+            let listed = json::name(info.model_id).and_then(|model| price::cost(&model, &usage, &self.prices));
+            // The client says 0 where it does not know the price.
+            let said: Option<f64> = info.cost.and_then(|cost| cost.get().parse().ok());
+            let cost = said.filter(|dollars| *dollars > 0.0).and_then(price::millionths).or(listed);
+            let message = Happening::Message { usage: Some(usage), cost, offset: None, last: name.clone() };
+            entries.push(self.entry(at, message));
+        }
+        let (mut steps, mut ends) = (0, Vec::new());
+        for part in parts {
+            if record::is_word(part.r#type, "step-start") {
+                // Older versions put several responses into one message.
+                steps += 1;
+                entries.append(&mut ends);
+            } else if record::is_word(part.r#type, "tool") {
+                let response =
+                    name.as_ref().map(|name| if steps > 1 { format!("{name}/{steps}") } else { name.clone() });
+                self.call(at, part, response, entries, &mut ends);
+            }
+        }
+        entries.append(&mut ends);
+    }
+
+    /// A call and its end, which comes after the other calls of the response have begun.
+    fn call(
+        &self,
+        at: Option<Instant>,
+        part: &Part<'_>,
+        message: Option<String>,
+        entries: &mut Vec<Entry>,
+        ends: &mut Vec<Entry>,
+    ) {
+        let (Some(call), Some(tool)) = (json::name(part.call_id), json::name(part.tool)) else { return };
+        let Some(state) = part.state.and_then(json::object::<State<'_>>) else { return };
+        let time = times(state.time);
+        let began = time.as_ref().and_then(|time| record::millis(time.start)).or(at);
+        let action = Box::new(Action::new(&tool, &record::input(state.input), self.folder.as_deref()));
+        let start = Happening::ToolStart { call: call.clone(), message, action, guarded: Vec::new(), tampering: None };
+        entries.push(self.entry(began, start));
+        if let Some(answer) = answer(&state) {
+            let ended = time.and_then(|time| record::millis(time.end)).or(began);
+            let end = Happening::ToolEnd { call, action: None, answer: Box::new(answer) };
+            ends.push(self.entry(ended, end));
+        }
+    }
+}
+
+fn times(value: Unread<'_>) -> Option<Time<'_>> {
+    value.and_then(json::object)
+}
+
+/// `None` while the call has not ended.
+fn answer(state: &State<'_>) -> Option<Answer> {
+    let metadata = state.metadata.and_then(json::object::<Metadata<'_>>);
+    let (exit, child) = metadata.map_or((None, None), |metadata| {
+        (metadata.exit.and_then(|exit| exit.get().parse().ok()), json::name(metadata.session_id))
+    });
+    let mut answer = if record::is_word(state.status, "completed") {
+        record::answer(Some(true), exit, &state.output.map(json::shown).unwrap_or_default())
+    } else if record::is_word(state.status, "error") {
+        record::answer(Some(false), exit, &state.error.or(state.output).map(json::shown).unwrap_or_default())
+    } else {
+        return None;
+    };
+    answer.child = child;
+    Some(answer)
+}
+
+fn usage(tokens: &RawValue) -> Option<Usage> {
+    let tokens: Tokens<'_> = json::object(tokens)?;
+    let cache = tokens.cache.and_then(json::object::<Cache<'_>>);
+    let (cache_read, cache_write) =
+        cache.map_or((0, 0), |cache| (record::tokens(cache.read), record::tokens(cache.write)));
+    let output = record::tokens(tokens.output).saturating_add(record::tokens(tokens.reasoning));
+    Some(Usage { input: record::tokens(tokens.input), output, cache_read, cache_write })
+}
