@@ -145,8 +145,8 @@ fn sessions_that_take_turns_in_a_file_are_judged_each_on_its_own() {
     let site = Site::new();
     let (one, two) = (stuck("one"), fine("two"));
     let mut text = String::new();
-    let (mut one, mut two) = (one.lines(), two.lines());
-    while let Some(line) = one.next() {
+    let mut two = two.lines();
+    for line in one.lines() {
         writeln!(text, "{line}").expect("a String takes it");
         two.next().into_iter().for_each(|line| writeln!(text, "{line}").expect("a String takes it"));
     }
