@@ -317,3 +317,48 @@ fn the_report_fits_in_eighty_columns_and_no_bar_is_drawn_into_a_pipe() {
     assert!(report.out.lines().all(|line| line.chars().count() <= 80), "{}", report.out);
     assert!(report.out.contains("Look at these first: haltline why ID"), "{}", report.out);
 }
+
+/// A call of Claude Code with its answer, as its files have them.
+fn claude_call(number: u32, agent: Option<&str>, command: &str) -> String {
+    let record = |second: u32, mut rest: Value| {
+        rest["sessionId"] = json!("one");
+        rest["timestamp"] = json!(format!("2026-02-01T10:00:{second:02}.000Z"));
+        rest["isSidechain"] = json!(agent.is_some());
+        if let Some(agent) = agent {
+            rest["agentId"] = json!(agent);
+        }
+        format!("{rest}\n")
+    };
+    let id = format!("toolu_{}{number}", agent.unwrap_or("main"));
+    let asks = json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}});
+    let says = json!({"type": "tool_result", "tool_use_id": id, "content": "the same"});
+    record(
+        3 * number,
+        json!({"type": "assistant", "uuid": format!("a{id}"), "message": {"id": format!("msg_{id}"), "role": "assistant",
+            "model": "claude-opus-4-5", "content": [asks], "usage": {"input_tokens": 1_000_000, "output_tokens": 0}}}),
+    ) + &record(
+        3 * number + 1,
+        json!({"type": "user", "uuid": format!("u{id}"), "message": {"role": "user", "content": [says]}}),
+    )
+}
+
+#[test]
+fn without_a_path_the_users_own_transcripts_are_read_with_their_sub_agents() {
+    let site = Site::new();
+    let projects = site.home().join(".claude/projects/-home-ana-shop");
+    fs::create_dir_all(projects.join("one/subagents")).expect("created");
+    let main: String = (1..=2).map(|number| claude_call(number, None, &format!("cat {number}"))).collect();
+    let agent: String = (1..=6).map(|number| claude_call(number, Some("a1"), "cat notes.md")).collect();
+    fs::write(projects.join("one.jsonl"), main).expect("written");
+    fs::write(projects.join("one/subagents/agent-a1.jsonl"), agent).expect("written");
+    fs::write(projects.join("one/notes.json"), "{}").expect("written");
+    let answer = site.run(&["backtest", "--json"]);
+    assert_eq!((answer.code, answer.err.as_str()), (Some(0), ""), "{answer:?}");
+    let [session] = sessions(&answer).try_into().expect("one session, its sub-agent in it");
+    assert_eq!((&session["session"], &session["format"]), (&json!("one"), &json!("claude-code")), "{session}");
+    assert_eq!(session["calls"], 8, "{session}");
+    assert_eq!(session["cost_usd"], json!(40.0), "{session}");
+    assert_eq!(session["first"]["deny"]["circuit"], "loop/one/agent/a1/repeat", "{session}");
+    // Both files are read by time: two calls of the main agent came before the sub-agent's fourth.
+    assert_eq!(session["first"]["deny"]["call"], 6, "{session}");
+}
