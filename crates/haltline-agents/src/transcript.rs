@@ -9,6 +9,7 @@ mod codex;
 mod copilot;
 mod gemini;
 mod opencode;
+pub mod places;
 mod plain;
 mod qwen;
 mod record;

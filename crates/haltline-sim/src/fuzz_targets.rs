@@ -22,13 +22,13 @@ use haltline_engine::mirror::read_state_file;
 use haltline_engine::project::Project;
 use haltline_engine::store::{Outcome, Sqlite, SqliteOptions, Store, StoreError, Writing};
 
-pub use agent::{hook, plain_event, shell};
+pub use agent::{hook, plain_event, shell, transcript};
 
 /// A target's name, as `cargo fuzz` and the corpus' folders spell it, and what it does with bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("config", config),
     ("front_matter", front_matter),
     ("state_file", state_file),
@@ -36,6 +36,7 @@ pub const TARGETS: [Target; 7] = [
     ("hook", hook),
     ("plain_event", plain_event),
     ("shell", shell),
+    ("transcript", transcript),
 ];
 
 /// The longest message that still is a line, in bytes, the path in it included.

@@ -1,7 +1,8 @@
-//! Bytes that agents and their clients write: hook payloads, plain events, command lines and answers.
+//! Bytes that agents and their clients write: hook payloads, plain events, command lines and answers, transcripts.
 
 use std::path::{Path, PathBuf};
 
+use haltline_agents::transcript::{Entry, Format, Reader, Shape};
 use haltline_agents::{claude, plain};
 use haltline_core::identity::{Action, Answer, Outcome};
 use haltline_core::loop_::{Happening, Stream};
@@ -126,6 +127,38 @@ fn take_event(engine: &Engine<InMemory>, line: &str) {
         }
         plain::PlainHappening::Later(kind) => assert_one_line(&plain::PlainError::not_yet(kind).to_string()),
     }
+}
+
+/// Any bytes as a recorded session, in the format they seem to have and in every other.
+pub fn transcript(content: &[u8]) {
+    for format in Format::ALL {
+        entries(format, content);
+    }
+    let Some(format) = Format::of(content) else { return };
+    assert_eq!(Format::named(format.word()).map(Format::word), Some(format.word()));
+    let engine = engine();
+    for entry in entries(format, content).into_iter().take(EVENTS_MAX) {
+        assert!(format == Format::Plain || entry.stream.client == format.word(), "{:?}", entry.stream);
+        report(&engine, &entry.stream, entry.what);
+    }
+    assert_well_kept(&engine);
+}
+
+fn entries(format: Format, content: &[u8]) -> Vec<Entry> {
+    let mut reader = Reader::new(format, "recorded");
+    let pieces: Vec<&[u8]> = match format.shape() {
+        Shape::Lines => content.split(|byte| *byte == b'\n').collect(),
+        Shape::Document => vec![content],
+    };
+    let mut all = Vec::new();
+    for piece in pieces {
+        let before = all.len();
+        let result = reader.take(piece, &mut all);
+        assert!(result.is_ok() || !piece.is_empty(), "nothing is never damaged");
+        // A call is a few dozen bytes at least; what is read never outgrows what was there.
+        assert!(all.len() - before <= piece.len(), "{} entries of {} bytes", all.len() - before, piece.len());
+    }
+    all
 }
 
 /// Any bytes as a command line and as what a tool was given and gave back.

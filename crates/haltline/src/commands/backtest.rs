@@ -17,6 +17,7 @@ use std::thread;
 
 use haltline_agents::price::{PRICES_DATE, Price};
 use haltline_agents::transcript::Format;
+use haltline_agents::transcript::places::places;
 use haltline_core::{Instant, Policy};
 use haltline_engine::clock::Clock;
 use haltline_engine::replay::{KeptTrip, ReplayedSession, TripsFile};
@@ -39,8 +40,7 @@ use workers::{Reading, Told};
 /// Replays recordings and tells what would have been said.
 pub fn run(command: &Backtest, folder: Option<&Path>, is_json: bool, clock: Clock) -> Result<ExitCode, Failure> {
     let judges = Judges::load(command, folder, clock)?;
-    let paths = if command.paths.is_empty() { own_transcripts() } else { command.paths.clone() };
-    let found = files::find(&paths);
+    let found = if command.paths.is_empty() { own_transcripts() } else { files::find(&command.paths) };
     let mut progress = Progress::new(&Arc::default(), 0, is_json);
     found.problems.iter().for_each(|problem| progress.warn(problem));
     if found.recordings.is_empty() {
@@ -172,10 +172,10 @@ impl<W: Write> Gathering<W> {
 }
 
 /// The user's own transcripts of every known client.
-fn own_transcripts() -> Vec<PathBuf> {
-    let claude = surroundings::variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-    let claude = claude.or_else(|| surroundings::variable("HOME").map(|home| PathBuf::from(home).join(".claude")));
-    claude.map(|folder| folder.join("projects")).filter(|folder| folder.is_dir()).into_iter().collect()
+fn own_transcripts() -> Found {
+    let home = surroundings::variable("HOME").map(PathBuf::from);
+    let places = home.map(|home| places(&home, |name| std::env::var_os(name)));
+    files::find_own(&places.unwrap_or_default())
 }
 
 fn nothing(paths: &[PathBuf], found: &Found) -> String {

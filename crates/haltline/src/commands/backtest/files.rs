@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use haltline_agents::transcript::places::Place;
 use haltline_engine::replay::Pieces;
 
 /// Files that are read together; the first names the result.
@@ -39,7 +40,7 @@ pub fn find(paths: &[PathBuf]) -> Found {
         match fs::metadata(path) {
             Ok(kind) if kind.is_dir() => {
                 let mut files = Vec::new();
-                walk(path, &mut files, &mut found);
+                walk(path, &|_every| true, &mut files, &mut found);
                 found.recordings.extend(together(files));
             }
             Ok(kind) => {
@@ -52,12 +53,23 @@ pub fn find(paths: &[PathBuf]) -> Found {
     found
 }
 
+/// All transcripts in the places where clients keep them.
+pub fn find_own(places: &[Place]) -> Found {
+    let mut found = Found::default();
+    for place in places.iter().filter(|place| place.folder.is_dir()) {
+        let mut files = Vec::new();
+        walk(&place.folder, &|path| place.holds(path), &mut files, &mut found);
+        found.recordings.extend(together(files));
+    }
+    found
+}
+
 /// What is wrong with a path, on one line.
 pub fn problem(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>, found: &mut Found) {
+fn walk(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, files: &mut Vec<PathBuf>, found: &mut Found) {
     let mut entries: Vec<fs::DirEntry> = match fs::read_dir(folder) {
         Ok(entries) => entries.flatten().collect(),
         Err(error) => return found.problems.push(problem(folder, &error)),
@@ -67,7 +79,8 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>, found: &mut Found) {
         let path = entry.path();
         // A link to a folder may lead in circles; one to a file does not.
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => walk(&path, files, found),
+            Ok(kind) if kind.is_dir() => walk(&path, is_wanted, files, found),
+            Ok(_other) if !is_wanted(&path) => {}
             Ok(_other) => match fs::metadata(&path) {
                 Ok(kind) if kind.is_file() => {
                     found.bytes += kind.len();
