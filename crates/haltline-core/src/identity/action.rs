@@ -77,7 +77,11 @@ impl Action {
             action.describe(input, node.as_ref(), folder);
         }
         action.identity = Digest(hasher.digest());
-        action.words = Words::of(action.command.as_deref().unwrap_or(input));
+        action.words = match (&action.command, &action.path) {
+            (Some(command), _) => Words::of(command).with_files_of(command),
+            (None, Some(path)) => Words::of(input).with_file(path),
+            (None, None) => Words::of(input),
+        };
         action
     }
 

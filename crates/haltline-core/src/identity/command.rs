@@ -194,8 +194,13 @@ fn waits(program: &Program) -> bool {
     match base(name) {
         "sleep" | "wait" | "watch" | "inotifywait" | "wait-for-it" | "wait-for-it.sh" => true,
         "tail" => has(&["-f", "-F", "--follow"]),
-        "gh" | "glab" | "kubectl" | "oc" | "docker" | "podman" | "systemctl" | "journalctl" | "aws" | "gcloud" => {
-            has(&["watch", "--watch", "-w", "wait", "-f", "--follow"]) || has(&["rollout"]) && has(&["status"])
+        "journalctl" => has(&["-f", "--follow"]),
+        "gh" | "glab" => has(&["watch", "--watch"]),
+        "docker" | "podman" | "aws" | "gcloud" => has(&["wait"]) || (has(&["logs"]) && has(&["-f", "--follow"])),
+        "kubectl" | "oc" => {
+            has(&["wait", "--watch", "-w"])
+                || (has(&["rollout"]) && has(&["status"]))
+                || (has(&["logs"]) && has(&["-f", "--follow"]))
         }
         &_ => false,
     }

@@ -4,6 +4,7 @@
 //! overlooks one. Where it is more than half full it would find anything in anything, and says nothing instead.
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::volatile::up_to;
 
@@ -23,10 +24,25 @@ const COMPLAINT_WORDS_MAX: usize = 64;
 #[serde(transparent)]
 pub struct Word(pub u32);
 
-/// The words of a call.
+/// The words of a call, and which files it is about: the same done to another file is not the same in other words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Words([u64; 4]);
+#[serde(from = "(u64, u64, u64, u64, u64)", into = "(u64, u64, u64, u64, u64)")]
+pub struct Words {
+    bits: [u64; 4],
+    files: u64,
+}
+
+impl From<(u64, u64, u64, u64, u64)> for Words {
+    fn from((a, b, c, d, files): (u64, u64, u64, u64, u64)) -> Self {
+        Self { bits: [a, b, c, d], files }
+    }
+}
+
+impl From<Words> for (u64, u64, u64, u64, u64) {
+    fn from(Words { bits: [a, b, c, d], files }: Words) -> Self {
+        (a, b, c, d, files)
+    }
+}
 
 impl Words {
     /// The words at the beginning of a text.
@@ -34,34 +50,53 @@ impl Words {
         let mut words = Self::default();
         each_word(up_to(text, CALL_BYTES), |word, _| {
             let (place, bit) = word.place();
-            words.0[place] |= bit;
+            words.bits[place] |= bit;
         });
         words
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
+    /// About the files that a command line names.
+    pub(super) fn with_files_of(mut self, command: &str) -> Self {
+        let is_between = |letter: char| letter.is_whitespace() || "'\"`;|&<>()=,".contains(letter);
+        let is_file = |token: &&str| {
+            let kind = token.rsplit_once('.').map_or("", |(_, kind)| kind);
+            token.contains('/') || (kind.len() <= 5 && kind.starts_with(|letter: char| letter.is_ascii_alphabetic()))
+        };
+        let tokens = up_to(command, CALL_BYTES).split(is_between);
+        // Their order says nothing.
+        self.files = tokens.filter(is_file).map(|token| xxh3_64(token.as_bytes())).fold(0, u64::wrapping_add);
+        self
     }
 
-    /// How many of both are in both, in percent.
+    /// About one file.
+    pub(super) fn with_file(mut self, path: &str) -> Self {
+        self.files = xxh3_64(path.as_bytes());
+        self
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// How many of both are in both, in percent. Calls about other files are not alike.
     pub fn likeness(self, other: Self) -> u32 {
-        if self.is_overfull() || other.is_overfull() {
+        if self.is_overfull() || other.is_overfull() || self.files != other.files {
             return 0;
         }
-        let both: u32 = self.0.iter().zip(other.0).map(|(one, other)| (one & other).count_ones()).sum();
-        let either: u32 = self.0.iter().zip(other.0).map(|(one, other)| (one | other).count_ones()).sum();
+        let both: u32 = self.bits.iter().zip(other.bits).map(|(one, other)| (one & other).count_ones()).sum();
+        let either: u32 = self.bits.iter().zip(other.bits).map(|(one, other)| (one | other).count_ones()).sum();
         (both * 100).checked_div(either).unwrap_or(0)
     }
 
     /// Whether the word is among them.
     pub fn holds(self, word: Word) -> bool {
         let (place, bit) = word.place();
-        !self.is_overfull() && self.0[place] & bit != 0
+        !self.is_overfull() && self.bits[place] & bit != 0
     }
 
     fn is_overfull(self) -> bool {
-        self.0.iter().map(|bits| bits.count_ones()).sum::<u32>() > 128
+        self.bits.iter().map(|bits| bits.count_ones()).sum::<u32>() > 128
     }
 }
 
@@ -145,6 +180,12 @@ mod tests {
         assert!(one.likeness(Words::of("select name from users where id = 2")) >= 70);
         assert!(one.likeness(Words::of("ls -la /srv/www")) < 20);
         assert_eq!(Words::default().likeness(Words::default()), 0);
+        let check = |file: &str| {
+            let command = format!("kubeconform -strict -summary {file}");
+            Words::of(&command).with_files_of(&command)
+        };
+        assert_eq!(check("k8s/a.yaml").likeness(check("k8s/b.yaml")), 0, "another file is another matter");
+        assert_eq!(check("k8s/a.yaml").likeness(check("k8s/a.yaml")), 100);
         let many: String = (0..600).map(|number| format!("w{number} ")).collect();
         assert_eq!(Words::of(&many).likeness(Words::of(&many)), 0, "too full to say anything");
     }
