@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use haltline_agents::claude;
 use haltline_agents::transcript::{Damaged, Entry, Format, Reader, Shape};
 use haltline_core::identity::Answer;
 use haltline_core::loop_::Happening;
@@ -169,6 +170,51 @@ fn a_session_cut_anywhere_says_nothing_else_before_the_cut() {
             let cut: Vec<Entry> = read(format, &content[..end]).into_iter().flat_map(|(_, entries)| entries).collect();
             assert_eq!(cut[..], whole[..cut.len()], "{} cut at {end}", file.display());
         }
+    }
+}
+
+/// What Claude Code writes into its file of a call that its hooks were told of.
+fn recorded(tool: &str, input: &str, response: &str, error: Option<&str>) -> String {
+    let result = match error {
+        Some(error) => format!(r#""content":{error},"is_error":true"#),
+        None => r#""content":"text for the model""#.to_owned(),
+    };
+    let start = format!(r#"{{"type":"tool_use","id":"toolu_01","name":"{tool}","input":{input}}}"#);
+    let end = format!(r#"{{"type":"tool_result","tool_use_id":"toolu_01",{result}}}"#);
+    [
+        format!(r#"{{"type":"assistant","sessionId":"s","cwd":"/home/ann/shop","message":{{"id":"m","content":[{start}]}}}}"#),
+        format!(r#"{{"type":"user","sessionId":"s","message":{{"content":[{end}]}},"toolUseResult":{response}}}"#),
+    ]
+    .join("\n")
+}
+
+#[test]
+fn a_recorded_call_is_the_same_as_the_one_that_a_hook_is_told_of() {
+    let edit = r#"{"file_path":"/home/ann/shop/a.py","old_string":"1","new_string":"2"}"#;
+    for (tool, input, response, error) in [
+        ("Bash", r#"{"command":"make check"}"#, r#"{"stdout":"41 passed","stderr":"w","interrupted":false}"#, None),
+        ("Bash", r#"{"command":"make check"}"#, r#""Error: Exit code 2""#, Some(r#""Exit code 2\nno rule""#)),
+        ("Edit", edit, r#"{"filePath":"/home/ann/shop/a.py","originalFile":"1"}"#, None),
+        ("Read", r#"{"file_path":"a.py"}"#, r#"{"type":"text","file":{"content":"x\n","numLines":1}}"#, None),
+        ("Task", r#"{"prompt":"p"}"#, r#"{"status":"async_launched","agentId":"a1"}"#, None),
+        ("mcp__a__b", "{}", r#"[{"type":"text","text":"three"}]"#, None),
+    ] {
+        let common = format!(
+            r#""session_id":"s","cwd":"/home/ann/shop","tool_use_id":"toolu_01","tool_name":"{tool}","tool_input":{input}"#
+        );
+        let payload = match error {
+            Some(error) => format!(r#"{{"hook_event_name":"PostToolUseFailure",{common},"error":{error}}}"#),
+            None => format!(r#"{{"hook_event_name":"PostToolUse",{common},"tool_response":{response}}}"#),
+        };
+        let live = claude::read(payload.as_bytes()).expect("a payload").what;
+        let Some(Happening::ToolEnd { action: Some(live_action), answer: live_answer, .. }) = live else {
+            panic!("{tool}: {live:?}")
+        };
+        let content = recorded(tool, input, response, error);
+        let mut entries = read(Format::Claude, content.as_bytes()).into_iter().flat_map(|(_, entries)| entries);
+        let (Some(start), Some(end)) = (entries.next(), entries.next()) else { panic!("{content}") };
+        assert!(matches!(start.what, Happening::ToolStart { action, .. } if action == live_action), "{content}");
+        assert!(matches!(end.what, Happening::ToolEnd { answer, .. } if answer == live_answer), "{content}");
     }
 }
 
