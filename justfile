@@ -28,6 +28,10 @@ bench:
 instructions *ARGS:
     bench/instructions {{ARGS}}
 
+# Rates of right and wrong refusals on recorded sessions and on bench/corpus
+detection *ARGS:
+    bench/detection {{ARGS}}
+
 # Every mutant of the core; survivors are killed or explained in crates/haltline-core/mutants.txt
 mutants:
     .ci/mutants --all

@@ -13,8 +13,11 @@ mod refusal;
 mod token;
 mod tool;
 mod volatile;
+mod words;
 
 use serde::{Deserialize, Serialize};
+
+pub use words::{Complaint, Word, Words};
 
 /// Rises whenever a digest of the same call would come out differently.
 pub const IDENTITY_VERSION: u32 = 1;
@@ -48,8 +51,12 @@ pub struct Action {
     pub is_write: bool,
     /// It searches: an exit of 1 means "no match", not a failure.
     pub is_search: bool,
+    /// It waits, and then looks: what it asks may be asked again.
+    pub is_wait: bool,
     /// It saves work: an edit, or a plain `git add` or `git commit` (L7).
     pub is_saving: bool,
+    /// The words of its arguments.
+    pub words: Words,
     /// The action on one short line, as a person would write it. Not yet redacted.
     pub shown: String,
 }
@@ -111,6 +118,10 @@ pub struct Answer {
     pub raw: Digest,
     /// The first telling line of it, short. Not yet redacted.
     pub shown: String,
+    /// What a failure says.
+    pub complaint: Complaint,
+    /// It says next to nothing.
+    pub is_terse: bool,
     /// What the call cost, in millionths of a dollar, where somebody said so.
     pub cost: Option<u64>,
     /// The sub-agent it started.

@@ -5,31 +5,39 @@
 
 mod board;
 mod code;
+mod compaction;
 mod decide;
 mod exempt;
+mod flight;
 mod happening;
 mod lane;
+mod lane_fact;
 mod limits;
 mod nearest;
 mod operator;
+mod past;
 mod pattern;
+mod rut;
 mod tree;
 mod words;
 
 pub use board::{Board, BoardFact, Held, Level, Opening, Probe, Rung, Stage, Standing, Step, Trip};
 pub use code::code;
+pub use compaction::Compaction;
 pub use decide::{Question, decide};
 pub use exempt::{Exempt, ExemptFact, Exemption};
+pub use flight::{Flight, Traits};
 pub use happening::{BatchEnd, Guarded, Happening, Stream, Usage};
-pub use lane::{Flight, HookRun, Lane, LaneFact, LaneTotals, Past, Progress, Traits};
+pub use lane::{HookRun, Lane, LaneTotals};
+pub use lane_fact::{Ending, LaneFact, Progress};
 pub use limits::{Agents, Api, Bound, Budget, Denials, Limits, OnFull, Preset, Rungs, Windowed};
 pub use nearest::{Nearness, api_calls_within, nearest};
 pub use operator::{Verb, decide as decide_verb, decide_revoke};
-pub use pattern::Pattern;
+pub use past::Past;
+pub use pattern::{Nature, Pattern};
+pub use rut::{Error, Rut};
 pub use tree::{Agent, ApiCalls, Permit, Reservation, Spent, Tree, TreeFact};
 pub use words::dollars;
-
-use decide::denials_key;
 
 use crate::Moment;
 

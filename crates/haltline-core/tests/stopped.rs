@@ -1,6 +1,6 @@
 //! A stop holds: what the client sends by itself does not set a stopped agent going again; a person's word does (E5).
 
-use haltline_core::identity::{Action, Digest};
+use haltline_core::identity::{Action, Digest, Words};
 use haltline_core::loop_::{Happening, Stream, Verb, decide_verb};
 use haltline_core::{
     CircuitName, Decision, Event, Instant, Memory, Mode, Moment, Operator, Policy, State, Step, Verdict, apply, decide,
@@ -62,7 +62,9 @@ impl Watched {
             is_spawn: false,
             is_write: false,
             is_search: false,
+            is_wait: false,
             is_saving: false,
+            words: Words::of("haltline reset"),
             shown: "haltline reset".to_owned(),
         };
         let verdict = self.happens(&Happening::ToolStart {

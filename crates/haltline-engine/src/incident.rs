@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use haltline_core::identity::Digest;
-use haltline_core::loop_::{self, BoardFact, LaneFact, Pattern, TreeFact};
+use haltline_core::loop_::{self, BoardFact, Ending, LaneFact, Pattern, TreeFact};
 use haltline_core::{CircuitName, Fact, Instant, Moment, Recorded};
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
     let mut incidents: Vec<Incident> = Vec::new();
     let mut turn = None;
     let mut identities: BTreeMap<Digest, Digest> = BTreeMap::new();
-    let mut answers: Vec<(Digest, IncidentEvent)> = Vec::new();
+    let mut answers: Vec<Answered> = Vec::new();
     for entry in history.iter().rev() {
         let Ok(link) = entry.read() else { continue };
         let Some(fact) = link.fact else { continue };
@@ -132,9 +132,9 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
                 turn = Some(flight.turn);
                 identities.insert(flight.call, flight.identity);
             }
-            Fact::Lane(LaneFact::Ended { call, .. }) => {
+            Fact::Lane(LaneFact::Ended(Ending { call, normal, .. })) => {
                 let identity = identities.remove(&call).unwrap_or_default();
-                answers.push((identity, event(what)));
+                answers.push(Answered { identity, normal, event: event(what) });
                 let excess = answers.len().saturating_sub(64);
                 answers.drain(..excess);
             }
@@ -172,7 +172,9 @@ pub(crate) fn last_answer(history: &[Entry], identity: Digest) -> Option<String>
     let mut kept: Vec<(Digest, String)> = Vec::new();
     for entry in history {
         match entry.read().ok()?.fact? {
-            Fact::Lane(LaneFact::Ended { call, .. }) => kept.extend(entry.texts().text.map(|text| (call, text))),
+            Fact::Lane(LaneFact::Ended(Ending { call, .. })) => {
+                kept.extend(entry.texts().text.map(|text| (call, text)))
+            }
             Fact::Lane(LaneFact::Started { flight, .. }) if flight.identity == identity => {
                 if let Some((_, text)) = kept.iter().find(|(call, _)| *call == flight.call) {
                     return Some(text.clone()).filter(|text| !text.is_empty());
@@ -184,9 +186,16 @@ pub(crate) fn last_answer(history: &[Entry], identity: Digest) -> Option<String>
     None
 }
 
+/// A call that ended, for the evidence of a later trip.
+struct Answered {
+    identity: Digest,
+    normal: Digest,
+    event: IncidentEvent,
+}
+
 fn take(
     incidents: &mut Vec<Incident>,
-    answers: &[(Digest, IncidentEvent)],
+    answers: &[Answered],
     row: &CircuitName,
     fact: &BoardFact,
     event: &IncidentEvent,
@@ -198,9 +207,11 @@ fn take(
             if let Some(last) = last.filter(|last| last.closed.is_none()) {
                 last.followed_by = Some(trip.incident.clone());
             }
-            let evidence = answers.iter().rev().filter(|(identity, answer)| {
-                // A pattern over many calls has no identity of its own; their last answers are its evidence.
-                answer.text.is_some() && (*identity == trip.key || trip.normal.is_none())
+            let evidence = answers.iter().rev().filter(|answered| {
+                // A pattern over many calls has no identity of its own: the answer they share is its evidence, or
+                // else their last ones.
+                let is_shared = trip.normal.is_none_or(|normal| normal == answered.normal);
+                answered.event.text.is_some() && (answered.identity == trip.key || is_shared)
             });
             incidents.push(Incident {
                 id: trip.incident.clone(),
@@ -213,7 +224,7 @@ fn take(
                 level: trip.level,
                 turn,
                 why: event.text.clone(),
-                evidence: evidence.take(EVIDENCE_MAX).map(|(_, answer)| answer.clone()).collect(),
+                evidence: evidence.take(EVIDENCE_MAX).map(|answered| answered.event.clone()).collect(),
                 after: Vec::new(),
                 refused: 0,
                 followed_by: None,

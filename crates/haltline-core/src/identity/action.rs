@@ -7,7 +7,7 @@ use crate::shell::wrapper;
 use super::answer::one_line;
 use super::arguments::{Node, Rules};
 use super::tool::Kind;
-use super::{Action, Digest, IDENTITY_VERSION, command, path};
+use super::{Action, Digest, IDENTITY_VERSION, Words, command, path};
 
 /// Members that hold a command line.
 const COMMANDS: [&str; 5] = ["command", "cmd", "script", "commands", "input"];
@@ -42,7 +42,9 @@ impl Action {
             is_spawn: kind == Kind::Spawn,
             is_write: kind == Kind::Edit && !only_views(node.as_ref()),
             is_search: kind == Kind::Search,
+            is_wait: false,
             is_saving: kind == Kind::Edit && !only_views(node.as_ref()),
+            words: Words::default(),
             shown: String::new(),
         };
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
@@ -75,6 +77,7 @@ impl Action {
             action.describe(input, node.as_ref(), folder);
         }
         action.identity = Digest(hasher.digest());
+        action.words = Words::of(action.command.as_deref().unwrap_or(input));
         action
     }
 
@@ -101,6 +104,7 @@ impl Action {
         let reading = command::read(line, place.as_deref());
         self.is_write = reading.traits.is_write;
         self.is_search = reading.traits.is_search;
+        self.is_wait = reading.traits.is_wait;
         self.is_saving = reading.traits.is_saving;
         (reading.folder, reading.canonical)
     }

@@ -1,11 +1,13 @@
 //! What came back from a call: how it ended, by the client's word and by its text, and one line to show.
 
-use super::{Answer, By, Outcome, digest, refusal, volatile};
+use super::{Answer, By, Complaint, Outcome, digest, refusal, volatile};
 
 /// How far into an answer, and back from its end, the telling line is looked for.
 const SHOWN_FROM_BYTES: usize = 4096;
 /// The longest line that is shown, in characters.
 pub(super) const SHOWN_LETTERS_MAX: usize = 160;
+/// Shorter answers (`ok`, `[]`, `0 rows`) are the same for many questions, and say nothing about them.
+const TELLING_BYTES_MIN: usize = 12;
 
 impl Answer {
     /// Reads an answer as the model saw it.
@@ -17,6 +19,8 @@ impl Answer {
         let exit = exit.or(envelope.exit);
         let (outcome, by) = refusal::settled(outcome, exit, output, &envelope);
         let parts = volatile::parts(output);
+        let said = &output[envelope.length..];
+        let complaint = if outcome == Outcome::Failed { Complaint::of(said) } else { Complaint::default() };
         Self {
             outcome,
             by,
@@ -31,7 +35,9 @@ impl Answer {
                 &parts.normal.to_be_bytes(),
             ]),
             raw: digest(&[b"raw", &parts.raw.to_be_bytes()]),
-            shown: telling_line(outcome, &output[envelope.length..]),
+            shown: telling_line(outcome, said),
+            complaint,
+            is_terse: said.trim().len() < TELLING_BYTES_MIN,
             cost: None,
             child: None,
             is_running: false,

@@ -20,6 +20,7 @@ const LEADING_PIECES_MAX: usize = 24;
 pub(super) struct Traits {
     pub is_write: bool,
     pub is_search: bool,
+    pub is_wait: bool,
     pub is_saving: bool,
 }
 
@@ -77,17 +78,18 @@ fn without_merged_streams(pieces: Vec<Piece>) -> Vec<Piece> {
 
 fn traits(commands: Vec<Simple>, length: usize) -> Traits {
     let is_search = searches(&commands);
-    let mut is_write = false;
+    let (mut is_write, mut is_wait) = (false, false);
     let (mut saves, mut does_more) = (false, false);
     shell::each_of(commands, length, &mut |program| {
         is_write |= writes(program);
+        is_wait |= waits(program);
         match saving(program) {
             Some(true) => saves = true,
             Some(false) => {}
             None => does_more = true,
         }
     });
-    Traits { is_write, is_search, is_saving: saves && !does_more }
+    Traits { is_write, is_search, is_wait, is_saving: saves && !does_more }
 }
 
 /// `Some(true)` for a plain `git add` or `git commit`, `Some(false)` for what may stand beside it.
@@ -180,6 +182,20 @@ fn writes(program: &Program) -> bool {
             let piped = has(&["-m"]) && has(&["pip", "pip3"]) && has(&["install", "uninstall"]);
             let code = arguments.iter().skip_while(|word| !matches!(**word, "-c" | "-e" | "--eval")).nth(1).copied();
             piped || code.or(program.fed.as_deref()).is_some_and(code_writes)
+        }
+        &_ => false,
+    }
+}
+
+/// Whether a program lets time pass on purpose before it, or the next one, looks.
+fn waits(program: &Program) -> bool {
+    let Some((name, arguments)) = program.words.split_first() else { return false };
+    let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.as_str()));
+    match base(name) {
+        "sleep" | "wait" | "watch" | "inotifywait" | "wait-for-it" | "wait-for-it.sh" => true,
+        "tail" => has(&["-f", "-F", "--follow"]),
+        "gh" | "glab" | "kubectl" | "oc" | "docker" | "podman" | "systemctl" | "journalctl" | "aws" | "gcloud" => {
+            has(&["watch", "--watch", "-w", "wait", "-f", "--follow"]) || has(&["rollout"]) && has(&["status"])
         }
         &_ => false,
     }

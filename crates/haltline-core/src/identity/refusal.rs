@@ -48,7 +48,10 @@ pub(super) fn envelope(output: &str) -> Envelope {
         }
         found.length = at;
     }
-    let waits = head.contains("<status>running</status>") || head.starts_with("<retrieval_status>not_ready");
+    let is_message = output.len() <= MESSAGE_BYTES_MAX;
+    let waits = head.contains("<status>running</status>")
+        || head.starts_with("<retrieval_status>not_ready")
+        || (is_message && head.contains("\"timed_out\":") && head.contains("\"running\""));
     found.still_runs |= waits;
     if found.exit.is_none() {
         let tail = back_to(output, 200);
@@ -110,6 +113,7 @@ fn by_text(exit: Option<i32>, output: &str) -> Option<(Outcome, Option<By>)> {
         "User did not allow",
         "Tool call rejected by user",
         "[Operation Cancelled] Reason: User denied",
+        "[Operation Cancelled] Reason: User did not allow",
     ]) || says_short(output, &["rejected by user", "rejected by the user", "denied by the user", "user rejected"])
     {
         return Some((Outcome::Rejected, None));

@@ -124,8 +124,13 @@ fn behind(text: &[u8], rest: &[u8], length: usize, out: &mut Vec<u8>) -> usize {
     let digits = digits_at(rest, from);
     let is_number =
         digits > 0 && !rest.get(from + digits).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'.');
-    let is_process =
-        is_number && [&b"pid"[..], b"PID", b"Pid", b"tid", b"seed", b"SEED", b"node", b"goroutine"].contains(&text);
+    let is_process = is_number
+        && ([&b"pid"[..], b"PID", b"Pid", b"PGID", b"tid", b"seed", b"SEED", b"node", b"goroutine", b"shellId"]
+            .contains(&text)
+            // A small number may be one of several: `process 1 of 4`.
+            || (digits >= 3 && [&b"process"[..], b"Process"].contains(&text))
+            // `sshd[1234]: `, as programs sign their lines.
+            || (rest[length..from] == *b"[" && rest[from + digits..].starts_with(b"]:")));
     let is_port = is_number
         && digits == 5
         && [&b"port"[..], b"Port", b"localhost", b"1"].contains(&text)

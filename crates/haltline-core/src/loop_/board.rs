@@ -353,6 +353,11 @@ impl Board {
         self.held.iter().find(|held| held.trip.incident == incident)
     }
 
+    /// Whether there is a circuit for this that is not closed.
+    pub fn holds(&self, key: Digest) -> bool {
+        self.held.iter().any(|held| held.trip.key == key)
+    }
+
     /// Whether an incident has not ended here: a circuit, or a limit that holds none.
     pub fn knows(&self, incident: &str) -> bool {
         self.held(incident).is_some() || self.rungs.iter().any(|rung| rung.incident.as_deref() == Some(incident))

@@ -2,8 +2,12 @@
 //! next thought sees it.
 
 mod end;
+mod grounds;
 mod limit;
 mod start;
+mod stuck;
+
+pub(super) use stuck::futile_key;
 
 use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
 use super::words::{self, Grounds};
@@ -350,6 +354,14 @@ impl<'a> Draft<'a> {
                     trip: Some(trip),
                 };
                 return Ok(self.refuse(refusal, None));
+            }
+            Standing::Trial(trip, _) if name == STOP_HOOK => {
+                // That it keeps the agent going once more is the answer: the trial failed.
+                let count = trip.count.saturating_add(1);
+                self.take_trial(key, Digest::of(&[name.as_bytes()]));
+                let grounds = self.hook_grounds(name, count);
+                self.trip(&grounds, key, None, count, limits.cooldown_s)?;
+                return Ok(self.refuse_tripped(grounds, key, None));
             }
             Standing::Trial(..) => {
                 self.take_trial(key, Digest::of(&[name.as_bytes()]));

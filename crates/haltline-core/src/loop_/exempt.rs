@@ -65,6 +65,11 @@ impl Exempt {
         self.exemptions.iter().any(|exemption| exemption.pattern == pattern && exemption.key == key)
     }
 
+    /// Whether some pattern was wrong about just this.
+    pub fn names(&self, key: Digest) -> bool {
+        self.exemptions.iter().any(|exemption| exemption.key == key)
+    }
+
     /// The list after a fact.
     pub(super) fn apply(list: Option<Exempt>, fact: &ExemptFact) -> Exempt {
         let mut list = list.unwrap_or_default();

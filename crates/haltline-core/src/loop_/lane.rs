@@ -4,142 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Pattern;
 use super::board::{Board, BoardFact, Opening, Step, rise};
-use crate::Moment;
+use super::decide::futile_key;
+use super::past::Mark;
+use super::rut::{Landing, Rut};
+use super::{Compaction, Ending, Flight, LaneFact, Nature, Past, Pattern, Progress};
 use crate::identity::{Digest, Outcome};
-
-/// A call that has started and not ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flight {
-    /// Its name.
-    pub call: Digest,
-    /// The tool's name.
-    pub tool: String,
-    /// What it does.
-    pub identity: Digest,
-    /// The turn it started in.
-    pub turn: u64,
-    /// The board's generation then (E12).
-    pub generation: u64,
-    /// What is known of it.
-    pub traits: Traits,
-}
-
-/// What is known of a call before it runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "u8", into = "u8")]
-pub struct Traits {
-    /// It writes if it succeeds.
-    pub is_write: bool,
-    /// It searches.
-    pub is_search: bool,
-    /// It starts a sub-agent.
-    pub is_spawn: bool,
-    /// It calls an external service.
-    pub is_api: bool,
-    /// It asks again by nature, and is not counted as a repeat.
-    pub is_poller: bool,
-}
-
-impl From<u8> for Traits {
-    fn from(bits: u8) -> Self {
-        Self {
-            is_write: bits & 1 != 0,
-            is_search: bits & 2 != 0,
-            is_spawn: bits & 4 != 0,
-            is_api: bits & 8 != 0,
-            is_poller: bits & 16 != 0,
-        }
-    }
-}
-
-impl From<Traits> for u8 {
-    fn from(traits: Traits) -> Self {
-        u8::from(traits.is_write)
-            | u8::from(traits.is_search) << 1
-            | u8::from(traits.is_spawn) << 2
-            | u8::from(traits.is_api) << 3
-            | u8::from(traits.is_poller) << 4
-    }
-}
-
-/// A call that ended. Written as a short list of numbers: there are fifty of them in each row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Numbers", into = "Numbers")]
-pub struct Past {
-    /// Its name.
-    pub call: Digest,
-    /// Its tool.
-    pub tool: Digest,
-    /// What it did.
-    pub identity: Digest,
-    /// What came back, without its volatile parts.
-    pub normal: Digest,
-    /// The turn it started in.
-    pub turn: u64,
-    flags: u32,
-}
-
-/// How a past call is written.
-type Numbers = (u64, u64, u64, u64, u64, u32);
-
-const KNOWN: u32 = 1;
-const FAILED: u32 = 2;
-const BOUNDARY: u32 = 4;
-const SPENT: u32 = 8;
-
-impl From<Numbers> for Past {
-    fn from((call, tool, identity, normal, turn, flags): Numbers) -> Self {
-        let [call, tool, identity, normal] = [call, tool, identity, normal].map(Digest);
-        Self { call, tool, identity, normal, turn, flags }
-    }
-}
-
-impl From<Past> for Numbers {
-    fn from(past: Past) -> Self {
-        (past.call.0, past.tool.0, past.identity.0, past.normal.0, past.turn, past.flags)
-    }
-}
-
-impl Past {
-    /// Its answer is known.
-    pub fn is_known(&self) -> bool {
-        self.flags & KNOWN != 0
-    }
-
-    /// It failed, and that was the agent's doing.
-    pub fn is_failed(&self) -> bool {
-        self.flags & FAILED != 0
-    }
-
-    /// Counting starts anew with it: a prompt came before it.
-    pub fn is_boundary(&self) -> bool {
-        self.flags & BOUNDARY != 0
-    }
-
-    /// It still counts: no circuit was closed and no new file written since.
-    pub fn is_counted(&self) -> bool {
-        self.flags & SPENT == 0
-    }
-
-    /// A call for tests of the counting.
-    #[cfg(test)]
-    pub(super) fn known(identity: Digest, normal: Digest, is_failed: bool) -> Self {
-        let flags = if is_failed { KNOWN | FAILED } else { KNOWN };
-        Self { call: Digest(0), tool: Digest(0), identity, normal, turn: 0, flags }
-    }
-}
-
-/// How a call bore on what came before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Progress {
-    /// It did not.
-    None,
-    /// It wrote something new: what was counted before counts no more (L4).
-    Written,
-}
+use crate::{Elapsed, Moment};
 
 /// A hook that ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,6 +74,18 @@ pub struct Lane {
     /// The last calls that ended, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past: Vec<Past>,
+    /// What came since the last new answer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rut: Rut,
+    /// What came since the conversation was last shortened.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub compaction: Compaction,
+    /// It was shortened since the last call ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shortened: bool,
+    /// Nothing happened for a good while before the next call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_rested: bool,
     /// Hooks that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRun>,
@@ -212,7 +95,7 @@ pub struct Lane {
     /// Refusals by permission rules: how many in a row.
     #[serde(default)]
     pub denied_in_a_row: u32,
-    /// The tools of that row.
+    /// The tools that were refused lately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied_tools: Vec<Digest>,
     /// Which of the last calls were refused: the newest is the lowest bit.
@@ -235,185 +118,8 @@ pub struct Lane {
     pub totals: LaneTotals,
 }
 
-/// What became true of an agent's stream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LaneFact {
-    /// The stream was seen for the first time, or its session began again.
-    Began {
-        /// The client.
-        client: String,
-        /// The tree it belongs to, where that is not its own session.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        root: Option<String>,
-        /// The client was itself started by an agent.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        is_nested: bool,
-        /// It goes on from before.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        resumed: bool,
-        /// Nobody saw it begin: haltline was installed while it ran, or its memory was taken away.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        unseen: bool,
-    },
-    /// The policy is another one than at the last event.
-    PolicyChanged {
-        /// Its digest.
-        policy: String,
-    },
-    /// A prompt.
-    Prompted {
-        /// By a person.
-        by_user: bool,
-        /// It was turned away: the turn had been ended, and only a person takes it up again.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        is_refused: bool,
-    },
-    /// A call started.
-    Started {
-        /// The call.
-        flight: Flight,
-        /// The response it belongs to.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<Digest>,
-    },
-    /// A call ended.
-    Ended {
-        /// Which.
-        call: Digest,
-        /// How.
-        outcome: Outcome,
-        /// What came back, without its volatile parts.
-        normal: Digest,
-        /// What came back, as it is.
-        raw: Digest,
-        /// It failed, and that was the agent's doing.
-        is_failed: bool,
-        /// What it changed.
-        progress: Progress,
-        /// How many past calls are kept.
-        keep: u32,
-    },
-    /// A call's end was never seen.
-    Unended {
-        /// Which.
-        call: Digest,
-    },
-    /// The end of a call that nobody saw start.
-    Stray {
-        /// Which.
-        call: Digest,
-        /// How it ended.
-        outcome: Outcome,
-    },
-    /// A permission rule, or somebody else's hook, refused a call.
-    Denied {
-        /// Which.
-        call: Digest,
-        /// Its tool.
-        tool: Digest,
-    },
-    /// All calls of one response have ended.
-    TurnEnded,
-    /// A hook ran.
-    HookRan {
-        /// Which.
-        name: Digest,
-        /// How many are kept.
-        keep: u32,
-    },
-    /// A sub-agent was started from here.
-    Spawned {
-        /// How many are kept.
-        keep: u32,
-    },
-    /// The agent wanted to end its turn.
-    Stopped {
-        /// A hook had kept it going.
-        blocked: bool,
-    },
-    /// The conversation was shortened.
-    Compacted {
-        /// By whom.
-        trigger: String,
-    },
-    /// The client's transcript was read up to here.
-    Reported {
-        /// How far.
-        offset: u64,
-        /// The last responses that were counted.
-        last: Option<String>,
-    },
-    /// Old files of the memory folder were put away (L9).
-    MemoryCleaned {
-        /// Telemetry files rotated.
-        files_rotated: u64,
-        /// Session states archived.
-        sessions_pruned: u64,
-        /// Bytes freed.
-        bytes_freed: u64,
-    },
-    /// The session is over.
-    Over {
-        /// Why.
-        reason: String,
-    },
-    /// Of one of its circuits.
-    Board(BoardFact),
-}
-
-impl LaneFact {
-    /// Whether it must be on disk before it is answered.
-    pub fn is_momentous(&self) -> bool {
-        match self {
-            LaneFact::Board(fact) => fact.is_momentous(),
-            LaneFact::Began { .. }
-            | LaneFact::PolicyChanged { .. }
-            | LaneFact::Prompted { .. }
-            | LaneFact::Started { .. }
-            | LaneFact::Ended { .. }
-            | LaneFact::Unended { .. }
-            | LaneFact::Stray { .. }
-            | LaneFact::Denied { .. }
-            | LaneFact::TurnEnded
-            | LaneFact::HookRan { .. }
-            | LaneFact::Spawned { .. }
-            | LaneFact::Stopped { .. }
-            | LaneFact::Compacted { .. }
-            | LaneFact::Reported { .. }
-            | LaneFact::MemoryCleaned { .. }
-            | LaneFact::Over { .. } => false,
-        }
-    }
-
-    /// The word for it in listings.
-    pub fn word(&self) -> &'static str {
-        match self {
-            LaneFact::Began { .. } => "began",
-            LaneFact::PolicyChanged { .. } => "policy_changed",
-            LaneFact::Prompted { by_user: true, .. } => "prompted",
-            LaneFact::Prompted { by_user: false, is_refused: false } => "notified",
-            LaneFact::Prompted { by_user: false, is_refused: true } => "kept_stopped",
-            LaneFact::Started { .. } => "started",
-            LaneFact::Ended { is_failed: false, .. } => "ended",
-            LaneFact::Ended { is_failed: true, .. } => "failed",
-            LaneFact::Unended { .. } => "unended",
-            LaneFact::Stray { .. } => "stray_end",
-            LaneFact::Denied { .. } => "denied",
-            LaneFact::TurnEnded => "turn_ended",
-            LaneFact::HookRan { .. } => "hook_ran",
-            LaneFact::Spawned { .. } => "spawned",
-            LaneFact::Stopped { blocked: false } => "stopping",
-            LaneFact::Stopped { blocked: true } => "kept_going",
-            LaneFact::Compacted { .. } => "compacted",
-            LaneFact::Reported { .. } => "reported",
-            LaneFact::MemoryCleaned { .. } => "memory_cleaned",
-            LaneFact::Over { .. } => "over",
-            LaneFact::Board(fact) => fact.word(),
-        }
-    }
-}
-
+/// After so long without an event the world may have changed by itself.
+const REST_MS: u64 = 30_000;
 /// How many calls in flight are remembered: more are not of one model.
 const FLIGHTS_MAX: usize = 64;
 
@@ -435,6 +141,10 @@ impl Lane {
             flights: Vec::new(),
             refused: Vec::new(),
             past: Vec::new(),
+            rut: Rut::default(),
+            compaction: Compaction::default(),
+            is_shortened: false,
+            is_rested: false,
             hooks: Vec::new(),
             spawned: Vec::new(),
             denied_in_a_row: 0,
@@ -470,6 +180,7 @@ impl Lane {
     /// The stream after a fact.
     pub(super) fn apply(lane: Option<Lane>, fact: &LaneFact, at: Moment) -> Lane {
         let mut lane = lane.unwrap_or_else(|| Lane::new(at));
+        lane.is_rested = lane.has_rested(at);
         lane.seen = at;
         match fact {
             LaneFact::Began { client, root, is_nested, .. } => {
@@ -483,6 +194,7 @@ impl Lane {
                 lane.turn = flight.turn;
                 lane.is_unused = false;
                 lane.is_fresh = false;
+                lane.is_rested = false;
                 lane.message = message.or(lane.message);
                 rise(&mut lane.totals.calls);
                 if lane.flights.len() >= FLIGHTS_MAX {
@@ -491,9 +203,7 @@ impl Lane {
                 }
                 lane.flights.push(flight.clone());
             }
-            LaneFact::Ended { call, outcome, normal, is_failed, progress, keep, .. } => {
-                lane.ended(*call, *outcome, *normal, *is_failed, *progress, *keep);
-            }
+            LaneFact::Ended(ending) => lane.ended(ending),
             LaneFact::Unended { call } => {
                 lane.flights.retain(|flight| flight.call != *call);
                 rise(&mut lane.totals.unended);
@@ -524,7 +234,12 @@ impl Lane {
                 lane.spawned.drain(..excess);
             }
             LaneFact::Stopped { .. } => lane.is_fresh = true,
-            LaneFact::Compacted { .. } | LaneFact::MemoryCleaned { .. } => {}
+            LaneFact::Compacted { .. } => {
+                lane.compaction.shortened();
+                lane.is_shortened = true;
+                lane.end_rut();
+            }
+            LaneFact::MemoryCleaned { .. } => {}
             LaneFact::Reported { offset, last } => {
                 lane.transcript = *offset;
                 lane.reported.clone_from(last);
@@ -549,63 +264,102 @@ impl Lane {
         self.denied_tools.clear();
         self.hooks.clear();
         self.refused.clear();
+        self.compaction = Compaction::default();
+        self.end_rut();
         self.board.forget_steps();
     }
 
-    fn ended(
-        &mut self,
-        call: Digest,
-        outcome: Outcome,
-        normal: Digest,
-        is_failed: bool,
-        progress: Progress,
-        keep: u32,
-    ) {
-        let Some(place) = self.flights.iter().position(|flight| flight.call == call) else { return };
+    /// Whether so long nothing happened that what was asked before may be asked again.
+    pub(super) fn has_rested(&self, now: Moment) -> bool {
+        let is_idle = matches!(now.since(self.seen), Elapsed::Known(idle) if idle >= REST_MS);
+        self.is_rested || (is_idle && self.flights.is_empty())
+    }
+
+    fn end_rut(&mut self) {
+        let board = &self.board;
+        self.rut.end(|key| board.holds(key));
+    }
+
+    fn ended(&mut self, ending: &Ending) {
+        let Some(place) = self.flights.iter().position(|flight| flight.call == ending.call) else { return };
         let flight = self.flights.remove(place);
-        let is_known = match outcome {
-            Outcome::Ok | Outcome::Failed => !flight.traits.is_poller && flight.generation >= self.board.closed_at,
+        let is_answered = match ending.outcome {
+            Outcome::Ok | Outcome::Failed => true,
             Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited | Outcome::Unknown => false,
         };
-        match outcome {
-            Outcome::Ok | Outcome::Failed => {
-                self.denied_in_a_row = 0;
+        let is_known = is_answered && !flight.traits.is_poller && flight.generation >= self.board.closed_at;
+        if is_answered {
+            self.denied_in_a_row = 0;
+            self.denied_recent <<= 1;
+            if self.denied_recent == 0 {
                 self.denied_tools.clear();
-                self.denied_recent <<= 1;
             }
-            Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited | Outcome::Unknown => {}
         }
-        if is_failed {
+        if ending.is_failed {
             rise(&mut self.totals.failed);
         }
-        match progress {
-            Progress::None => {}
-            Progress::Written => self.past.iter_mut().for_each(|past| past.flags |= SPENT),
-        }
-        let mut flags = 0;
-        if is_known {
-            flags |= KNOWN;
-        }
-        if is_failed && is_known {
-            flags |= FAILED;
-        }
-        if std::mem::take(&mut self.is_prompted) {
-            flags |= BOUNDARY;
-        }
         let tool = Digest::of(&[flight.tool.as_bytes()]);
-        self.past.push(Past { call, tool, identity: flight.identity, normal, turn: flight.turn, flags });
-        let excess = self.past.len().saturating_sub(keep as usize);
+        match ending.progress {
+            Progress::None if is_known => self.land(&flight, tool, ending),
+            Progress::None => {}
+            Progress::Written => {
+                self.past.iter_mut().for_each(|past| past.mark(Mark::Spent));
+                self.compaction = Compaction::default();
+                self.end_rut();
+            }
+        }
+        let mut past = Past::new(ending.call, tool, flight.identity, ending.normal, flight.turn);
+        let marks = [
+            (Mark::Known, is_known),
+            (Mark::Failed, is_known && ending.is_failed),
+            (Mark::Prompted, std::mem::take(&mut self.is_prompted)),
+            (Mark::Shortened, std::mem::take(&mut self.is_shortened)),
+            (Mark::Waited, flight.traits.is_wait),
+            (Mark::Rested, flight.traits.is_rested),
+        ];
+        marks.into_iter().filter(|(_, is_so)| *is_so).for_each(|(mark, _)| past.mark(mark));
+        self.past.push(past);
+        let excess = self.past.len().saturating_sub(ending.keep as usize);
         self.past.drain(..excess);
+    }
+
+    /// Counts a known answer towards the rut.
+    fn land(&mut self, flight: &Flight, tool: Digest, ending: &Ending) {
+        let is_again = |past: &&Past| past.identity == flight.identity;
+        let is_same = |past: &&Past| past.is_known() && past.is_counted() && past.normal == ending.normal;
+        self.compaction.land(self.since_prompt().iter().filter(is_same).any(|past| is_again(&past)));
+        let remembered = if self.is_shortened { &[] } else { self.since_prompt() };
+        let start = remembered.iter().rposition(Past::is_afresh).unwrap_or(0);
+        let remembered = &remembered[start..];
+        let known: Vec<&Past> = remembered.iter().filter(is_same).collect();
+        // Whoever had no trouble may go over everything a second time.
+        let has_trouble = ending.is_failed || remembered.iter().any(|past| past.is_failed() && past.is_counted());
+        let again = known.iter().filter(|past| is_again(past)).count();
+        let landing = Landing {
+            tool,
+            identity: flight.identity,
+            normal: ending.normal,
+            words: flight.words,
+            turn: flight.turn,
+            is_failed: ending.is_failed,
+            is_terse: ending.is_terse,
+            is_known: !known.is_empty(),
+            is_again: again >= if has_trouble { 1 } else { 2 },
+            shared: &ending.shared,
+            is_named: ending.is_named,
+        };
+        let board = &self.board;
+        self.rut.land(&landing, |key| board.holds(key));
     }
 
     fn on_board(&mut self, fact: &BoardFact, at: Moment) {
         match fact {
+            BoardFact::Warned { key, .. } => self.rut.warned = Some(*key),
             BoardFact::Refused { step: Step::Stop, .. } => self.is_stopped = true,
             BoardFact::Reset { .. }
             | BoardFact::FalseAlarm { .. }
             | BoardFact::HalfOpened { by: Opening::Person, .. } => self.is_stopped = false,
-            BoardFact::Warned { .. }
-            | BoardFact::Tripped { .. }
+            BoardFact::Tripped { .. }
             | BoardFact::Limited { .. }
             | BoardFact::HalfOpened { by: Opening::Cooldown | Opening::Write, .. }
             | BoardFact::ProbeTaken { .. }
@@ -621,7 +375,9 @@ impl Lane {
                 self.board.held(incident).map(|held| (held.trip.pattern, held.trip.key))
             }
             BoardFact::Reset { incident: None, .. } => {
-                self.past.iter_mut().for_each(|past| past.flags |= SPENT);
+                self.past.iter_mut().for_each(|past| past.mark(Mark::Closed));
+                self.rut.end(|_| false);
+                self.compaction = Compaction::default();
                 self.hooks.clear();
                 self.spawned.clear();
                 self.denied_in_a_row = 0;
@@ -646,20 +402,33 @@ impl Lane {
                 None
             }
         };
+        self.board.apply(fact, at);
         if let Some((pattern, key)) = closing {
-            self.hooks.retain(|run| run.0 != key);
-            if key == super::denials_key() {
-                self.denied_in_a_row = 0;
-                self.denied_recent = 0;
-            }
-            for past in &mut self.past {
-                // A cycle's key is none of its calls': all of them start anew.
-                if pattern == Pattern::Cycle || past.identity == key || past.tool == key {
-                    past.flags |= SPENT;
-                }
+            self.closed(pattern, key);
+        }
+    }
+
+    /// What a circuit had counted counts no more once it is closed (L5).
+    fn closed(&mut self, pattern: Pattern, key: Digest) {
+        self.hooks.retain(|run| run.0 != key);
+        match pattern.nature() {
+            Nature::Loop => self.end_rut(),
+            Nature::Resource | Nature::Rule => {}
+        }
+        if pattern == Pattern::Denials {
+            self.denied_in_a_row = 0;
+            self.denied_recent = 0;
+        }
+        if pattern == Pattern::Compaction {
+            self.compaction = Compaction::default();
+        }
+        for past in &mut self.past {
+            // A cycle's key is none of its calls': all of them start anew.
+            let is_its_own = past.identity == key || past.tool == key || futile_key(past.identity) == key;
+            if pattern == Pattern::Cycle || is_its_own {
+                past.mark(Mark::Closed);
             }
         }
-        self.board.apply(fact, at);
     }
 
     /// Whatever is told of this call later is not counted again.
@@ -668,4 +437,8 @@ impl Lane {
         let excess = self.refused.len().saturating_sub(FLIGHTS_MAX);
         self.refused.drain(..excess);
     }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Pattern;
+
 /// Whose idea of "the same" counts (L4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -149,6 +151,20 @@ pub struct Limits {
     pub repeat: Rungs,
     /// The same two to five calls in turn, with the same answers.
     pub cycle: Rungs,
+    /// The same call with the same answer among the last twenty.
+    pub interleaved: Rungs,
+    /// The same complaint to calls with changing arguments.
+    pub same_error: Rungs,
+    /// The same failure although something was written in between.
+    pub futile_writes: Rungs,
+    /// Answers that were known, one after the other.
+    pub retread: Rungs,
+    /// Known answers to the same question in other words.
+    pub stagnation: Rungs,
+    /// Failures of any tool, with nothing new in between.
+    pub cascade: Rungs,
+    /// Shortened conversations with nothing new in between.
+    pub compaction: Rungs,
     /// Refusals by permission rules.
     pub denials: Denials,
     /// Sub-agents.
@@ -165,8 +181,33 @@ pub struct Limits {
     pub probe_lease_s: u32,
 }
 
+impl Limits {
+    /// The first cooldown of a pattern.
+    pub(super) fn cooldown_s(&self, pattern: Pattern) -> u32 {
+        match pattern {
+            Pattern::HookRecursion => self.hook_recursion.cooldown_s,
+            Pattern::ToolFailure => self.tool_failure.cooldown_s,
+            Pattern::SequentialTools => self.sequential_tools.cooldown_s,
+            Pattern::AgentSpawn => self.agent_spawn.cooldown_s,
+            Pattern::ExternalApi => self.external_api.cooldown_s,
+            Pattern::Interleaved => self.interleaved.cooldown_s,
+            Pattern::Cycle => self.cycle.cooldown_s,
+            Pattern::SameError => self.same_error.cooldown_s,
+            Pattern::FutileWrites => self.futile_writes.cooldown_s,
+            Pattern::Retread => self.retread.cooldown_s,
+            Pattern::Stagnation => self.stagnation.cooldown_s,
+            Pattern::Cascade => self.cascade.cooldown_s,
+            Pattern::Compaction => self.compaction.cooldown_s,
+            Pattern::Denials => self.denials.cooldown_s,
+            // The last three have no circuit that cools down.
+            Pattern::Repeat | Pattern::Budget | Pattern::Constraint | Pattern::Tampering => self.repeat.cooldown_s,
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
+        let rungs = |warn, deny| Rungs { enabled: true, warn, deny, cooldown_s: 5 };
         let windowed = |threshold, window, cooldown_s| Windowed { enabled: true, threshold, window, cooldown_s };
         Self {
             preset: Preset::Default,
@@ -175,8 +216,15 @@ impl Default for Limits {
             sequential_tools: windowed(10, 1, 5),
             agent_spawn: windowed(5, 10, 10),
             external_api: windowed(10, 60, 30),
-            repeat: Rungs { enabled: true, warn: 3, deny: 4, cooldown_s: 5 },
-            cycle: Rungs { enabled: true, warn: 3, deny: 4, cooldown_s: 5 },
+            repeat: rungs(3, 4),
+            cycle: rungs(3, 4),
+            interleaved: rungs(3, 4),
+            same_error: rungs(3, 4),
+            futile_writes: rungs(5, 8),
+            retread: rungs(4, 5),
+            stagnation: rungs(5, 6),
+            cascade: rungs(7, 10),
+            compaction: rungs(3, 4),
             denials: Denials { enabled: true, in_a_row: 3, of_recent: 10, recent: 50, cooldown_s: 10 },
             agents: Agents { concurrent_max: 5, spawns_max: 10, depth_max: 3, spacing_s: 10, on_full: OnFull::Deny },
             api: Api {

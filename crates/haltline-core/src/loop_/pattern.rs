@@ -9,6 +9,8 @@ use crate::identity::Digest;
 
 /// The longest cycle that is looked for.
 const PERIOD_MAX: usize = 5;
+/// How far back a repeat with other calls in between is looked for.
+const RECENT_CALLS: usize = 20;
 
 /// What went wrong, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,8 +28,22 @@ pub enum Pattern {
     ExternalApi,
     /// The same call with the same answer.
     Repeat,
+    /// The same call with the same answer, with other calls in between.
+    Interleaved,
     /// A few calls in turn, always the same.
     Cycle,
+    /// The same complaint to one call after another.
+    SameError,
+    /// The same failure although files were written in between.
+    FutileWrites,
+    /// What was asked and answered before, asked all over again.
+    Retread,
+    /// The same question in other words, with answers that were known.
+    Stagnation,
+    /// One failure after another, whatever the tool.
+    Cascade,
+    /// The conversation shortened again and again with nothing new in between.
+    Compaction,
     /// Refused by permission rules again and again.
     Denials,
     /// The session's budget.
@@ -48,13 +64,52 @@ impl Pattern {
             Pattern::AgentSpawn => "agent_spawn",
             Pattern::ExternalApi => "external_api",
             Pattern::Repeat => "repeat",
+            Pattern::Interleaved => "interleaved",
             Pattern::Cycle => "cycle",
+            Pattern::SameError => "same_error",
+            Pattern::FutileWrites => "futile_writes",
+            Pattern::Retread => "retread",
+            Pattern::Stagnation => "stagnation",
+            Pattern::Cascade => "cascade",
+            Pattern::Compaction => "compaction",
             Pattern::Denials => "denials",
             Pattern::Budget => "budget",
             Pattern::Constraint => "constraint",
             Pattern::Tampering => "tampering",
         }
     }
+
+    /// What it is about.
+    pub fn nature(self) -> Nature {
+        match self {
+            Pattern::HookRecursion
+            | Pattern::ToolFailure
+            | Pattern::SequentialTools
+            | Pattern::Repeat
+            | Pattern::Interleaved
+            | Pattern::Cycle
+            | Pattern::SameError
+            | Pattern::FutileWrites
+            | Pattern::Retread
+            | Pattern::Stagnation
+            | Pattern::Cascade
+            | Pattern::Compaction
+            | Pattern::Denials => Nature::Loop,
+            Pattern::AgentSpawn | Pattern::ExternalApi | Pattern::Budget => Nature::Resource,
+            Pattern::Constraint | Pattern::Tampering => Nature::Rule,
+        }
+    }
+}
+
+/// What a pattern is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nature {
+    /// Work that leads nowhere.
+    Loop,
+    /// More than there is.
+    Resource,
+    /// What is not allowed.
+    Rule,
 }
 
 /// How often a call with this identity was answered the same without a break, up to now. A call whose answer nobody
@@ -76,6 +131,39 @@ pub fn repeats(past: &[Past], identity: Digest) -> u32 {
         }
     }
     count
+}
+
+/// How often a call with this identity was answered the same among the last calls, whatever came in between. A changed
+/// answer, to this call or to another that was made before, is progress and ends the count (L4).
+pub fn interleaved(past: &[Past], identity: Digest) -> u32 {
+    let known: Vec<&Past> = past.iter().filter(|call| call.is_known() && call.is_counted()).collect();
+    let recent = &known[known.len().saturating_sub(RECENT_CALLS)..];
+    let mut count = 0;
+    for (place, call) in recent.iter().enumerate().rev() {
+        count += u32::from(call.identity == identity);
+        let before = recent[..place].iter().rev().find(|before| before.identity == call.identity);
+        if before.is_some_and(|before| before.normal != call.normal) {
+            break;
+        }
+    }
+    count
+}
+
+/// How often a call with this identity failed in the same way, since it last gave another answer, although something
+/// was written in between.
+pub fn futile(past: &[Past], identity: Digest) -> u32 {
+    let mut same = past.iter().rev().filter(|call| call.identity == identity && call.is_known()).peekable();
+    let Some(last) = same.peek().map(|last| last.normal) else { return 0 };
+    let is_again = |call: &&Past| call.is_failed() && call.normal == last && !call.is_closed();
+    u32::try_from(same.take_while(is_again).count()).unwrap_or(u32::MAX)
+}
+
+/// Whether time passed lately on purpose, so that there is a reason to ask again: a wait among the last calls, or two
+/// rests. A single rest may be a model that thought for long.
+pub fn has_waited(past: &[Past], is_rested: bool) -> bool {
+    let recent = || past.iter().rev().take(PERIOD_MAX + 1);
+    let rests = recent().filter(|call| call.is_rested()).count() + usize::from(is_rested);
+    rests >= 2 || recent().any(Past::is_waited)
 }
 
 /// A cycle that a call would carry on.
@@ -161,6 +249,29 @@ mod tests {
         assert_eq!(repeats(&row(&[(1, 1), (2, 1), (1, 1)]), Digest(1)), 1);
         assert_eq!(repeats(&row(&[(1, 1), (2, 1)]), Digest(1)), 0);
         assert_eq!(repeats(&[], Digest(1)), 0);
+    }
+
+    #[test]
+    fn other_calls_in_between_do_not_matter_unless_one_of_them_shows_progress() {
+        assert_eq!(interleaved(&row(&[(1, 1), (2, 2), (1, 1), (3, 3), (1, 1)]), Digest(1)), 3);
+        assert_eq!(interleaved(&row(&[(1, 1), (2, 2), (1, 9), (3, 3), (1, 9)]), Digest(1)), 2);
+        assert_eq!(interleaved(&row(&[(2, 1), (1, 1), (2, 2), (1, 1), (2, 3), (1, 1)]), Digest(1)), 1);
+        assert_eq!(interleaved(&row(&[(2, 2)]), Digest(1)), 0);
+        let far = (0..25).map(|other| (100 + other, 0));
+        let past: Vec<(u64, u64)> = [(1, 1)].into_iter().chain(far).chain([(1, 1)]).collect();
+        assert_eq!(interleaved(&row(&past), Digest(1)), 1);
+    }
+
+    #[test]
+    fn the_same_failure_counts_over_writes_and_not_over_another_answer() {
+        let fails = |normal| Past::known(Digest(1), Digest(normal), true);
+        let mut past = vec![fails(1), fails(1), fails(1)];
+        past[0].mark(super::super::past::Mark::Spent);
+        assert_eq!(futile(&past, Digest(1)), 3);
+        past.insert(1, fails(2));
+        assert_eq!(futile(&past, Digest(1)), 2);
+        past[3].mark(super::super::past::Mark::Closed);
+        assert_eq!(futile(&past, Digest(1)), 0);
     }
 
     #[test]

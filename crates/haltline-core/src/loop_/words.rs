@@ -1,7 +1,7 @@
 //! What the agent and the person are told (L10): a code, the fact, the evidence, one thing to do and one not to do.
 //! The agent never reads how to get past a refusal; the person does.
 
-use super::{Pattern, Step, Trip};
+use super::{Nature, Pattern, Step, Trip};
 use crate::{Instant, Moment};
 
 /// A reason to refuse or to warn, before it is put into words.
@@ -93,42 +93,25 @@ pub(super) fn notice(grounds: &Grounds, incident: &str, wait: Option<&str>, cost
         Some(wait) => format!("nothing was undone; {wait}, then one probe is allowed"),
         None => "nothing was undone; edits and commits stay as they are".to_owned(),
     };
-    let limit = match grounds.pattern {
-        Pattern::AgentSpawn | Pattern::ExternalApi | Pattern::Budget => {
-            "\n  alert  Resource limit reached. Pausing to prevent exhaustion."
+    let nature = grounds.pattern.nature();
+    let limit = match nature {
+        Nature::Resource => "\n  alert  Resource limit reached. Pausing to prevent exhaustion.",
+        Nature::Loop | Nature::Rule => "",
+    };
+    let false_alarm = "\n         haltline false-positive INCIDENT   never trip on this again here";
+    let bypass = match (grounds.pattern, nature) {
+        (Pattern::AgentSpawn, _) => {
+            "\n         SUDO PARALLEL on a line of your next prompt lifts rate and concurrency once"
         }
-        Pattern::HookRecursion
-        | Pattern::ToolFailure
-        | Pattern::SequentialTools
-        | Pattern::Repeat
-        | Pattern::Cycle
-        | Pattern::Denials
-        | Pattern::Constraint
-        | Pattern::Tampering => "",
+        (Pattern::Budget, _) => "\n         raise the limit in [budget] of your config",
+        (_, Nature::Loop | Nature::Resource) => false_alarm,
+        (_, Nature::Rule) => "",
     };
-    let bypass = match grounds.pattern {
-        Pattern::AgentSpawn => "\n         SUDO PARALLEL on a line of your next prompt lifts rate and concurrency once",
-        Pattern::Budget => "\n         raise the limit in [budget] of your config",
-        Pattern::HookRecursion
-        | Pattern::ToolFailure
-        | Pattern::SequentialTools
-        | Pattern::ExternalApi
-        | Pattern::Repeat
-        | Pattern::Cycle
-        | Pattern::Denials => "\n         haltline false-positive INCIDENT   never trip on this again here",
-        Pattern::Constraint | Pattern::Tampering => "",
-    };
-    let resume = match grounds.pattern {
-        Pattern::Constraint | Pattern::Tampering => String::new(),
-        Pattern::HookRecursion
-        | Pattern::ToolFailure
-        | Pattern::SequentialTools
-        | Pattern::AgentSpawn
-        | Pattern::ExternalApi
-        | Pattern::Repeat
-        | Pattern::Cycle
-        | Pattern::Denials
-        | Pattern::Budget => format!("\n         haltline resume {incident} [--hint TEXT]   allow one probe now"),
+    let resume = match nature {
+        Nature::Rule => String::new(),
+        Nature::Loop | Nature::Resource => {
+            format!("\n         haltline resume {incident} [--hint TEXT]   allow one probe now")
+        }
     };
     format!(
         "haltline: {} ({}){limit}\n  why    {}\n  cost   session {cost}\n  safe   {safe}\n  next   haltline why {incident}{resume}{}",

@@ -1,10 +1,10 @@
 //! Every fact of the loop family, each with its word and whether it is momentous, in the order of
 //! `testdata/facts.jsonl`.
 
-use haltline_core::identity::{Digest, Outcome};
+use haltline_core::identity::{Digest, Outcome, Word, Words};
 use haltline_core::loop_::{
-    BoardFact, ExemptFact, Exemption, Flight, LaneFact, Opening, Pattern, Permit, Probe, Progress, Step, Traits,
-    TreeFact, Trip,
+    BoardFact, Ending, ExemptFact, Exemption, Flight, LaneFact, Opening, Pattern, Permit, Probe, Progress, Step,
+    Traits, TreeFact, Trip,
 };
 use haltline_core::{Fact, Moment};
 
@@ -20,7 +20,41 @@ pub fn rows(now: Moment) -> Vec<Row> {
     let tree = tree(now).map(|(fact, word, is_momentous)| (Fact::Tree(fact), word, is_momentous));
     let shared = (Fact::Tree(TreeFact::Board(shared)), "recovered", true);
     let exempt = exempt(now).map(|(fact, word)| (Fact::Exempt(fact), word, true));
-    lane.into_iter().chain(board).chain(tree).chain([shared]).chain(exempt).collect()
+    let words = words().map(|(fact, word)| (Fact::Lane(fact), word, false));
+    lane.into_iter().chain(board).chain(tree).chain([shared]).chain(exempt).chain(words).collect()
+}
+
+/// Since calls have words, and what came back is held against them.
+fn words() -> [(LaneFact, &'static str); 3] {
+    let traits = Traits { is_wait: true, is_rested: true, ..Traits::default() };
+    let tool = "Bash".to_owned();
+    let words = Words::of("sleep 5; curl localhost");
+    let flight = Flight { call: CALL, tool, identity: KEY, turn: 3, generation: 4, traits, words };
+    let ending = Ending {
+        call: CALL,
+        outcome: Outcome::Failed,
+        normal: Digest(33),
+        raw: Digest(44),
+        is_failed: true,
+        progress: Progress::None,
+        keep: 50,
+        shared: vec![Word(7), Word(8)],
+        is_named: true,
+        is_terse: false,
+    };
+    let terse = Ending {
+        outcome: Outcome::Ok,
+        is_failed: false,
+        shared: Vec::new(),
+        is_named: false,
+        is_terse: true,
+        ..ending.clone()
+    };
+    [
+        (LaneFact::Started { flight, message: None }, "started"),
+        (LaneFact::Ended(ending), "failed"),
+        (LaneFact::Ended(terse), "ended"),
+    ]
 }
 
 fn incident() -> String {
@@ -29,16 +63,37 @@ fn incident() -> String {
 
 fn lane() -> [(LaneFact, &'static str); 22] {
     let client = || "claude-code".to_owned();
-    let traits = Traits { is_write: true, is_search: false, is_spawn: false, is_api: true, is_poller: false };
-    let flight = Flight { call: CALL, tool: "Bash".to_owned(), identity: KEY, turn: 3, generation: 4, traits };
-    let ended = |is_failed, progress| LaneFact::Ended {
+    let traits = Traits {
+        is_write: true,
+        is_search: false,
+        is_spawn: false,
+        is_api: true,
+        is_poller: false,
+        is_wait: false,
+        is_rested: false,
+    };
+    let flight = Flight {
         call: CALL,
-        outcome: if is_failed { Outcome::Failed } else { Outcome::Ok },
-        normal: Digest(33),
-        raw: Digest(44),
-        is_failed,
-        progress,
-        keep: 50,
+        tool: "Bash".to_owned(),
+        identity: KEY,
+        turn: 3,
+        generation: 4,
+        traits,
+        words: Words::default(),
+    };
+    let ended = |is_failed, progress| {
+        LaneFact::Ended(Ending {
+            call: CALL,
+            outcome: if is_failed { Outcome::Failed } else { Outcome::Ok },
+            normal: Digest(33),
+            raw: Digest(44),
+            is_failed,
+            progress,
+            keep: 50,
+            shared: Vec::new(),
+            is_named: false,
+            is_terse: false,
+        })
     };
     [
         (LaneFact::Began { client: client(), root: None, is_nested: false, resumed: false, unseen: false }, "began"),

@@ -135,6 +135,7 @@ impl Play {
             }
             "prompt" => Happening::Prompt { by_user: true, bypass: words.take("bypass") },
             "notice" => Happening::Prompt { by_user: false, bypass: false },
+            "compaction" => Happening::Compaction { trigger: "auto".to_owned() },
             "hook" => Happening::Hook { name: words.quoted()? },
             "stop" => {
                 let blocked = words.take("blocked");

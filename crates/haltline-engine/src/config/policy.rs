@@ -34,6 +34,13 @@ pub fn set(policy: &mut Policy, name: &str, value: &Value) {
         },
         "loop.repeat" => set_rungs(&mut loops.repeat, field, value),
         "loop.cycle" => set_rungs(&mut loops.cycle, field, value),
+        "loop.interleaved" => set_rungs(&mut loops.interleaved, field, value),
+        "loop.same_error" => set_rungs(&mut loops.same_error, field, value),
+        "loop.futile_writes" => set_rungs(&mut loops.futile_writes, field, value),
+        "loop.retread" => set_rungs(&mut loops.retread, field, value),
+        "loop.stagnation" => set_rungs(&mut loops.stagnation, field, value),
+        "loop.cascade" => set_rungs(&mut loops.cascade, field, value),
+        "loop.compaction" => set_rungs(&mut loops.compaction, field, value),
         "loop.denials" => set_denials(&mut loops.denials, field, value),
         "agents" => set_agents(policy, field, value),
         "api" => match field {

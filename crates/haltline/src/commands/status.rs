@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use haltline_core::constraint::Condition;
-use haltline_core::loop_::{Pattern, Standing};
+use haltline_core::loop_::{Nature, Pattern, Standing};
 use haltline_core::{CircuitName, Instant, State};
 use haltline_engine::store::{SCHEMA_VERSION, Store};
 use haltline_engine::{network_kind, set_aside_files};
@@ -131,21 +131,10 @@ fn sessions(
         Some(tree) => ResourceView::new(name.scope(), tree, limits, now),
         None => ResourceView::new(name.scope(), &haltline_core::loop_::Tree::new(now), limits, now),
     });
-    let is_resource = |pattern: Pattern| match pattern {
-        Pattern::AgentSpawn | Pattern::ExternalApi | Pattern::Budget => true,
-        Pattern::HookRecursion
-        | Pattern::ToolFailure
-        | Pattern::SequentialTools
-        | Pattern::Repeat
-        | Pattern::Cycle
-        | Pattern::Denials
-        | Pattern::Constraint
-        | Pattern::Tampering => false,
-    };
     let incidents_24h = by_pattern.into_iter().map(|(pattern, incidents)| PatternView {
         pattern: pattern.word(),
         incidents,
-        is_resource: is_resource(pattern),
+        is_resource: pattern.nature() == Nature::Resource,
     });
     Ok(SessionsView { streams_24h, breakers, resources, incidents_24h: incidents_24h.collect() })
 }

@@ -213,14 +213,7 @@ fn limits(config: &Config, pattern: Pattern) -> Vec<ValueView> {
         Pattern::AgentSpawn => "agents.",
         Pattern::ExternalApi => "api.",
         Pattern::Budget => "budget.",
-        Pattern::HookRecursion
-        | Pattern::ToolFailure
-        | Pattern::SequentialTools
-        | Pattern::Repeat
-        | Pattern::Cycle
-        | Pattern::Denials
-        | Pattern::Constraint
-        | Pattern::Tampering => "\0",
+        _own => "\0",
     };
     let is_limit = |name: &str| {
         (name.starts_with(&own) || name.starts_with(other))

@@ -1,10 +1,8 @@
 //! A call ended: what came back is counted, probes are judged, patterns trip (L1, L2, L4, L5).
 
-use super::start::{cycle_grounds, denial_grounds, failure_grounds, repeat_grounds, sequence_grounds};
 use super::*;
 use crate::identity::{Action, Answer, By, Outcome};
-use crate::loop_::lane::{Flight, Past, Progress};
-use crate::loop_::{BatchEnd, Traits};
+use crate::loop_::{BatchEnd, Ending, Flight, Past, Progress, Traits};
 
 impl Draft<'_> {
     /// Takes the end of one call.
@@ -62,11 +60,12 @@ impl Draft<'_> {
             self.need_tree()?;
             return Ok(self.refuse(refusal, Some(action.shown.clone())));
         }
-        let times = pattern::repeats(self.lane.since_prompt(), key);
-        let repeat = self.limits.repeat;
-        if repeat.enabled && times + 1 >= repeat.warn && !self.is_exempt(Pattern::Repeat, key)? {
-            let grounds = repeat_grounds(&short(&action.shown), times + 1);
-            return Ok(self.warn(&grounds, key, times + 1, Some(action.shown.clone())));
+        for found in self.stuck(action) {
+            let is_due = found.attempt >= found.limits.warn && !self.is_told(&found);
+            if is_due && !self.is_pardoned(&found, action)? {
+                let grounds = self.grounds_of_stuck(&found, action);
+                return Ok(self.warn(&grounds, found.key, found.attempt, Some(action.shown.clone())));
+            }
         }
         Ok(Verdict::Pass)
     }
@@ -81,11 +80,14 @@ impl Draft<'_> {
             is_spawn: action.is_spawn,
             is_api: false,
             is_poller: false,
+            is_wait: action.is_wait,
+            is_rested: false,
         };
         let is_next = self.lane.is_fresh && !self.lane.is_unused;
         let turn = if is_next { self.lane.turn.saturating_add(1) } else { self.lane.turn };
         let generation = self.lane.board.generation;
-        let flight = Flight { call, tool: action.tool.clone(), identity: action.identity, turn, generation, traits };
+        let (identity, words) = (action.identity, action.words);
+        let flight = Flight { call, tool: action.tool.clone(), identity, turn, generation, traits, words };
         self.lane(LaneFact::Started { flight: flight.clone(), message: None });
         self.land(&flight, Some(action), answer)
     }
@@ -116,7 +118,11 @@ impl Draft<'_> {
         let repeats = pattern::repeats(self.lane.since_prompt(), flight.identity);
         // Texts are kept where they may become evidence.
         let text = (is_failed || repeats > 0).then(|| answer.shown.clone());
-        let ended = LaneFact::Ended {
+        let (shared, is_named) = match is_failed {
+            true => (answer.complaint.shared(flight.words), answer.complaint.names(flight.words)),
+            false => (Vec::new(), false),
+        };
+        let ended = LaneFact::Ended(Ending {
             call: flight.call,
             outcome: answer.outcome,
             normal: answer.normal,
@@ -124,7 +130,10 @@ impl Draft<'_> {
             is_failed,
             progress,
             keep: self.limits.history_max,
-        };
+            shared,
+            is_named,
+            is_terse: answer.is_terse && !is_failed,
+        });
         self.lane_with(self.now, ended, text);
         if answer.outcome == Outcome::RateLimited && !flight.traits.is_api {
             self.need_tree()?;
@@ -162,7 +171,8 @@ impl Draft<'_> {
         let is_due = is_again || row >= limits.in_a_row || recent >= limits.of_recent;
         if limits.enabled && is_due && may_open && !self.is_literal() && !self.is_exempt(Pattern::Denials, key)? {
             let count = row.max(recent);
-            self.trip(&denial_grounds(count), key, None, count, limits.cooldown_s)?;
+            let grounds = grounds::of(Pattern::Denials, "", count, self.limits);
+            self.trip(&grounds, key, None, count, limits.cooldown_s)?;
         }
         Ok(())
     }
@@ -183,8 +193,12 @@ impl Draft<'_> {
             }
             let is_changed = held.trip.normal.is_some_and(|normal| normal != answer.normal);
             let is_better = match held.trip.pattern {
-                Pattern::ToolFailure => !is_failed || is_changed,
-                Pattern::Repeat => is_changed,
+                Pattern::ToolFailure | Pattern::SameError | Pattern::FutileWrites => !is_failed || is_changed,
+                Pattern::Repeat | Pattern::Interleaved => is_changed,
+                // Only something new leads out.
+                Pattern::Retread | Pattern::Stagnation | Pattern::Cascade | Pattern::Compaction => {
+                    self.lane.rut.is_out()
+                }
                 Pattern::SequentialTools
                 | Pattern::Cycle
                 | Pattern::Denials
@@ -205,31 +219,22 @@ impl Draft<'_> {
     }
 
     fn trip_again(&mut self, last: &Trip, flight: &Flight, answer: &Answer) -> Asked<()> {
-        let tool = short(&flight.tool);
-        let (grounds, cooldown_s) = match last.pattern {
-            Pattern::ToolFailure => {
-                let limits = self.limits.tool_failure;
-                (failure_grounds(&tool, last.count + 1, limits.window), limits.cooldown_s)
-            }
-            Pattern::SequentialTools => {
-                (sequence_grounds(&tool, last.count + 1), self.limits.sequential_tools.cooldown_s)
-            }
-            Pattern::Cycle => (cycle_grounds(&tool, last.count + 1), self.limits.cycle.cooldown_s),
-            Pattern::Denials => (denial_grounds(last.count + 1), self.limits.denials.cooldown_s),
-            Pattern::Repeat
-            | Pattern::HookRecursion
-            | Pattern::AgentSpawn
-            | Pattern::ExternalApi
-            | Pattern::Budget
-            | Pattern::Constraint
-            | Pattern::Tampering => (repeat_grounds(&tool, last.count + 1), self.limits.repeat.cooldown_s),
-        };
-        // A circle and a row of refusals have no one answer that could change.
+        let count = last.count + 1;
+        let grounds = grounds::of(last.pattern, &short(&flight.tool), count, self.limits);
+        // A circle, a row of refusals and a rut have no one answer that could change.
         let normal = match last.pattern {
-            Pattern::Cycle | Pattern::Denials => None,
+            Pattern::Cycle
+            | Pattern::Denials
+            | Pattern::Retread
+            | Pattern::Stagnation
+            | Pattern::Cascade
+            | Pattern::Compaction => None,
             Pattern::ToolFailure
             | Pattern::SequentialTools
             | Pattern::Repeat
+            | Pattern::Interleaved
+            | Pattern::SameError
+            | Pattern::FutileWrites
             | Pattern::HookRecursion
             | Pattern::AgentSpawn
             | Pattern::ExternalApi
@@ -237,7 +242,7 @@ impl Draft<'_> {
             | Pattern::Constraint
             | Pattern::Tampering => last.normal.or(Some(answer.normal)).filter(|_| !self.is_literal()),
         };
-        self.trip(&grounds, last.key, normal, last.count + 1, cooldown_s)
+        self.trip(&grounds, last.key, normal, count, self.limits.cooldown_s(last.pattern))
     }
 
     fn abandon_probes(&mut self, flight: &Flight) {
@@ -253,24 +258,27 @@ impl Draft<'_> {
             .board
             .held
             .iter()
-            .filter(|held| match (held.trip.pattern, &held.stage) {
-                (Pattern::ToolFailure | Pattern::Repeat | Pattern::Cycle | Pattern::SequentialTools, Stage::Open) => {
-                    held.trip.remaining_ms(self.now).is_some()
-                }
-                (
-                    Pattern::ToolFailure
-                    | Pattern::Repeat
-                    | Pattern::Cycle
-                    | Pattern::SequentialTools
-                    | Pattern::HookRecursion
-                    | Pattern::AgentSpawn
-                    | Pattern::ExternalApi
-                    | Pattern::Denials
-                    | Pattern::Budget
-                    | Pattern::Constraint
-                    | Pattern::Tampering,
-                    Stage::Open | Stage::HalfOpen(_) | Stage::Probing(_),
-                ) => false,
+            .filter(|held| held.stage == Stage::Open && held.trip.remaining_ms(self.now).is_some())
+            .filter(|held| match held.trip.pattern {
+                Pattern::ToolFailure
+                | Pattern::Repeat
+                | Pattern::Interleaved
+                | Pattern::Cycle
+                | Pattern::SameError
+                | Pattern::Retread
+                | Pattern::Stagnation
+                | Pattern::Cascade
+                | Pattern::Compaction
+                | Pattern::SequentialTools => true,
+                // That files were written is what makes it what it is.
+                Pattern::FutileWrites => false,
+                Pattern::HookRecursion
+                | Pattern::AgentSpawn
+                | Pattern::ExternalApi
+                | Pattern::Denials
+                | Pattern::Budget
+                | Pattern::Constraint
+                | Pattern::Tampering => false,
             })
             .map(|held| held.trip.incident.clone())
             .collect();
@@ -281,7 +289,9 @@ impl Draft<'_> {
 
     /// The Nth matching event opens; the next attempt is refused (L2).
     fn patterns(&mut self, flight: &Flight, action: Option<&Action>, answer: &Answer, is_failed: bool) -> Asked<()> {
-        if flight.traits.is_poller {
+        // Whoever waits may ask again; how often, the other patterns tell (L4).
+        let is_patient = !self.is_literal() && pattern::has_waited(self.lane.since_prompt(), false);
+        if flight.traits.is_poller || is_patient {
             return Ok(());
         }
         let tool = Digest::of(&[flight.tool.as_bytes()]);
@@ -304,7 +314,7 @@ impl Draft<'_> {
                 })
             };
             if count >= failures.threshold && !self.is_exempt(Pattern::ToolFailure, key)? {
-                let grounds = failure_grounds(&shown, count, failures.window);
+                let grounds = grounds::of(Pattern::ToolFailure, &shown, count, self.limits);
                 let normal = Some(answer.normal).filter(|_| !self.is_literal());
                 self.trip(&grounds, key, normal, count, failures.cooldown_s)?;
                 return Ok(());
@@ -320,7 +330,8 @@ impl Draft<'_> {
             };
             if count >= sequence.threshold && !self.is_exempt(Pattern::SequentialTools, key)? {
                 let normal = Some(answer.normal).filter(|_| !self.is_literal());
-                self.trip(&sequence_grounds(&shown, count), key, normal, count, sequence.cooldown_s)?;
+                let grounds = grounds::of(Pattern::SequentialTools, &shown, count, self.limits);
+                self.trip(&grounds, key, normal, count, sequence.cooldown_s)?;
             }
         }
         Ok(())

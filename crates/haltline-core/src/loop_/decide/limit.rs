@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::identity::{Action, Answer, Outcome};
-use crate::loop_::lane::Flight;
+use crate::loop_::Flight;
 use crate::loop_::tree::Permit;
 use crate::loop_::{Bound, OnFull, api_calls_within};
 use crate::{Elapsed, State};

@@ -1,10 +1,10 @@
 //! A call is about to run: everybody who may refuse it is asked before anything is taken (E13).
 
+use super::stuck::Front;
 use super::*;
 use crate::constraint;
 use crate::identity::Action;
-use crate::loop_::lane::Flight;
-use crate::loop_::{Guarded, Traits};
+use crate::loop_::{Flight, Guarded, Traits};
 use crate::{Rejection, State, glob_matches};
 
 /// A call that asks to run.
@@ -41,7 +41,8 @@ impl Draft<'_> {
             self.need_tree()?;
         }
         let guards = self.guards(start)?;
-        let refused = self.refusal(start, traits, &guards)?;
+        let front = self.front(start.action, traits);
+        let refused = self.refusal(start, traits, &front, &guards)?;
         if is_new_turn && self.limits.budget.is_set() {
             self.tree(TreeFact::Turn);
         }
@@ -57,13 +58,13 @@ impl Draft<'_> {
         if self.is_saving {
             self.tree(TreeFact::Saved);
         }
-        let warning = self.warning(start, traits)?;
+        let warning = self.warning(start.action, traits, &front)?;
         for guard in guards {
             self.facts.extend(guard.facts);
             self.effects.extend(guard.effects);
         }
-        let hint = self.hint(start.action);
-        self.take_trials(start.action, call);
+        let hint = self.hint(&front);
+        self.take_trials(&front, call);
         self.admit(start, call, traits, turn);
         if traits.is_spawn {
             self.permit_spawn(call, turn)?;
@@ -80,7 +81,8 @@ impl Draft<'_> {
     fn admit(&mut self, start: &Start<'_>, call: Digest, traits: Traits, turn: u64) {
         let generation = self.lane.board.generation;
         let tool = start.action.tool.clone();
-        let flight = Flight { call, tool, identity: start.action.identity, turn, generation, traits };
+        let Action { identity, words, .. } = *start.action;
+        let flight = Flight { call, tool, identity, turn, generation, traits, words };
         self.lane(LaneFact::Started { flight, message: self.message });
     }
 
@@ -108,7 +110,15 @@ impl Draft<'_> {
             self.limits.pollers.iter().any(|glob| {
                 glob_matches(glob, &action.tool) || command.is_some_and(|command| glob_matches(glob, command))
             });
-        Traits { is_write: action.is_write, is_search: action.is_search, is_spawn: action.is_spawn, is_api, is_poller }
+        Traits {
+            is_write: action.is_write,
+            is_search: action.is_search,
+            is_spawn: action.is_spawn,
+            is_api,
+            is_poller,
+            is_wait: action.is_wait,
+            is_rested: self.lane.has_rested(self.now),
+        }
     }
 
     fn may_be_told_to_end(&self) -> bool {
@@ -148,7 +158,13 @@ impl Draft<'_> {
     }
 
     /// The first who refuses.
-    fn refusal(&mut self, start: &Start<'_>, traits: Traits, guards: &[Decision]) -> Asked<Option<Verdict>> {
+    fn refusal(
+        &mut self,
+        start: &Start<'_>,
+        traits: Traits,
+        front: &Front,
+        guards: &[Decision],
+    ) -> Asked<Option<Verdict>> {
         if let Some(what) = start.tampering {
             self.need_tree_of_agent()?;
             return Ok(Some(self.tampering(what)));
@@ -163,11 +179,11 @@ impl Draft<'_> {
         if let Some(verdict) = self.hard_budget(start.action)? {
             return Ok(Some(verdict));
         }
-        if let Some(refusal) = self.open_circuit(start.action)? {
+        if let Some(refusal) = self.open_circuit(start.action, front)? {
             self.need_tree_of_agent()?;
             return Ok(Some(self.refuse(refusal, Some(start.action.shown.clone()))));
         }
-        if let Some(verdict) = self.repeated(start.action, traits)? {
+        if let Some(verdict) = self.stuck_refusal(start.action, front)? {
             return Ok(Some(verdict));
         }
         if traits.is_spawn
@@ -229,24 +245,8 @@ impl Draft<'_> {
         if self.is_literal() { tool } else { identity }
     }
 
-    fn action_key(&self, action: &Action) -> Digest {
-        self.key_of(Digest::of(&[action.tool.as_bytes()]), action.identity)
-    }
-
-    /// The circuits that stand in front of an action: its own, that of a cycle it carries on, that of refusals.
-    fn keys(&self, action: &Action) -> Vec<Digest> {
-        let mut keys = vec![self.action_key(action)];
-        if !self.lane.board.held.is_empty() {
-            keys.extend(pattern::cycle(self.lane.since_prompt(), action.identity).map(|cycle| cycle.key));
-            if self.lane.denied_tools.contains(&Digest::of(&[action.tool.as_bytes()])) {
-                keys.push(denials_key());
-            }
-        }
-        keys
-    }
-
-    fn open_circuit(&self, action: &Action) -> Asked<Option<Refusal>> {
-        for key in self.keys(action) {
+    fn open_circuit(&self, action: &Action, front: &Front) -> Asked<Option<Refusal>> {
+        for key in front.keys.iter().copied() {
             let trip = match self.lane.board.standing(key, self.now) {
                 Standing::Open(trip) | Standing::Probing(trip) => trip,
                 Standing::Closed | Standing::Trial(..) => continue,
@@ -263,25 +263,13 @@ impl Draft<'_> {
     /// What an open circuit says of an action.
     pub(super) fn grounds_of(&self, trip: &Trip, action: &Action) -> Grounds {
         // In the seed's words it is about the tool, whatever it is asked to do.
-        let (shown, count) = (short(if self.is_literal() { &action.tool } else { &action.shown }), trip.count);
-        match trip.pattern {
-            Pattern::ToolFailure => failure_grounds(&shown, count, self.limits.tool_failure.window),
-            Pattern::SequentialTools => sequence_grounds(&shown, count),
-            Pattern::Cycle => cycle_grounds(&shown, count),
-            Pattern::Denials => denial_grounds(count),
-            Pattern::Repeat
-            | Pattern::HookRecursion
-            | Pattern::AgentSpawn
-            | Pattern::ExternalApi
-            | Pattern::Budget
-            | Pattern::Constraint
-            | Pattern::Tampering => repeat_grounds(&shown, count),
-        }
+        let shown = if self.is_literal() { &action.tool } else { &action.shown };
+        grounds::of(trip.pattern, &short(shown), trip.count, self.limits)
     }
 
     /// Lets the action through as the probe of every circuit that is on trial for it: they share one (E13).
-    fn take_trials(&mut self, action: &Action, call: Digest) {
-        for key in self.keys(action) {
+    fn take_trials(&mut self, front: &Front, call: Digest) {
+        for key in front.keys.iter().copied() {
             match self.lane.board.standing(key, self.now) {
                 Standing::Trial(..) => self.take_trial(key, call),
                 Standing::Closed | Standing::Open(_) | Standing::Probing(_) => {}
@@ -290,9 +278,8 @@ impl Draft<'_> {
     }
 
     /// What a person wants the agent to know with its probe.
-    fn hint(&self, action: &Action) -> Option<Verdict> {
-        let keys = self.keys(action);
-        let held = self.lane.board.held.iter().find(|held| keys.contains(&held.trip.key))?;
+    fn hint(&self, front: &Front) -> Option<Verdict> {
+        let held = self.lane.board.held.iter().find(|held| front.keys.contains(&held.trip.key))?;
         let by_person = match &held.stage {
             Stage::HalfOpen(Opening::Person) => true,
             Stage::HalfOpen(Opening::Cooldown | Opening::Write) | Stage::Open | Stage::Probing(_) => false,
@@ -306,33 +293,16 @@ impl Draft<'_> {
         by_person.then_some(Verdict::Warn(Reason { circuit, code: "HL-RESUME-01", text, retry: Retry::Now }))
     }
 
-    /// The same call with the same answers, or the same few calls in turn: refused at the bound (L6).
-    fn repeated(&mut self, action: &Action, traits: Traits) -> Asked<Option<Verdict>> {
-        if self.is_literal() || traits.is_poller {
-            return Ok(None);
-        }
-        let shown = Some(action.shown.clone());
-        let repeat = self.limits.repeat;
-        let times = pattern::repeats(self.lane.since_prompt(), action.identity);
-        let key = action.identity;
-        if repeat.enabled && times + 1 >= repeat.deny && self.is_closed(key) && !self.is_exempt(Pattern::Repeat, key)? {
+    /// What leads nowhere is refused at the bound (L6).
+    fn stuck_refusal(&mut self, action: &Action, front: &Front) -> Asked<Option<Verdict>> {
+        for found in front.stuck.iter().filter(|found| found.attempt >= found.limits.deny) {
+            if !self.is_closed(found.key) || self.is_pardoned(found, action)? {
+                continue;
+            }
             self.need_tree_of_agent()?;
-            let normal = self.lane.past.iter().rev().find(|past| past.identity == key).map(|past| past.normal);
-            let grounds = repeat_grounds(&short(&action.shown), times);
-            self.trip(&grounds, key, normal, times, repeat.cooldown_s)?;
-            return Ok(Some(self.refuse_tripped(grounds, key, shown)));
-        }
-        let limits = self.limits.cycle;
-        let Some(cycle) = pattern::cycle(self.lane.since_prompt(), action.identity) else { return Ok(None) };
-        if limits.enabled
-            && cycle.rounds + 1 >= limits.deny
-            && self.is_closed(cycle.key)
-            && !self.is_exempt(Pattern::Cycle, cycle.key)?
-        {
-            self.need_tree_of_agent()?;
-            let grounds = cycle_grounds(&short(&action.shown), cycle.rounds);
-            self.trip(&grounds, cycle.key, None, cycle.rounds, limits.cooldown_s)?;
-            return Ok(Some(self.refuse_tripped(grounds, cycle.key, shown)));
+            let grounds = self.grounds_of_stuck(found, action);
+            self.trip(&grounds, found.key, found.normal, found.times(), found.limits.cooldown_s)?;
+            return Ok(Some(self.refuse_tripped(grounds, found.key, Some(action.shown.clone()))));
         }
         Ok(None)
     }
@@ -344,89 +314,22 @@ impl Draft<'_> {
         }
     }
 
-    fn refuse_tripped(&mut self, grounds: Grounds, key: Digest, shown: Option<String>) -> Verdict {
+    pub(super) fn refuse_tripped(&mut self, grounds: Grounds, key: Digest, shown: Option<String>) -> Verdict {
         let trip = self.lane.board.held.iter().find(|held| held.trip.key == key).map(|held| held.trip.clone());
         let retry = trip.as_ref().map_or(Retry::Now, |trip| Retry::At(trip.until()));
         self.refuse(Refusal { grounds, key, trip, retry }, shown)
     }
 
-    fn warning(&mut self, start: &Start<'_>, traits: Traits) -> Asked<Option<Warning>> {
-        if !self.is_literal() && !traits.is_poller {
-            let action = start.action;
-            let key = action.identity;
-            let times = pattern::repeats(self.lane.since_prompt(), key);
-            let repeat = self.limits.repeat;
-            if repeat.enabled
-                && times + 1 >= repeat.warn
-                && self.is_closed(key)
-                && !self.is_exempt(Pattern::Repeat, key)?
-            {
-                let grounds = repeat_grounds(&short(&action.shown), times);
-                return Ok(Some(Warning { grounds, key, count: times + 1 }));
-            }
-            let limits = self.limits.cycle;
-            if let Some(cycle) = pattern::cycle(self.lane.since_prompt(), key)
-                && limits.enabled
-                && cycle.rounds + 1 >= limits.warn
-                && self.is_closed(cycle.key)
-                && !self.is_exempt(Pattern::Cycle, cycle.key)?
-            {
-                let grounds = cycle_grounds(&short(&action.shown), cycle.rounds);
-                return Ok(Some(Warning { grounds, key: cycle.key, count: cycle.rounds + 1 }));
+    /// What the agent is told with a call that runs: of each thing once.
+    fn warning(&mut self, action: &Action, traits: Traits, front: &Front) -> Asked<Option<Warning>> {
+        for found in front.stuck.iter().filter(|found| found.attempt >= found.limits.warn) {
+            if !self.is_told(found) && self.is_closed(found.key) && !self.is_pardoned(found, action)? {
+                let grounds = self.grounds_of_stuck(found, action);
+                return Ok(Some(Warning { grounds, key: found.key, count: found.attempt }));
             }
         }
         let rate = if traits.is_spawn { self.spawn_rate() } else { None };
         let cost = if traits.is_api { self.api_cost_warning() } else { None };
         Ok(rate.or(cost).map(|(grounds, key, count)| Warning { grounds, key, count }))
-    }
-}
-
-pub(super) fn repeat_grounds(shown: &str, times: u32) -> Grounds {
-    Grounds {
-        pattern: Pattern::Repeat,
-        code: "HL-LOOP-01",
-        fact: format!("`{shown}` gave the same answer {times} times and nothing new was written since"),
-        instead: "use the answer you have, or change something first; after a change one probe is allowed.",
-        avoid: "run it again unchanged.",
-    }
-}
-
-pub(super) fn cycle_grounds(shown: &str, rounds: u32) -> Grounds {
-    Grounds {
-        pattern: Pattern::Cycle,
-        code: "HL-LOOP-02",
-        fact: format!("the same calls in turn, `{shown}` among them, gave the same answers {rounds} times"),
-        instead: "leave the circle: take another approach, or write down what you tried and stop.",
-        avoid: "go round once more.",
-    }
-}
-
-pub(super) fn sequence_grounds(shown: &str, times: u32) -> Grounds {
-    Grounds {
-        pattern: Pattern::SequentialTools,
-        code: "HL-LOOP-03",
-        fact: format!("`{shown}` was called {times} times in a row"),
-        instead: "use a scratch script, or hand the work to one agent.",
-        avoid: "call it once more.",
-    }
-}
-
-pub(super) fn failure_grounds(shown: &str, times: u32, window: u32) -> Grounds {
-    Grounds {
-        pattern: Pattern::ToolFailure,
-        code: "HL-FAIL-01",
-        fact: format!("`{shown}` failed {times} times in {window} turns"),
-        instead: "change what makes it fail first; after a change, or the cooldown, one probe is allowed.",
-        avoid: "run it again unchanged.",
-    }
-}
-
-pub(super) fn denial_grounds(times: u32) -> Grounds {
-    Grounds {
-        pattern: Pattern::Denials,
-        code: "HL-DENY-01",
-        fact: format!("permission was refused {times} times"),
-        instead: "ask the person for the permission, or do without it.",
-        avoid: "try the same thing under another name.",
     }
 }

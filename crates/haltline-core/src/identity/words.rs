@@ -1,0 +1,163 @@
+//! The words of a call and of a complaint: how alike two calls are, and what an error says about a call (L6).
+//!
+//! A call's words are kept as a small filter, never as text. A filter may take a word for another one; it never
+//! overlooks one. Where it is more than half full it would find anything in anything, and says nothing instead.
+
+use serde::{Deserialize, Serialize};
+
+use super::volatile::up_to;
+
+/// How far into a call its words are read.
+const CALL_BYTES: usize = 2048;
+/// How far into an answer its complaint is read.
+const COMPLAINT_BYTES: usize = 600;
+/// Shorter words say nothing when they stand in a complaint and in the call.
+const TELLING_LETTERS_MIN: usize = 3;
+/// A quoted name has so many letters at least and at most.
+const NAME_LETTERS: std::ops::RangeInclusive<usize> = 2..=80;
+/// No complaint says more.
+const COMPLAINT_WORDS_MAX: usize = 64;
+
+/// A word, by its hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Word(pub u32);
+
+/// The words of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Words([u64; 4]);
+
+impl Words {
+    /// The words at the beginning of a text.
+    pub fn of(text: &str) -> Self {
+        let mut words = Self::default();
+        each_word(up_to(text, CALL_BYTES), |word, _| {
+            let (place, bit) = word.place();
+            words.0[place] |= bit;
+        });
+        words
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    /// How many of both are in both, in percent.
+    pub fn likeness(self, other: Self) -> u32 {
+        if self.is_overfull() || other.is_overfull() {
+            return 0;
+        }
+        let both: u32 = self.0.iter().zip(other.0).map(|(one, other)| (one & other).count_ones()).sum();
+        let either: u32 = self.0.iter().zip(other.0).map(|(one, other)| (one | other).count_ones()).sum();
+        (both * 100).checked_div(either).unwrap_or(0)
+    }
+
+    /// Whether the word is among them.
+    pub fn holds(self, word: Word) -> bool {
+        let (place, bit) = word.place();
+        !self.is_overfull() && self.0[place] & bit != 0
+    }
+
+    fn is_overfull(self) -> bool {
+        self.0.iter().map(|bits| bits.count_ones()).sum::<u32>() > 128
+    }
+}
+
+impl Word {
+    fn place(self) -> (usize, u64) {
+        let bit = (self.0 ^ (self.0 >> 15)) & 255;
+        ((bit >> 6) as usize, 1 << (bit & 63))
+    }
+}
+
+/// What an error says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Complaint {
+    /// Its words.
+    words: Vec<Word>,
+    /// The names it quotes, each by its words.
+    names: Vec<Vec<Word>>,
+}
+
+impl Complaint {
+    /// Reads the beginning of an error.
+    pub(super) fn of(text: &str) -> Self {
+        let text = up_to(text, COMPLAINT_BYTES);
+        let mut complaint = Self::default();
+        each_word(text, |word, letters| {
+            let is_room = complaint.words.len() < COMPLAINT_WORDS_MAX;
+            if letters >= TELLING_LETTERS_MIN && is_room && !complaint.words.contains(&word) {
+                complaint.words.push(word);
+            }
+        });
+        for (start, quote) in text.char_indices().filter(|(_, letter)| matches!(letter, '`' | '\'' | '"')) {
+            let rest = &text[start + 1..];
+            let end = rest.find(|letter: char| letter == quote || letter.is_whitespace());
+            let Some(name) = end.filter(|end| rest[*end..].starts_with(quote)).map(|end| &rest[..end]) else {
+                continue;
+            };
+            if NAME_LETTERS.contains(&name.chars().count()) {
+                let mut words = Vec::new();
+                each_word(name, |word, _| words.push(word));
+                complaint.names.push(words);
+            }
+        }
+        complaint
+    }
+
+    /// The words of it that are in the call.
+    pub fn shared(&self, call: Words) -> Vec<Word> {
+        self.words.iter().copied().filter(|word| call.holds(*word)).collect()
+    }
+
+    /// Whether it names something that is in the call.
+    pub fn names(&self, call: Words) -> bool {
+        self.names.iter().any(|name| !name.is_empty() && name.iter().all(|word| call.holds(*word)))
+    }
+}
+
+/// Hands over each run of letters, digits and underscores, capitals or not, with its length.
+fn each_word(text: &str, mut take: impl FnMut(Word, usize)) {
+    // FNV-1a: short keys, and the same on every machine.
+    const START: u32 = 0x811c_9dc5;
+    let (mut hash, mut letters) = (START, 0);
+    for byte in text.bytes().chain([b' ']) {
+        if byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii() {
+            hash = (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193);
+            letters += 1;
+        } else if letters > 0 {
+            take(Word(hash), letters);
+            (hash, letters) = (START, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_as_alike_as_the_words_they_share() {
+        let one = Words::of("select name from users where id = 1");
+        assert_eq!(one.likeness(Words::of("SELECT name FROM users WHERE id=1;")), 100);
+        assert!(one.likeness(Words::of("select name from users where id = 2")) >= 70);
+        assert!(one.likeness(Words::of("ls -la /srv/www")) < 20);
+        assert_eq!(Words::default().likeness(Words::default()), 0);
+        let many: String = (0..600).map(|number| format!("w{number} ")).collect();
+        assert_eq!(Words::of(&many).likeness(Words::of(&many)), 0, "too full to say anything");
+    }
+
+    #[test]
+    fn a_complaint_names_what_it_quotes() {
+        let call = Words::of("python -c 'import yamll; print(1)'");
+        let complaint = Complaint::of("ModuleNotFoundError: No module named 'yamll'");
+        assert!(complaint.names(call));
+        assert_eq!(complaint.shared(call).len(), 1);
+        assert!(!complaint.names(Words::of("python -c 'import json'")));
+        // An apostrophe opens nothing.
+        assert!(!Complaint::of("can't open file that isn't there").names(Words::of("t open file that isn")));
+        assert!(!Complaint::of("expected '' or 'a'").names(Words::of("a")));
+    }
+}

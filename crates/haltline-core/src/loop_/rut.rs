@@ -1,0 +1,195 @@
+//! What came since the last new answer (L6): failures, answers that were known before, questions put in other words.
+//!
+//! An agent that gets somewhere learns something new now and then; one that is stuck does not, however different its
+//! calls look. A new answer that is no failure ends the rut, and so do a prompt, a write and a shortened conversation.
+//! The calls of one response count once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::identity::{Digest, Word, Words};
+
+/// How many different complaints are remembered.
+const ERRORS_MAX: usize = 8;
+/// How many different calls of one complaint are told apart.
+const CALLS_MAX: usize = 3;
+/// How many words that a complaint and its calls share are kept.
+const SHARED_MAX: usize = 16;
+/// How many tools that failed are remembered.
+const TOOLS_MAX: usize = 16;
+/// Calls at least so alike, in percent, ask the same in other words.
+pub const ALIKE_PERCENT: u32 = 60;
+/// A row of them may wander: each is held against the one before it.
+const ROW_PERCENT: u32 = 50;
+
+/// What came since the last new answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rut {
+    /// Responses with a call that failed.
+    #[serde(default)]
+    pub failed: u32,
+    /// Answers that the same call had got before, and complaints that came before.
+    #[serde(default)]
+    pub known: u32,
+    /// The last answers in a row that were known before, to questions in other words.
+    #[serde(default)]
+    pub reworded: u32,
+    /// The turn of the last call.
+    #[serde(default)]
+    pub turn: u64,
+    /// The words of the last call.
+    #[serde(default)]
+    pub words: Words,
+    /// The tools that failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Digest>,
+    /// What the agent was last told about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warned: Option<Digest>,
+    /// The complaints, the last one at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Error>,
+}
+
+/// A complaint that came, perhaps more than once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Error {
+    /// The tool.
+    pub tool: Digest,
+    /// What it said, without its volatile parts.
+    pub normal: Digest,
+    /// How often.
+    pub count: u32,
+    /// How often without another answer in between.
+    pub row: u32,
+    /// The first few different calls that got it.
+    pub calls: Vec<Digest>,
+    /// What it says of all these calls: words that it shares with each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Word>,
+    /// It quoted something of every one of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_named: bool,
+}
+
+/// A call that ended with a known answer, before it is counted.
+pub(super) struct Landing<'a> {
+    pub tool: Digest,
+    pub identity: Digest,
+    pub normal: Digest,
+    pub words: Words,
+    pub turn: u64,
+    pub is_failed: bool,
+    pub is_terse: bool,
+    /// The answer came before.
+    pub is_known: bool,
+    /// To the same call.
+    pub is_again: bool,
+    pub shared: &'a [Word],
+    pub is_named: bool,
+}
+
+/// The circuit of a complaint.
+pub(super) fn error_key(tool: Digest, normal: Digest) -> Digest {
+    Digest::of(&[b"error", &tool.0.to_be_bytes(), &normal.0.to_be_bytes()])
+}
+
+impl Error {
+    /// Its circuit.
+    pub fn key(&self) -> Digest {
+        error_key(self.tool, self.normal)
+    }
+
+    /// How often it came to calls like this one, which is about to run after a call with these words. Zero where this
+    /// call is another matter.
+    pub fn times(&self, tool: Digest, words: Words, last: Words) -> u32 {
+        if tool != self.tool || self.calls.len() < 2 {
+            return 0;
+        }
+        if self.is_named {
+            let still_has_all = !self.shared.is_empty() && self.shared.iter().all(|word| words.holds(*word));
+            return if still_has_all { self.count } else { 0 };
+        }
+        // A complaint without a name may come for many reasons: only a row of calls much like each other counts, and
+        // of two calls in turn one more.
+        let is_alike = words.likeness(last) >= ALIKE_PERCENT;
+        let row = if self.calls.len() >= CALLS_MAX { self.row } else { self.row.saturating_sub(1) };
+        if is_alike { row } else { 0 }
+    }
+}
+
+impl Rut {
+    /// Whether nothing leads nowhere.
+    pub fn is_out(&self) -> bool {
+        self.failed == 0 && self.known == 0 && self.reworded == 0
+    }
+
+    /// It is over. What a circuit that is not closed is about stays known.
+    pub(super) fn end(&mut self, is_held: impl Fn(Digest) -> bool) {
+        self.failed = 0;
+        self.known = 0;
+        self.reworded = 0;
+        self.tools.clear();
+        self.warned = None;
+        self.errors.retain(|error| is_held(error.key()));
+    }
+
+    /// Counts a call.
+    pub(super) fn land(&mut self, landing: &Landing<'_>, is_held: impl Fn(Digest) -> bool) {
+        let once = u32::from(landing.turn != self.turn);
+        let is_like_last = landing.words.likeness(self.words) >= ROW_PERCENT;
+        self.words = landing.words;
+        self.turn = landing.turn;
+        if !landing.is_failed && !landing.is_known {
+            return self.end(is_held);
+        }
+        if landing.is_again || (landing.is_failed && landing.is_known) {
+            self.known = self.known.saturating_add(once);
+        }
+        let last = if landing.is_failed { Some(error_key(landing.tool, landing.normal)) } else { None };
+        for error in self.errors.iter_mut().filter(|error| Some(error.key()) != last) {
+            error.row = 0;
+        }
+        if !landing.is_failed {
+            let goes_on = is_like_last && !landing.is_terse;
+            self.reworded = if goes_on { self.reworded.saturating_add(once) } else { 0 };
+            return;
+        }
+        self.reworded = 0;
+        self.failed = self.failed.saturating_add(once);
+        if !self.tools.contains(&landing.tool) && self.tools.len() < TOOLS_MAX {
+            self.tools.push(landing.tool);
+        }
+        self.complained(landing, once, is_held);
+    }
+
+    fn complained(&mut self, landing: &Landing<'_>, once: u32, is_held: impl Fn(Digest) -> bool) {
+        let is_same = |error: &Error| error.tool == landing.tool && error.normal == landing.normal;
+        let mut error = match self.errors.iter().position(is_same) {
+            Some(place) => {
+                let mut error = self.errors.remove(place);
+                error.count = error.count.saturating_add(once);
+                error.row = error.row.saturating_add(once);
+                error.shared.retain(|word| landing.shared.contains(word));
+                error.is_named &= landing.is_named;
+                error
+            }
+            None => Error {
+                tool: landing.tool,
+                normal: landing.normal,
+                count: 1,
+                row: 1,
+                calls: Vec::new(),
+                shared: landing.shared.iter().copied().take(SHARED_MAX).collect(),
+                is_named: landing.is_named,
+            },
+        };
+        if error.calls.len() < CALLS_MAX && !error.calls.contains(&landing.identity) {
+            error.calls.push(landing.identity);
+        }
+        if self.errors.len() >= ERRORS_MAX {
+            let oldest = self.errors.iter().position(|error| !is_held(error.key())).unwrap_or(0);
+            self.errors.remove(oldest);
+        }
+        self.errors.push(error);
+    }
+}
