@@ -57,7 +57,9 @@ print(f"{len(recorded)} files, {corpus / 1e6:.1f} MB, longest line {longest / 1e
 programs = {"haltline backtest --json": backtest(f"{claude}/projects"),
             "haltline backtest --json --jobs 1": backtest(f"{claude}/projects", "--jobs", "1")}
 if options.ccusage:
-    # The program itself, not the script that starts it: Node.js takes a while to do nothing.
+    # The program itself, not the script that starts it: Node.js takes a while to do nothing. The script makes it
+    # executable when it runs first.
+    run([options.ccusage, "session", "--offline"])
     native = [path for path in files(os.path.join(os.path.dirname(options.ccusage), "..", "@ccusage")) if os.access(path, os.X_OK)]
     programs["ccusage session --offline"] = [options.ccusage, "session", "--offline"]
     if native:

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
-use support::{Answer, Site, names};
+use support::{Answer, HALTLINE, Site, names};
 
 /// A plain event of a session, so many seconds after ten o'clock.
 fn event(session: &str, second: u32, kind: &str, fields: &Value) -> String {
@@ -209,7 +209,7 @@ fn a_preset_a_file_and_two_of_them_judge_differently() {
     let both = site.run(&["backtest", "b.jsonl", "--compare", "default", "off.toml", "--json"]).json();
     assert_eq!(both["verdicts"][0]["sessions_refused"], 1);
     assert_eq!(both["verdicts"][1]["sessions_refused"], 0);
-    assert_eq!(both["corpus"]["calls"], 6);
+    assert_eq!((&both["corpus"]["calls"], &both["corpus"]["cost_usd"]), (&json!(6), &Value::Null));
     let missing = site.run(&["backtest", "b.jsonl", "--config", "missing.toml"]);
     assert_eq!(missing.code, Some(1));
     assert!(missing.err.contains("missing.toml: there is no such file"), "{missing:?}");
@@ -361,4 +361,36 @@ fn without_a_path_the_users_own_transcripts_are_read_with_their_sub_agents() {
     assert_eq!(session["first"]["deny"]["circuit"], "loop/one/agent/a1/repeat", "{session}");
     // Both files are read by time: two calls of the main agent came before the sub-agent's fourth.
     assert_eq!(session["first"]["deny"]["call"], 6, "{session}");
+}
+
+/// What a run shows on a terminal.
+fn on_terminal(site: &Site, arguments: &[&str], kind: &str) -> String {
+    let (mut device, side) = pty_process::blocking::open().expect("a pseudo terminal");
+    let mut command = pty_process::blocking::Command::new(HALTLINE).args(arguments).env_clear().env("TERM", kind);
+    for (name, value) in site.command(arguments).get_envs() {
+        command = command.env(name, value.expect("set, not removed"));
+    }
+    let mut child = command.current_dir(site.project()).spawn(side).expect("starts");
+    let mut seen = Vec::new();
+    let mut bytes = [0; 4096];
+    // The terminal closes with an error when the last who has it open ends.
+    while let Ok(count) = device.read(&mut bytes)
+        && count > 0
+    {
+        seen.extend_from_slice(&bytes[..count]);
+    }
+    assert!(child.wait().expect("it ends").success());
+    String::from_utf8_lossy(&seen).into_owned()
+}
+
+#[test]
+fn on_a_terminal_a_bar_shows_how_far_it_is_and_goes_away() {
+    let site = Site::new();
+    site.file("many.jsonl", &(0..300).map(|number| stuck(&format!("s{number}"))).collect::<String>());
+    let seen = on_terminal(&site, &["backtest", "many.jsonl"], "xterm");
+    let (bar, report) = seen.split_once("\u{1b}[K").unwrap_or_else(|| panic!("{seen}"));
+    assert!(bar.starts_with("\rReading [") && bar.contains("100 %"), "{seen}");
+    assert!(report.starts_with("BACKTEST: 300 sessions") && !report.contains("Reading"), "{seen}");
+    assert!(!on_terminal(&site, &["backtest", "many.jsonl"], "dumb").contains("Reading"));
+    assert!(!on_terminal(&site, &["backtest", "many.jsonl", "--json"], "xterm").contains("Reading"));
 }

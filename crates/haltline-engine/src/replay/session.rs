@@ -263,7 +263,8 @@ impl Watch {
             count,
             micros: self.micros,
         };
-        if judged.trips.len() >= TRIPS_MAX || told.iter_mut().any(|before| before.covers(&now)) {
+        let before = told.iter_mut().rev().find(|before| before.is_about_the_same(&now));
+        if judged.trips.len() >= TRIPS_MAX || before.is_some_and(|before| before.goes_on(&now)) {
             return;
         }
         told.push(now);
@@ -307,16 +308,17 @@ impl Watch {
 }
 
 impl Told {
-    /// Whether `later` says the same of the same opening. A warning whose count began anew is another one.
-    fn covers(&mut self, later: &Told) -> bool {
-        let is_same = self.circuit == later.circuit
+    /// Whether `later` says the same of the same opening.
+    fn is_about_the_same(&self, later: &Told) -> bool {
+        self.circuit == later.circuit
             && self.code == later.code
             && self.severity == later.severity
             && self.key == later.key
-            && self.incident == later.incident;
-        if !is_same {
-            return false;
-        }
+            && self.incident == later.incident
+    }
+
+    /// Whether `later` only carries this on. A warning whose count began anew is another one.
+    fn goes_on(&mut self, later: &Told) -> bool {
         let goes_on = self.severity.refuses() || later.count > self.count;
         self.count = later.count;
         goes_on

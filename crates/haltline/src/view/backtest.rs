@@ -76,6 +76,12 @@ pub fn usd(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
+/// As dollars, which is what every answer has.
+#[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
+fn as_usd<S: serde::Serializer>(micros: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    micros.map(usd).serialize(serializer)
+}
+
 /// What is the same whoever judges.
 #[derive(Debug, Serialize)]
 pub struct CorpusView {
@@ -89,6 +95,7 @@ pub struct CorpusView {
     pub sessions_before: u64,
     pub calls: u64,
     pub prompts: u64,
+    #[serde(rename = "cost_usd", serialize_with = "as_usd")]
     pub cost_micros: Option<u64>,
     /// Sessions of which some cost is known.
     pub sessions_priced: u64,
@@ -104,8 +111,11 @@ pub struct VerdictsView {
     /// Refused a call, or stopped.
     pub sessions_refused: u64,
     pub sessions_stopped: u64,
+    /// Refused sessions that went on and ended in committed work.
+    pub likely_false_alarms: u64,
     /// Calls that came after the first refusal of their session.
     pub calls_after_refusal: u64,
+    #[serde(rename = "cost_after_refusal_usd", serialize_with = "as_usd")]
     pub cost_after_refusal_micros: Option<u64>,
     /// Refusals for want of room, which are no detections.
     pub limits_reached: u64,

@@ -17,6 +17,7 @@ pub struct Tally {
     warned: u64,
     refused: u64,
     stopped: u64,
+    likely_false: u64,
     calls_after: u64,
     micros_after: Option<u64>,
     capacity: u64,
@@ -50,7 +51,9 @@ impl Tally {
             if let Some(micros) = first.micros_after {
                 self.micros_after = Some(self.micros_after.unwrap_or_default().saturating_add(micros));
             }
-            self.look_at(KeptTrip::new(source, format, session, first));
+            let trip = KeptTrip::new(source, format, session, first);
+            self.likely_false += u64::from(is_likely_false(&trip));
+            self.look_at(trip);
         }
     }
 
@@ -87,6 +90,7 @@ impl Tally {
             sessions_warned: self.warned,
             sessions_refused: self.refused,
             sessions_stopped: self.stopped,
+            likely_false_alarms: self.likely_false,
             calls_after_refusal: self.calls_after,
             cost_after_refusal_micros: self.micros_after,
             limits_reached: self.capacity,

@@ -59,7 +59,11 @@ fn verdicts(corpus: &CorpusView, verdicts: &VerdictsView) -> String {
     let share = |part: u64| format!("{} ({})", count(part, "session"), percent(part, corpus.sessions));
     line("Judged by", &verdicts.judged_by);
     line("Warned", &share(verdicts.sessions_warned));
-    line("Refused", &share(verdicts.sessions_refused));
+    let refused = match verdicts.likely_false_alarms {
+        0 => share(verdicts.sessions_refused),
+        some => format!("{}, {some} of them went on and committed work", share(verdicts.sessions_refused)),
+    };
+    line("Refused", &refused);
     line("Stopped", &share(verdicts.sessions_stopped));
     let cost = verdicts.cost_after_refusal_micros.map(|micros| format!(", {}", money(micros))).unwrap_or_default();
     let after = verdicts.calls_after_refusal;
@@ -127,10 +131,7 @@ fn side_by_side(verdicts: &[VerdictsView]) -> String {
     row("calls after the first refusal", each(&|one| one.calls_after_refusal.to_string()));
     let cost = |one: &VerdictsView| one.cost_after_refusal_micros.map_or("unknown".to_owned(), money);
     row("cost after the first refusal", each(&cost));
-    row("likely false alarms", {
-        let false_alarms = |one: &VerdictsView| one.look_first.iter().filter(|look| look.is_likely_false).count();
-        each(&|one| at_most_shown(false_alarms(one), one.look_first.len()))
-    });
+    row("likely false alarms", each(&|one| one.likely_false_alarms.to_string()));
     row("limits reached (not loops)", each(&|one| one.limits_reached.to_string()));
     let mut kinds: Vec<(&str, &str)> =
         verdicts.iter().flat_map(|one| &one.circuits).map(|circuit| (circuit.code, circuit.pattern.as_str())).collect();
@@ -145,11 +146,6 @@ fn side_by_side(verdicts: &[VerdictsView]) -> String {
     }
     out.push_str("\nOf each pattern: sessions warned / refused.\n");
     out
-}
-
-/// The list of those to look at is short: a full one may have more behind it.
-fn at_most_shown(number: usize, listed: usize) -> String {
-    if number == listed && listed > 0 { format!("{number} or more") } else { number.to_string() }
 }
 
 /// `haltline why` of a trip that a replay came upon.

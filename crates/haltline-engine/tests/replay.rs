@@ -1,0 +1,117 @@
+//! Replays through the engine: what is listed, what is counted apart, and how much is held at once.
+
+use haltline_core::identity::{Action, Answer, Outcome};
+use haltline_core::loop_::{Happening, Limits, Preset, Stream};
+use haltline_core::{Instant, Policy};
+use haltline_engine::replay::{Heard, Replay, ReplayedSession, Severity};
+
+/// Reads sessions second by second.
+struct Tape {
+    replay: Replay,
+    over: Vec<ReplayedSession>,
+    second: i64,
+    calls: u32,
+}
+
+impl Tape {
+    fn new(policies: &[Policy]) -> Self {
+        Self { replay: Replay::new(policies), over: Vec::new(), second: 1_000_000, calls: 0 }
+    }
+
+    fn hear(&mut self, session: &str, what: Happening) {
+        self.second += 1;
+        let at = Some(Instant::from_millis(self.second * 1000));
+        let stream = Stream { session: session.to_owned(), ..Stream::default() };
+        self.replay.take(Heard { at, stream, what, is_echo: false }, &mut self.over);
+    }
+
+    fn start(&mut self, session: &str, tool: &str, input: &str) -> String {
+        self.calls += 1;
+        let call = format!("c{}", self.calls);
+        let action = Box::new(Action::new(tool, input, None));
+        let (message, guarded) = (Some(format!("m{}", self.calls)), Vec::new());
+        self.hear(session, Happening::ToolStart { call: call.clone(), message, action, guarded, tampering: None });
+        call
+    }
+
+    fn call(&mut self, session: &str, command: &str, output: &str) {
+        let call = self.start(session, "Bash", command);
+        let answer = Box::new(Answer::new(Outcome::Ok, Some(0), output));
+        self.hear(session, Happening::ToolEnd { call, action: None, answer });
+    }
+
+    fn end(mut self) -> Vec<ReplayedSession> {
+        self.over.extend(self.replay.finish());
+        self.over
+    }
+}
+
+/// The verdicts, each with the number of its call.
+fn verdicts(session: &ReplayedSession, which: usize) -> Vec<(u64, Severity)> {
+    session.judged[which].trips.iter().map(|trip| (trip.call, trip.severity)).collect()
+}
+
+#[test]
+fn each_opening_is_listed_once_for_each_verdict_however_often_the_agent_goes_on() {
+    let mut tape = Tape::new(&[Policy::default()]);
+    (0..20).for_each(|_| tape.call("s", "cat notes.md", "the same"));
+    let sessions = tape.end();
+    let listed = verdicts(&sessions[0], 0);
+    assert_eq!(listed[..3], [(3, Severity::Warn), (4, Severity::Deny), (5, Severity::Stop)]);
+    assert!(listed.len() < 10, "{listed:?}");
+    let after: Vec<u64> = sessions[0].judged[0].trips.iter().map(|trip| trip.calls_after).collect();
+    assert_eq!(after[..3], [17, 16, 15]);
+}
+
+#[test]
+fn a_warning_that_began_anew_is_listed_again() {
+    let mut tape = Tape::new(&[Policy::default()]);
+    for _ in 0..2 {
+        (0..3).for_each(|_| tape.call("s", "cat notes.md", "the same"));
+        tape.hear("s", Happening::Prompt { by_user: true, bypass: false });
+    }
+    assert_eq!(verdicts(&tape.end()[0], 0), [(3, Severity::Warn), (6, Severity::Warn)]);
+}
+
+#[test]
+fn want_of_room_is_counted_apart() {
+    let mut tape = Tape::new(&[Policy::default()]);
+    for number in 0..7 {
+        tape.second += 60;
+        let input = format!("{{\"description\":\"part {number}\",\"prompt\":\"look at {number}\"}}");
+        tape.start("s", "Task", &input);
+        tape.hear("s", Happening::SpawnStart { child: format!("a{number}"), depth: None });
+    }
+    let sessions = tape.end();
+    assert!(sessions[0].judged[0].capacity > 0, "{sessions:?}");
+    assert!(sessions[0].judged[0].first_refusal().is_none(), "{sessions:?}");
+}
+
+#[test]
+fn several_policies_judge_the_same_events() {
+    let literal = Policy { loop_: Limits { preset: Preset::Literal, ..Limits::default() }, ..Policy::default() };
+    let mut tape = Tape::new(&[Policy::default(), literal]);
+    (0..15).for_each(|number| tape.call("s", &format!("cat {number}"), &number.to_string()));
+    let sessions = tape.end();
+    assert_eq!(verdicts(&sessions[0], 0), []);
+    assert_eq!(
+        sessions[0].judged[1].first(Severity::Deny).map(|trip| (trip.call, trip.code)),
+        Some((11, "HL-LOOP-03"))
+    );
+}
+
+#[test]
+fn of_many_sessions_the_longest_silent_are_over_first_and_none_is_lost() {
+    let mut tape = Tape::new(&[Policy::default()]);
+    for number in 0..1_000 {
+        tape.call(&format!("s{number}"), "ls", "a");
+        // One goes on all the time.
+        tape.call("main", &format!("cat {number}"), "b");
+    }
+    assert!(tape.over.len() > 700, "{}", tape.over.len());
+    assert!(tape.over.iter().all(|session| session.session != "main"));
+    let sessions = tape.end();
+    assert_eq!(sessions.len(), 1_001);
+    let main = sessions.iter().find(|session| session.session == "main").expect("it is told");
+    assert_eq!(main.calls, 1_000);
+}
