@@ -232,7 +232,7 @@ fn every_fact_has_a_golden_line() {
     // Where each enum of facts is, and how far inside a written fact its word stands.
     for (file, name, outside) in [
         ("constraint.rs", "Fact", "{\"constraint\":"),
-        ("loop_/lane.rs", "LaneFact", "{\"lane\":"),
+        ("loop_/lane_fact.rs", "LaneFact", "{\"lane\":"),
         ("loop_/board.rs", "BoardFact", "{\"lane\":{\"board\":"),
         ("loop_/tree.rs", "TreeFact", "{\"tree\":"),
         ("loop_/exempt.rs", "ExemptFact", "{\"exempt\":"),

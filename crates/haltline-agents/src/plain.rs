@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use haltline_core::identity::{Action, Answer, By, Outcome};
+use haltline_core::identity::{Action, Answer, By, Outcome, Said};
 use haltline_core::loop_::{Happening, Stream, Usage};
 use haltline_core::{ConstraintId, Instant, shorten};
 use serde::de::DeserializeOwned;
@@ -126,6 +126,7 @@ fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainErr
             cost: fields.dollars("cost_usd")?,
             offset: None,
             last: fields.text("message")?,
+            said: fields.text("text")?.as_deref().and_then(Said::of),
         },
         "tool_start" => {
             let call = fields.required_text("call", "the call's name")?;

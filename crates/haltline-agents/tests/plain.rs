@@ -1,7 +1,7 @@
 //! Plain events as EVENTS.md writes them, and the one line each mistake gets (E8).
 
 use haltline_agents::plain::{PlainError, PlainEvent, PlainHappening, read};
-use haltline_core::identity::{Action, Answer, By, Outcome};
+use haltline_core::identity::{Action, Answer, By, Outcome, Said};
 use haltline_core::loop_::{Happening, Stream, Usage};
 use haltline_core::{ConstraintId, Instant};
 
@@ -62,9 +62,12 @@ fn a_message_has_tokens_and_a_price_or_nobody_knows() {
     let last = Some("m1".to_owned());
     agreed(
         r#""type":"message","message":"m1","usage":{"input":1,"output":2,"cache_read":3,"cache_write":4},"cost_usd":0.0123456"#,
-        Happening::Message { usage, cost: Some(12_346), offset: None, last },
+        Happening::Message { usage, cost: Some(12_346), offset: None, last, said: None },
     );
-    agreed(r#""type":"message","text":"hi""#, Happening::Message { usage: None, cost: None, offset: None, last: None });
+    agreed(
+        r#""type":"message","text":"hi""#,
+        Happening::Message { usage: None, cost: None, offset: None, last: None, said: None },
+    );
     agreed(
         r#""type":"message","usage":{"output":2},"cost_usd":0"#,
         Happening::Message {
@@ -72,7 +75,13 @@ fn a_message_has_tokens_and_a_price_or_nobody_knows() {
             cost: Some(0),
             offset: None,
             last: None,
+            said: None,
         },
+    );
+    let text = "I will run the tests once more.";
+    agreed(
+        &format!(r#""type":"message","text":"{text}""#),
+        Happening::Message { usage: None, cost: None, offset: None, last: None, said: Said::of(text) },
     );
 }
 

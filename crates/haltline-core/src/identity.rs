@@ -10,6 +10,7 @@ mod arguments;
 mod command;
 mod path;
 mod refusal;
+mod said;
 mod token;
 mod tool;
 mod volatile;
@@ -17,6 +18,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+pub use said::Said;
 pub use words::{Complaint, Word, Words};
 
 /// Rises whenever a digest of the same call would come out differently.

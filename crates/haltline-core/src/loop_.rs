@@ -18,6 +18,7 @@ mod operator;
 mod past;
 mod pattern;
 mod rut;
+mod speech;
 mod tree;
 mod words;
 
@@ -36,6 +37,7 @@ pub use operator::{Verb, decide as decide_verb, decide_revoke};
 pub use past::Past;
 pub use pattern::{Nature, Pattern};
 pub use rut::{Error, Rut};
+pub use speech::{Chant, Growth};
 pub use tree::{Agent, ApiCalls, Permit, Reservation, Spent, Tree, TreeFact};
 pub use words::dollars;
 

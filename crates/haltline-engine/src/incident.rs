@@ -154,6 +154,8 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
                 | LaneFact::Stopped { .. }
                 | LaneFact::Compacted { .. }
                 | LaneFact::Reported { .. }
+                | LaneFact::Responded { .. }
+                | LaneFact::Spoke { .. }
                 | LaneFact::MemoryCleaned { .. }
                 | LaneFact::Over { .. },
             )

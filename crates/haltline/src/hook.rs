@@ -252,7 +252,9 @@ impl Hook {
         let state = self.engine.store().circuit(self.engine.project().key, &lane)?;
         let known = state.as_ref().and_then(|state| state.as_lane());
         let (offset, last) = known.map_or((0, None), |lane| (lane.transcript, lane.reported.as_deref()));
-        Ok(transcript::read(&row, offset, last, &self.engine.config().prices()))
+        let config = self.engine.config();
+        let hears = config.policy().loop_.chanting.enabled;
+        Ok(transcript::read(&row, offset, last, &config.prices(), hears))
     }
 
     /// What follows a commit and does not wait for another program.

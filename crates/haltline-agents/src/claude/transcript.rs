@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
+use haltline_core::identity::Said;
 use haltline_core::loop_::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -159,6 +160,29 @@ pub fn usage(text: &[u8], last: Option<&str>) -> TranscriptUse {
     let recent: Vec<String> = recent.map(|id| format!("{id}={}", outputs[id])).collect();
     sum.last = if recent.is_empty() { None } else { Some(recent.join(" ")) };
     sum
+}
+
+/// What the last response in these lines said.
+pub fn said(text: &[u8]) -> Option<Said> {
+    let lines = text.split(|&byte| byte == b'\n').rev();
+    lines.filter_map(said_in).next()
+}
+
+fn said_in(line: &[u8]) -> Option<Said> {
+    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    if line.r#type.and_then(json::text).as_deref() != Some("assistant") {
+        return None;
+    }
+    let message: Message<'_> = json::object(line.message?)?;
+    let blocks: Vec<TextBlock<'_>> = serde_json::from_str(message.content?.get()).ok()?;
+    blocks.iter().rev().find_map(|block| Said::of(&json::text(block.text?)?))
+}
+
+/// A block of a response, as far as it is heard.
+#[derive(Deserialize)]
+struct TextBlock<'a> {
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
 }
 
 /// `id=output id=output …`, oldest first.

@@ -9,7 +9,7 @@ mod prompt;
 use std::borrow::Cow;
 
 use haltline_core::Instant;
-use haltline_core::identity::{Action, Answer};
+use haltline_core::identity::{Action, Answer, Said};
 use haltline_core::loop_::{Happening, Stream};
 use serde::Deserialize;
 
@@ -181,9 +181,16 @@ impl ClaudeReader {
         {
             let cost = price::cost_with_hour(&part.model, &usage, hour, &self.prices);
             let last = Some(part.id.clone().into_owned());
-            entries.push(place.entry(Happening::Message { usage: Some(usage), cost, offset: None, last }));
+            entries.push(place.entry(Happening::Message { usage: Some(usage), cost, offset: None, last, said: None }));
         }
         let blocks: Vec<Block<'_>> = message.content.map(record::elements).unwrap_or_default();
+        for block in blocks.iter().filter(|block| record::is_word(block.r#type, "text")) {
+            let said = block.text.and_then(json::text).and_then(|text| Said::of(&text));
+            if said.is_some() {
+                let what = Happening::Message { usage: None, cost: None, offset: None, last: None, said };
+                entries.push(place.entry(what));
+            }
+        }
         let agent = place.stream.agent.as_deref();
         for block in blocks.iter().filter(|block| record::is_word(block.r#type, "tool_use")) {
             let (Some(call), Some(tool)) = (json::name(block.id), json::name(block.name)) else { continue };

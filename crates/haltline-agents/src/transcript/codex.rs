@@ -292,7 +292,7 @@ impl CodexReader {
             let Some(counts) = event.info.and_then(json::object::<Counts<'_>>) else { return };
             let Some(usage) = self.taken(&counts).filter(|usage| *usage != Usage::default()) else { return };
             let cost = self.model.as_deref().and_then(|model| price::cost(model, &usage, &self.prices));
-            let message = Happening::Message { usage: Some(usage), cost, offset: None, last: None };
+            let message = Happening::Message { usage: Some(usage), cost, offset: None, last: None, said: None };
             tell(self.entry(at, message));
         } else if record::is_word(event.r#type, "task_complete") && self.stream.agent.is_none() {
             tell(self.entry(at, Happening::Stop { blocked: false, running: None }));

@@ -194,7 +194,13 @@ impl CopilotReader {
         let input = record::tokens(taken.input_tokens).saturating_sub(cache_read.saturating_add(cache_write));
         let usage = Usage { input, output: record::tokens(taken.output_tokens), cache_read, cache_write };
         let cost = json::name(taken.model).and_then(|model| price::cost(&model, &usage, &self.prices));
-        Some(Happening::Message { usage: Some(usage), cost, offset: None, last: json::name(taken.api_call_id) })
+        Some(Happening::Message {
+            usage: Some(usage),
+            cost,
+            offset: None,
+            last: json::name(taken.api_call_id),
+            said: None,
+        })
     }
 }
 

@@ -161,7 +161,9 @@ impl GeminiReader {
             self.is_counted = true;
             let model = json::name(record.model);
             let cost = model.and_then(|model| price::cost(&model, &usage, &self.prices));
-            entries.push(self.entry(at, Happening::Message { usage: Some(usage), cost, offset: None, last: name }));
+            entries.push(
+                self.entry(at, Happening::Message { usage: Some(usage), cost, offset: None, last: name, said: None }),
+            );
         }
         let calls: Vec<Call<'_>> = record.tool_calls.map(record::elements).unwrap_or_default();
         let mut ends = Vec::new();

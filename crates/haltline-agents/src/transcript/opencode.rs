@@ -185,7 +185,7 @@ impl OpenCodeReader {
             // The client says 0 where it does not know the price.
             let said: Option<f64> = info.cost.and_then(|cost| cost.get().parse().ok());
             let cost = said.filter(|dollars| *dollars > 0.0).and_then(price::millionths).or(listed);
-            let message = Happening::Message { usage: Some(usage), cost, offset: None, last: name.clone() };
+            let message = Happening::Message { usage: Some(usage), cost, offset: None, last: name.clone(), said: None };
             entries.push(self.entry(at, message));
         }
         let (mut steps, mut ends) = (0, Vec::new());

@@ -112,7 +112,7 @@ impl QwenReader {
         let mut told = Vec::new();
         if let Some(usage) = line.usage_metadata.and_then(usage) {
             let cost = json::name(line.model).and_then(|model| price::cost(&model, &usage, &self.prices));
-            told.push(Happening::Message { usage: Some(usage), cost, offset: None, last: name.clone() });
+            told.push(Happening::Message { usage: Some(usage), cost, offset: None, last: name.clone(), said: None });
         }
         for call in parts.iter().filter_map(|part| part.function_call).filter_map(json::object::<FunctionCall<'_>>) {
             let (Some(id), Some(tool)) = (json::name(call.id), json::name(call.name)) else { continue };

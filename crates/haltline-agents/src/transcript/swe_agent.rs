@@ -114,7 +114,7 @@ fn end(info: &Info<'_>, tell: &mut impl FnMut(Happening)) {
         // The agent says 0 where it does not know the price.
         let cost = dollars.filter(|dollars| *dollars > 0.0).and_then(price::millionths);
         let usage = Some(Usage { input, output, ..Usage::default() });
-        tell(Happening::Message { usage, cost, offset: None, last: None });
+        tell(Happening::Message { usage, cost, offset: None, last: None, said: None });
     }
     if let Some(reason) = json::name(info.exit_status) {
         tell(Happening::SessionEnd { reason });

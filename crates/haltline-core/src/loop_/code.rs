@@ -30,6 +30,8 @@ pub fn code(pattern: Pattern, key: Digest) -> &'static str {
         Pattern::Stagnation => "HL-LOOP-08",
         Pattern::Cascade => "HL-LOOP-09",
         Pattern::Compaction => "HL-LOOP-10",
+        Pattern::CostGrowth => "HL-LOOP-11",
+        Pattern::Chanting => "HL-LOOP-12",
         Pattern::Denials => "HL-DENY-01",
         Pattern::Budget => "HL-BUDGET-02",
         Pattern::Constraint => "HL-CON-01",

@@ -11,8 +11,10 @@ pub(super) use stuck::futile_key;
 
 use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
 use super::words::{self, Grounds};
-use super::{Agent, Happening, Lane, LaneFact, Limits, Pattern, Preset, Stream, Tree, TreeFact, Windowed, pattern};
-use crate::identity::Digest;
+use super::{
+    Agent, Happening, Lane, LaneFact, Limits, Pattern, Preset, Stream, Tree, TreeFact, Usage, Windowed, pattern,
+};
+use crate::identity::{Digest, Said};
 use crate::{
     CircuitName, Decision, Effect, Fact as AnyFact, Memory, Moment, Policy, Reason, Recorded, Retry, Step, Texts,
     Verdict, digest_hex,
@@ -190,7 +192,7 @@ impl<'a> Draft<'a> {
         let verdict = match self.question.what {
             Happening::SessionStart { is_nested, .. } => self.session_start(*is_nested)?,
             Happening::Prompt { by_user, bypass } => self.prompt(*by_user, *bypass)?,
-            Happening::Message { usage, cost, offset, last } => {
+            Happening::Message { usage, cost, offset, last, said } => {
                 if let Some(offset) = offset {
                     self.lane(LaneFact::Reported { offset: *offset, last: last.clone() });
                 }
@@ -198,6 +200,7 @@ impl<'a> Draft<'a> {
                     self.need_tree()?;
                     self.tree(TreeFact::Spent { tokens: usage.map(|usage| usage.tokens()), micros: *cost });
                 }
+                self.speech(*usage, *cost, said.as_ref());
                 self.soft_budget()?
             }
             Happening::ToolStart { call, message, action, guarded, tampering } => {
@@ -242,6 +245,17 @@ impl<'a> Draft<'a> {
             }
         };
         Ok(Decision { facts: self.facts, verdict, effects: self.effects, notices: self.notices })
+    }
+
+    /// What was said and what it cost is kept only where somebody wants it watched.
+    fn speech(&mut self, usage: Option<Usage>, cost: Option<u64>, said: Option<&Said>) {
+        let spent = cost.or(usage.map(|usage| usage.tokens()));
+        if let Some(spent) = spent.filter(|_| self.limits.cost_growth.enabled) {
+            self.lane(LaneFact::Responded { spent });
+        }
+        if let Some(said) = said.filter(|_| self.limits.chanting.enabled) {
+            self.lane(LaneFact::Spoke { said: *said });
+        }
     }
 
     fn session_start(&mut self, is_nested: bool) -> Asked<Verdict> {

@@ -2,7 +2,7 @@
 
 use crate::ConstraintId;
 use crate::constraint::Seen;
-use crate::identity::{Action, Answer};
+use crate::identity::{Action, Answer, Said};
 
 /// Whose doing it is: one agent's own stream of work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub enum Happening {
         offset: Option<u64>,
         /// The last response that was counted.
         last: Option<String>,
+        /// What the last of them said, where that is known.
+        said: Option<Said>,
     },
     /// A call is about to run.
     ToolStart {

@@ -8,7 +8,7 @@ use super::board::{Board, BoardFact, Opening, Step, rise};
 use super::decide::futile_key;
 use super::past::Mark;
 use super::rut::{Landing, Rut};
-use super::{Compaction, Ending, Flight, LaneFact, Nature, Past, Pattern, Progress};
+use super::{Chant, Compaction, Ending, Flight, Growth, LaneFact, Nature, Past, Pattern, Progress};
 use crate::identity::{Digest, Outcome};
 use crate::{Elapsed, Moment};
 
@@ -80,6 +80,12 @@ pub struct Lane {
     /// What came since the conversation was last shortened.
     #[serde(default, skip_serializing_if = "is_default")]
     pub compaction: Compaction,
+    /// The last thing that the model said.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub chant: Chant,
+    /// What its responses cost.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub growth: Growth,
     /// It was shortened since the last call ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_shortened: bool,
@@ -143,6 +149,8 @@ impl Lane {
             past: Vec::new(),
             rut: Rut::default(),
             compaction: Compaction::default(),
+            chant: Chant::default(),
+            growth: Growth::default(),
             is_shortened: false,
             is_rested: false,
             hooks: Vec::new(),
@@ -244,6 +252,8 @@ impl Lane {
                 lane.transcript = *offset;
                 lane.reported.clone_from(last);
             }
+            LaneFact::Responded { spent } => lane.growth.pay(*spent),
+            LaneFact::Spoke { said } => lane.chant.hear(said),
             LaneFact::Over { .. } => lane.is_fresh = true,
             LaneFact::Board(fact) => lane.on_board(fact, at),
         }
@@ -265,6 +275,7 @@ impl Lane {
         self.hooks.clear();
         self.refused.clear();
         self.compaction = Compaction::default();
+        self.chant = Chant::default();
         self.end_rut();
         self.board.forget_steps();
     }
@@ -305,6 +316,7 @@ impl Lane {
             Progress::Written => {
                 self.past.iter_mut().for_each(|past| past.mark(Mark::Spent));
                 self.compaction = Compaction::default();
+                self.chant = Chant::default();
                 self.end_rut();
             }
         }
@@ -378,6 +390,8 @@ impl Lane {
                 self.past.iter_mut().for_each(|past| past.mark(Mark::Closed));
                 self.rut.end(|_| false);
                 self.compaction = Compaction::default();
+                self.chant = Chant::default();
+                self.growth = Growth::default();
                 self.hooks.clear();
                 self.spawned.clear();
                 self.denied_in_a_row = 0;
@@ -421,6 +435,12 @@ impl Lane {
         }
         if pattern == Pattern::Compaction {
             self.compaction = Compaction::default();
+        }
+        if pattern == Pattern::Chanting {
+            self.chant = Chant::default();
+        }
+        if pattern == Pattern::CostGrowth {
+            self.growth = Growth::default();
         }
         for past in &mut self.past {
             // A cycle's key is none of its calls': all of them start anew.

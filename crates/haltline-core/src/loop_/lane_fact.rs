@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Flight;
 use super::board::BoardFact;
-use crate::identity::{Digest, Outcome, Word};
+use crate::identity::{Digest, Outcome, Said, Word};
 
 /// How a call bore on what came before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +138,16 @@ pub enum LaneFact {
         /// The last responses that were counted.
         last: Option<String>,
     },
+    /// A model response was paid for, and cost growth is watched.
+    Responded {
+        /// In millionths of a dollar, or in tokens where nobody knows the price.
+        spent: u64,
+    },
+    /// The model said something, and chanting is watched.
+    Spoke {
+        /// What.
+        said: Said,
+    },
     /// Old files of the memory folder were put away (L9).
     MemoryCleaned {
         /// Telemetry files rotated.
@@ -175,6 +185,8 @@ impl LaneFact {
             | LaneFact::Stopped { .. }
             | LaneFact::Compacted { .. }
             | LaneFact::Reported { .. }
+            | LaneFact::Responded { .. }
+            | LaneFact::Spoke { .. }
             | LaneFact::MemoryCleaned { .. }
             | LaneFact::Over { .. } => false,
         }
@@ -201,6 +213,8 @@ impl LaneFact {
             LaneFact::Stopped { blocked: true } => "kept_going",
             LaneFact::Compacted { .. } => "compacted",
             LaneFact::Reported { .. } => "reported",
+            LaneFact::Responded { .. } => "responded",
+            LaneFact::Spoke { .. } => "spoke",
             LaneFact::MemoryCleaned { .. } => "memory_cleaned",
             LaneFact::Over { .. } => "over",
             LaneFact::Board(fact) => fact.word(),

@@ -165,6 +165,10 @@ pub struct Limits {
     pub cascade: Rungs,
     /// Shortened conversations with nothing new in between.
     pub compaction: Rungs,
+    /// Responses that cost many times the usual.
+    pub cost_growth: Rungs,
+    /// The same said over and over.
+    pub chanting: Rungs,
     /// Refusals by permission rules.
     pub denials: Denials,
     /// Sub-agents.
@@ -198,6 +202,8 @@ impl Limits {
             Pattern::Stagnation => self.stagnation.cooldown_s,
             Pattern::Cascade => self.cascade.cooldown_s,
             Pattern::Compaction => self.compaction.cooldown_s,
+            Pattern::CostGrowth => self.cost_growth.cooldown_s,
+            Pattern::Chanting => self.chanting.cooldown_s,
             Pattern::Denials => self.denials.cooldown_s,
             // The last three have no circuit that cools down.
             Pattern::Repeat | Pattern::Budget | Pattern::Constraint | Pattern::Tampering => self.repeat.cooldown_s,
@@ -225,6 +231,8 @@ impl Default for Limits {
             stagnation: rungs(5, 6),
             cascade: rungs(7, 10),
             compaction: rungs(3, 4),
+            cost_growth: Rungs { enabled: false, ..rungs(3, 10) },
+            chanting: Rungs { enabled: false, ..rungs(3, 6) },
             denials: Denials { enabled: true, in_a_row: 3, of_recent: 10, recent: 50, cooldown_s: 10 },
             agents: Agents { concurrent_max: 5, spawns_max: 10, depth_max: 3, spacing_s: 10, on_full: OnFull::Deny },
             api: Api {

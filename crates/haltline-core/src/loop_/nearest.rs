@@ -47,6 +47,20 @@ pub fn nearest(lane: &Lane, tree: Option<&Tree>, limits: &Limits, now: Moment) -
         let row = u32::try_from(row).unwrap_or(u32::MAX);
         add(Pattern::SequentialTools, sequence.enabled && is_literal, row, sequence.threshold);
     }
+    if !is_literal {
+        let rut = &lane.rut;
+        let same = rut.errors.last().filter(|error| error.calls.len() > 1).map_or(0, |error| error.row);
+        // One of each is an ordinary day.
+        for (pattern, rungs, count) in [
+            (Pattern::SameError, limits.same_error, same),
+            (Pattern::Retread, limits.retread, rut.known),
+            (Pattern::Stagnation, limits.stagnation, rut.reworded),
+            (Pattern::Cascade, limits.cascade, rut.failed),
+            (Pattern::Compaction, limits.compaction, lane.compaction.barren),
+        ] {
+            add(pattern, rungs.enabled && count > 1, count, rungs.deny);
+        }
+    }
     if let Some(last) = lane.hooks.last() {
         let window = limits.hook_recursion.window;
         let runs = lane.hooks.iter().filter(|run| run.0 == last.0 && is_within(run.1, lane.turn, window)).count();

@@ -44,6 +44,10 @@ pub enum Pattern {
     Cascade,
     /// The conversation shortened again and again with nothing new in between.
     Compaction,
+    /// A response that costs many times the usual.
+    CostGrowth,
+    /// The model says the same over and over.
+    Chanting,
     /// Refused by permission rules again and again.
     Denials,
     /// The session's budget.
@@ -72,6 +76,8 @@ impl Pattern {
             Pattern::Stagnation => "stagnation",
             Pattern::Cascade => "cascade",
             Pattern::Compaction => "compaction",
+            Pattern::CostGrowth => "cost_growth",
+            Pattern::Chanting => "chanting",
             Pattern::Denials => "denials",
             Pattern::Budget => "budget",
             Pattern::Constraint => "constraint",
@@ -94,6 +100,8 @@ impl Pattern {
             | Pattern::Stagnation
             | Pattern::Cascade
             | Pattern::Compaction
+            | Pattern::CostGrowth
+            | Pattern::Chanting
             | Pattern::Denials => Nature::Loop,
             Pattern::AgentSpawn | Pattern::ExternalApi | Pattern::Budget => Nature::Resource,
             Pattern::Constraint | Pattern::Tampering => Nature::Rule,

@@ -1,7 +1,7 @@
 //! Every fact of the loop family, each with its word and whether it is momentous, in the order of
 //! `testdata/facts.jsonl`.
 
-use haltline_core::identity::{Digest, Outcome, Word, Words};
+use haltline_core::identity::{Digest, Outcome, Said, Word, Words};
 use haltline_core::loop_::{
     BoardFact, Ending, ExemptFact, Exemption, Flight, LaneFact, Opening, Pattern, Permit, Probe, Progress, Step,
     Traits, TreeFact, Trip,
@@ -25,7 +25,7 @@ pub fn rows(now: Moment) -> Vec<Row> {
 }
 
 /// Since calls have words, and what came back is held against them.
-fn words() -> [(LaneFact, &'static str); 3] {
+fn words() -> [(LaneFact, &'static str); 5] {
     let traits = Traits { is_wait: true, is_rested: true, ..Traits::default() };
     let tool = "Bash".to_owned();
     let words = Words::of("sleep 5; curl localhost");
@@ -54,6 +54,8 @@ fn words() -> [(LaneFact, &'static str); 3] {
         (LaneFact::Started { flight, message: None }, "started"),
         (LaneFact::Ended(ending), "failed"),
         (LaneFact::Ended(terse), "ended"),
+        (LaneFact::Responded { spent: 1_500 }, "responded"),
+        (LaneFact::Spoke { said: Said { text: Digest(77), repeats: 2 } }, "spoke"),
     ]
 }
 

@@ -142,7 +142,7 @@ pub fn perform(world: &mut Sessions, act: &Act) -> Option<Decision> {
         Act::ChildEnds(child) => Some(world.tell(Happening::SpawnEnd { child: format!("a{child}") })),
         Act::Spent { tokens, cost } => {
             let usage = Some(Usage { input: *tokens, ..Usage::default() });
-            Some(world.tell(Happening::Message { usage, cost: *cost, offset: None, last: None }))
+            Some(world.tell(Happening::Message { usage, cost: *cost, offset: None, last: None, said: None }))
         }
         Act::SessionEnds => Some(world.tell(Happening::SessionEnd { reason: "exit".to_owned() })),
         Act::Reset => world.act(|incident| Verb::Reset { incident: Some(incident) }).ok(),

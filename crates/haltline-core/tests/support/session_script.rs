@@ -2,7 +2,7 @@
 //!
 //! Nothing is guessed and nothing left over: a word that is not understood is an error.
 
-use haltline_core::identity::{Action, Answer, By, Outcome};
+use haltline_core::identity::{Action, Answer, By, Outcome, Said};
 use haltline_core::loop_::{BatchEnd, Board, Happening, Limits, Stage, Standing, Usage, Verb};
 use haltline_core::{Decision, Mode, Moment, Rejection, Retry};
 
@@ -135,7 +135,6 @@ impl Play {
             }
             "prompt" => Happening::Prompt { by_user: true, bypass: words.take("bypass") },
             "notice" => Happening::Prompt { by_user: false, bypass: false },
-            "compaction" => Happening::Compaction { trigger: "auto".to_owned() },
             "hook" => Happening::Hook { name: words.quoted()? },
             "stop" => {
                 let blocked = words.take("blocked");
@@ -162,10 +161,14 @@ impl Play {
                     None
                 };
                 let cost = if words.take("cost") { Some(parse_dollars(&words.next()?)?) } else { None };
-                Happening::Message { usage, cost, offset: None, last: None }
+                Happening::Message { usage, cost, offset: None, last: None, said: None }
             }
             "begins" => {
                 Happening::SessionStart { model: None, resumed: words.take("resumed"), is_nested: words.take("nested") }
+            }
+            "speaks" => {
+                let said = Said::of(&words.quoted()?);
+                Happening::Message { usage: None, cost: None, offset: None, last: None, said }
             }
             "ends" => Happening::SessionEnd { reason: "exit".to_owned() },
             "compaction" => Happening::Compaction { trigger: "auto".to_owned() },

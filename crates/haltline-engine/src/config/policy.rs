@@ -41,6 +41,8 @@ pub fn set(policy: &mut Policy, name: &str, value: &Value) {
         "loop.stagnation" => set_rungs(&mut loops.stagnation, field, value),
         "loop.cascade" => set_rungs(&mut loops.cascade, field, value),
         "loop.compaction" => set_rungs(&mut loops.compaction, field, value),
+        "loop.cost_growth" => set_rungs(&mut loops.cost_growth, field, value),
+        "loop.chanting" => set_rungs(&mut loops.chanting, field, value),
         "loop.denials" => set_denials(&mut loops.denials, field, value),
         "agents" => set_agents(policy, field, value),
         "api" => match field {

@@ -36,8 +36,8 @@ pub fn of(reading: &Reading) -> Option<String> {
     }
 }
 
-/// What came since `offset`, as a report; `None` where nothing did.
-pub fn read(path: &str, offset: u64, last: Option<&str>, prices: &[ConfigPrice]) -> Option<Happening> {
+/// What came since `offset`, as a report; `None` where nothing did. What was said is read only where somebody `hears`.
+pub fn read(path: &str, offset: u64, last: Option<&str>, prices: &[ConfigPrice], hears: bool) -> Option<Happening> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     // A transcript that got shorter was written anew: its responses are known by their names.
@@ -61,6 +61,7 @@ pub fn read(path: &str, offset: u64, last: Option<&str>, prices: &[ConfigPrice])
         cost: used.cost(&extra).filter(|_| has_use),
         offset: Some(offset + consumed),
         last: used.last,
+        said: if hears { transcript::said(&text) } else { None },
     })
 }
 

@@ -199,6 +199,8 @@ impl Draft<'_> {
                 Pattern::Retread | Pattern::Stagnation | Pattern::Cascade | Pattern::Compaction => {
                     self.lane.rut.is_out()
                 }
+                // What a response says or costs is not the call's doing: that it was let through is the trial.
+                Pattern::CostGrowth | Pattern::Chanting => true,
                 Pattern::SequentialTools
                 | Pattern::Cycle
                 | Pattern::Denials
@@ -228,7 +230,9 @@ impl Draft<'_> {
             | Pattern::Retread
             | Pattern::Stagnation
             | Pattern::Cascade
-            | Pattern::Compaction => None,
+            | Pattern::Compaction
+            | Pattern::CostGrowth
+            | Pattern::Chanting => None,
             Pattern::ToolFailure
             | Pattern::SequentialTools
             | Pattern::Repeat
@@ -269,12 +273,14 @@ impl Draft<'_> {
                 | Pattern::Stagnation
                 | Pattern::Cascade
                 | Pattern::Compaction
+                | Pattern::Chanting
                 | Pattern::SequentialTools => true,
                 // That files were written is what makes it what it is.
                 Pattern::FutileWrites => false,
                 Pattern::HookRecursion
                 | Pattern::AgentSpawn
                 | Pattern::ExternalApi
+                | Pattern::CostGrowth
                 | Pattern::Denials
                 | Pattern::Budget
                 | Pattern::Constraint

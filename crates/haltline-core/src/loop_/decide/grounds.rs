@@ -64,6 +64,16 @@ pub(super) fn of(pattern: Pattern, shown: &str, times: u32, limits: &Limits) -> 
             "write down what you know in a file, then go on from there, or stop and report.",
             "read the same things again.",
         ),
+        Pattern::CostGrowth => (
+            format!("the last response cost {} times the usual", times.saturating_add(1)),
+            "take a smaller step: less context, shorter output, or a summary first.",
+            "go on in the same way.",
+        ),
+        Pattern::Chanting => (
+            format!("the same words were said {} times in a row", times.saturating_add(1)),
+            "say once what is missing, and stop.",
+            "say it again.",
+        ),
         Pattern::Repeat
         | Pattern::HookRecursion
         | Pattern::AgentSpawn

@@ -131,6 +131,8 @@ impl Draft<'_> {
         whole(Pattern::Cascade, rut.tools.contains(&tool), rut.failed, patient(limits.cascade));
         let is_remembered = past.iter().any(|call: &Past| call.identity == identity && call.is_known());
         whole(Pattern::Compaction, is_remembered, self.lane.compaction.barren, limits.compaction);
+        whole(Pattern::CostGrowth, true, self.lane.growth.times(), limits.cost_growth);
+        whole(Pattern::Chanting, true, self.lane.chant.times(), limits.chanting);
         found
     }
 
@@ -146,7 +148,9 @@ impl Draft<'_> {
             | Pattern::Retread
             | Pattern::Stagnation
             | Pattern::Cascade
-            | Pattern::Compaction => true,
+            | Pattern::Compaction
+            | Pattern::CostGrowth
+            | Pattern::Chanting => true,
             Pattern::HookRecursion
             | Pattern::ToolFailure
             | Pattern::SequentialTools
@@ -176,6 +180,8 @@ impl Draft<'_> {
             | Pattern::Retread
             | Pattern::Stagnation
             | Pattern::Cascade
+            | Pattern::CostGrowth
+            | Pattern::Chanting
             | Pattern::HookRecursion
             | Pattern::ToolFailure
             | Pattern::SequentialTools
