@@ -74,8 +74,8 @@ impl Draft<'_> {
     pub(super) fn stuck(&self, action: &Action) -> Vec<Stuck> {
         let mut found = Vec::new();
         let past = self.lane.since_prompt();
-        // The seed's words know none of this; and there is nothing to carry on at the start.
-        if self.is_literal() || (past.is_empty() && self.lane.board.held.is_empty()) {
+        // The seed's words know none of this.
+        if self.is_literal() {
             return found;
         }
         let is_patient = action.is_wait || pattern::has_waited(past, self.lane.has_rested(self.now));
