@@ -89,6 +89,11 @@ impl Words {
         (both * 100).checked_div(either).unwrap_or(0)
     }
 
+    /// Whether both name files, and not the same ones: what is done to one thing after another is no repetition.
+    pub fn is_elsewhere(self, other: Self) -> bool {
+        self.files != 0 && other.files != 0 && self.files != other.files
+    }
+
     /// Whether the word is among them.
     pub fn holds(self, word: Word) -> bool {
         let (place, bit) = word.place();
@@ -185,7 +190,9 @@ mod tests {
             Words::of(&command).with_files_of(&command)
         };
         assert_eq!(check("k8s/a.yaml").likeness(check("k8s/b.yaml")), 0, "another file is another matter");
+        assert!(check("k8s/a.yaml").is_elsewhere(check("k8s/b.yaml")));
         assert_eq!(check("k8s/a.yaml").likeness(check("k8s/a.yaml")), 100);
+        assert!(!check("k8s/a.yaml").is_elsewhere(check("")));
         let many: String = (0..600).map(|number| format!("w{number} ")).collect();
         assert_eq!(Words::of(&many).likeness(Words::of(&many)), 0, "too full to say anything");
     }

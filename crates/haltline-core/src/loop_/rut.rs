@@ -18,8 +18,6 @@ const SHARED_MAX: usize = 16;
 const TOOLS_MAX: usize = 16;
 /// Calls at least so alike, in percent, ask the same in other words.
 pub const ALIKE_PERCENT: u32 = 60;
-/// So many more of the same complaint it takes where the calls are not alike.
-const UNLIKE_MORE: u32 = 1;
 /// A row of them may wander: each is held against the one before it.
 const ROW_PERCENT: u32 = 50;
 
@@ -111,11 +109,15 @@ impl Error {
             let still_has_all = !self.shared.is_empty() && self.shared.iter().all(|word| words.holds(*word));
             return if still_has_all { self.count } else { 0 };
         }
-        // A complaint without a name may come for many reasons. A row of calls much like each other is a variation of
-        // one attempt; of two calls in turn, one more; of calls unlike each other, two more.
+        // A complaint without a name may come for many reasons. Over several files it is one of each.
+        if words.is_elsewhere(last) {
+            return 0;
+        }
+        // A row of calls much like each other is a variation of one attempt; of only two calls, or of calls unlike each
+        // other, it takes one more.
         let row = if self.calls.len() >= CALLS_MAX { self.row } else { self.row.saturating_sub(1) };
         let is_alike = words.likeness(last) >= ALIKE_PERCENT;
-        if is_alike { row } else { row.saturating_sub(UNLIKE_MORE) }
+        if is_alike { row } else { row.saturating_sub(1) }
     }
 }
 

@@ -172,9 +172,8 @@ impl Draft<'_> {
         match found.pattern {
             Pattern::Repeat | Pattern::SameError => self.lane.rut.warned == Some(found.key),
             // What ends a rut does not end these.
-            Pattern::FutileWrites | Pattern::Compaction => {
-                self.lane.rut.warned == Some(found.key) || found.attempt > found.limits.warn
-            }
+            Pattern::FutileWrites => found.attempt > found.limits.warn,
+            Pattern::Compaction => self.lane.compaction.calls > 0,
             Pattern::Interleaved
             | Pattern::Cycle
             | Pattern::Retread
