@@ -99,6 +99,7 @@ pub(crate) fn line(recorded: &Recorded) -> Option<String> {
         | BoardFact::ProbeTaken { .. }
         | BoardFact::ProbeAbandoned { .. }
         | BoardFact::Recovered { .. }
+        | BoardFact::Lapsed { .. }
         | BoardFact::Refused { .. }
         | BoardFact::Reset { .. }
         | BoardFact::FalseAlarm { .. } => return None,
@@ -264,6 +265,7 @@ fn take(
             }
         }
         BoardFact::Recovered { incident }
+        | BoardFact::Lapsed { incident }
         | BoardFact::FalseAlarm { incident, .. }
         | BoardFact::Reset { incident: Some(incident), .. } => {
             if let Some(incident) = incidents.iter_mut().find(|known| known.id == *incident) {

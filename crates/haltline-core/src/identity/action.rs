@@ -80,7 +80,10 @@ impl Action {
         action.words = match (&action.command, &action.path) {
             (Some(command), _) => Words::of(command).with_files_of(command),
             (None, Some(path)) => Words::of(input).with_file(path),
-            (None, None) => Words::of(input),
+            (None, None) => match node.as_ref().and_then(|node| node.first_text(&["url", "uri"])) {
+                Some(address) => Words::of(input).with_file(&address),
+                None => Words::of(input),
+            },
         };
         action
     }

@@ -6,8 +6,10 @@ use super::{Answer, By, Complaint, Outcome, digest, refusal, volatile};
 const SHOWN_FROM_BYTES: usize = 4096;
 /// The longest line that is shown, in characters.
 pub(super) const SHOWN_LETTERS_MAX: usize = 160;
-/// Shorter answers (`ok`, `[]`, `0 rows`) are the same for many questions, and say nothing about them.
+/// Shorter answers are `ok`, `[]`, `0 rows`.
 const TELLING_BYTES_MIN: usize = 12;
+/// No acknowledgement is longer.
+const ACKNOWLEDGED_BYTES_MAX: usize = 120;
 
 impl Answer {
     /// Reads an answer as the model saw it.
@@ -37,12 +39,47 @@ impl Answer {
             raw: digest(&[b"raw", &parts.raw.to_be_bytes()]),
             shown: telling_line(outcome, said),
             complaint,
-            is_terse: said.trim().len() < TELLING_BYTES_MIN,
+            is_terse: is_terse(said.trim()),
             cost: None,
             child: None,
             is_running: false,
         }
     }
+}
+
+/// An acknowledgement, or less: it is the same for many questions, and says nothing about them.
+fn is_terse(said: &str) -> bool {
+    const DONE: [&str; 22] = [
+        "ok",
+        "pass",
+        "passed",
+        "success",
+        "successful",
+        "successfully",
+        "succeeded",
+        "valid",
+        "created",
+        "updated",
+        "added",
+        "inserted",
+        "affected",
+        "saved",
+        "sent",
+        "closed",
+        "done",
+        "true",
+        "deleted",
+        "removed",
+        "set",
+        "changed",
+    ];
+    let is_done = || {
+        let mut words = said.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let is_one = |word: &str| DONE.iter().any(|done| word.eq_ignore_ascii_case(done));
+        // Rows of data may hold any word.
+        !said.starts_with(['[', '(']) && (words.next().is_some_and(is_one) || words.next_back().is_some_and(is_one))
+    };
+    said.len() < TELLING_BYTES_MIN || (said.len() <= ACKNOWLEDGED_BYTES_MAX && !said.contains('\n') && is_done())
 }
 
 fn word(outcome: Outcome) -> u8 {

@@ -192,7 +192,9 @@ fn waits(program: &Program) -> bool {
     let Some((name, arguments)) = program.words.split_first() else { return false };
     let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.as_str()));
     match base(name) {
-        "sleep" | "wait" | "watch" | "inotifywait" | "wait-for-it" | "wait-for-it.sh" => true,
+        // A moment is no wait.
+        "sleep" => arguments.first().is_some_and(|time| time.parse::<f64>().map_or(true, |seconds| seconds >= 5.0)),
+        "wait" | "watch" | "inotifywait" | "wait-for-it" | "wait-for-it.sh" => true,
         "tail" => has(&["-f", "-F", "--follow"]),
         "journalctl" => has(&["-f", "--follow"]),
         "gh" | "glab" => has(&["watch", "--watch"]),

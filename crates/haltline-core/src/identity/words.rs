@@ -19,6 +19,9 @@ const NAME_LETTERS: std::ops::RangeInclusive<usize> = 2..=80;
 /// No complaint says more.
 const COMPLAINT_WORDS_MAX: usize = 64;
 
+/// No more of them are held against a call.
+const SHARED_WORDS_MAX: usize = 16;
+
 /// A word, by its hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -60,11 +63,19 @@ impl Words {
         let is_between = |letter: char| letter.is_whitespace() || "'\"`;|&<>()=,".contains(letter);
         let is_file = |token: &&str| {
             let kind = token.rsplit_once('.').map_or("", |(_, kind)| kind);
-            token.contains('/') || (kind.len() <= 5 && kind.starts_with(|letter: char| letter.is_ascii_alphabetic()))
+            // Expressions are no names.
+            let is_plain = !token.contains(['*', '?', '[', '{', '^', '$', '\\']) && !token.starts_with("s/");
+            let has_kind = kind.len() <= 5 && kind.starts_with(|letter: char| letter.is_ascii_alphabetic());
+            is_plain && (token.contains('/') || has_kind)
         };
-        let tokens = up_to(command, CALL_BYTES).split(is_between);
-        // Their order says nothing.
-        self.files = tokens.filter(is_file).map(|token| xxh3_64(token.as_bytes())).fold(0, u64::wrapping_add);
+        let mut entered = false;
+        for token in up_to(command, CALL_BYTES).split(is_between).filter(|token| !token.is_empty()) {
+            // The folder that is entered is what it is about as well.
+            if is_file(&token) || std::mem::replace(&mut entered, token == "cd") {
+                // Their order says nothing.
+                self.files = self.files.wrapping_add(xxh3_64(token.as_bytes()));
+            }
+        }
         self
     }
 
@@ -79,9 +90,14 @@ impl Words {
         *self == Self::default()
     }
 
-    /// How many of both are in both, in percent. Calls about other files are not alike.
+    /// How alike two calls are, in percent. Calls about other files are not.
     pub fn likeness(self, other: Self) -> u32 {
-        if self.is_overfull() || other.is_overfull() || self.files != other.files {
+        if self.files == other.files { self.overlap(other) } else { 0 }
+    }
+
+    /// How many of the words of both are in both, in percent.
+    pub fn overlap(self, other: Self) -> u32 {
+        if self.is_overfull() || other.is_overfull() {
             return 0;
         }
         let both: u32 = self.bits.iter().zip(other.bits).map(|(one, other)| (one & other).count_ones()).sum();
@@ -149,7 +165,7 @@ impl Complaint {
 
     /// The words of it that are in the call.
     pub fn shared(&self, call: Words) -> Vec<Word> {
-        self.words.iter().copied().filter(|word| call.holds(*word)).collect()
+        self.words.iter().copied().filter(|word| call.holds(*word)).take(SHARED_WORDS_MAX).collect()
     }
 
     /// Whether it names something that is in the call.

@@ -63,6 +63,8 @@ pub enum Opening {
     Cooldown,
     /// Files were written since: the question is a new one.
     Write,
+    /// Something new was learned since.
+    Answer,
     /// A person said so.
     Person,
 }
@@ -76,6 +78,17 @@ pub struct Probe {
     pub since: Moment,
     /// How long it may be.
     pub lease_ms: u64,
+    /// Why it may go out.
+    #[serde(default = "cooled_down", skip_serializing_if = "is_cooled_down")]
+    pub by: Opening,
+}
+
+fn cooled_down() -> Opening {
+    Opening::Cooldown
+}
+
+fn is_cooled_down(by: &Opening) -> bool {
+    *by == Opening::Cooldown
 }
 
 impl Probe {
@@ -248,6 +261,11 @@ pub enum BoardFact {
         /// Which.
         incident: String,
     },
+    /// Nobody went on with what was on trial: its circuit is closed. The cooldowns stay as long as they were.
+    Lapsed {
+        /// Which.
+        incident: String,
+    },
     /// An action was refused.
     Refused {
         /// What.
@@ -293,11 +311,12 @@ impl BoardFact {
             | BoardFact::FalseAlarm { .. } => true,
             BoardFact::HalfOpened { by, .. } => match by {
                 Opening::Person => true,
-                Opening::Cooldown | Opening::Write => false,
+                Opening::Cooldown | Opening::Write | Opening::Answer => false,
             },
             BoardFact::Warned { .. }
             | BoardFact::ProbeTaken { .. }
             | BoardFact::ProbeAbandoned { .. }
+            | BoardFact::Lapsed { .. }
             | BoardFact::Refused { .. } => false,
         }
     }
@@ -312,6 +331,7 @@ impl BoardFact {
             BoardFact::ProbeTaken { .. } => "probe_taken",
             BoardFact::ProbeAbandoned { .. } => "probe_abandoned",
             BoardFact::Recovered { .. } => "recovered",
+            BoardFact::Lapsed { .. } => "lapsed",
             BoardFact::Refused { step: Step::Deny, .. } => "refused",
             BoardFact::Refused { step: Step::Stop, .. } => "stopped",
             BoardFact::Reset { .. } => "reset",
@@ -328,6 +348,7 @@ impl BoardFact {
             | BoardFact::ProbeTaken { incident, .. }
             | BoardFact::ProbeAbandoned { incident }
             | BoardFact::Recovered { incident }
+            | BoardFact::Lapsed { incident }
             | BoardFact::FalseAlarm { incident, .. } => Some(incident),
             BoardFact::Reset { incident, .. } => incident.as_deref(),
             BoardFact::Warned { .. } | BoardFact::Refused { .. } => None,
@@ -433,6 +454,7 @@ impl Board {
             BoardFact::ProbeTaken { incident, probe } => self.set_stage(incident, Stage::Probing(*probe)),
             BoardFact::ProbeAbandoned { incident } => self.set_stage(incident, Stage::HalfOpen(Opening::Cooldown)),
             BoardFact::Recovered { incident } => self.close(incident, true),
+            BoardFact::Lapsed { incident } => self.close(incident, false),
             BoardFact::Refused { key, step, turn, .. } => {
                 rise(&mut self.refused);
                 let rung = self.rung_mut(*key);

@@ -12,7 +12,7 @@ pub(super) use stuck::futile_key;
 use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
 use super::words::{self, Grounds};
 use super::{
-    Agent, Happening, Lane, LaneFact, Limits, Pattern, Preset, Stream, Tree, TreeFact, Usage, Windowed, pattern,
+    Agent, Happening, Lane, LaneFact, Limits, Nature, Pattern, Preset, Stream, Tree, TreeFact, Usage, Windowed, pattern,
 };
 use crate::identity::{Digest, Said};
 use crate::{
@@ -325,6 +325,8 @@ impl<'a> Draft<'a> {
         if let Some(refused) = self.inside_hooks()? {
             return Ok(refused);
         }
+        // A new question: what was on trial for the last one is over, unless a person wants it tried.
+        self.lapse(|pattern, by| pattern.nature() == Nature::Loop && by != Opening::Person);
         self.need_tree()?;
         let is_main = self.question.stream.agent.is_none() && self.lane.root.is_none() && !self.lane.is_nested;
         // Prompts of sub-agents and of sessions inside this one are none of the user's.
@@ -538,8 +540,26 @@ impl<'a> Draft<'a> {
             }
             Stage::HalfOpen(_) => {}
         }
-        let probe = Probe { call, since: self.now, lease_ms: u64::from(self.limits.probe_lease_s) * 1000 };
+        let by = match held.stage {
+            Stage::HalfOpen(by) => by,
+            Stage::Open | Stage::Probing(_) => Opening::Cooldown,
+        };
+        let lease_ms = u64::from(self.limits.probe_lease_s) * 1000;
+        let probe = Probe { call, since: self.now, lease_ms, by };
         self.lane(LaneFact::Board(BoardFact::ProbeTaken { incident, probe }));
+    }
+
+    /// Closes circuits of this stream that are on trial and that nobody goes on with.
+    fn lapse(&mut self, is_over: impl Fn(Pattern, Opening) -> bool) {
+        let trials =
+            self.lane.board.held.iter().filter(|held| match self.lane.board.standing(held.trip.key, self.now) {
+                Standing::Trial(trip, by) => is_over(trip.pattern, by),
+                Standing::Closed | Standing::Open(_) | Standing::Probing(_) => false,
+            });
+        let over: Vec<String> = trials.map(|held| held.trip.incident.clone()).collect();
+        for incident in over {
+            self.lane(LaneFact::Board(BoardFact::Lapsed { incident }));
+        }
     }
 
     fn recover(&mut self, key: Digest) {

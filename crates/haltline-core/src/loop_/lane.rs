@@ -124,6 +124,8 @@ pub struct Lane {
     pub totals: LaneTotals,
 }
 
+/// Among so many of the last calls a failure is trouble.
+const TROUBLE_CALLS: usize = 10;
 /// After so long without an event the world may have changed by itself.
 const REST_MS: u64 = 30_000;
 /// How many calls in flight are remembered: more are not of one model.
@@ -219,7 +221,7 @@ impl Lane {
             LaneFact::Stray { .. } => {}
             LaneFact::Denied { call, tool } => {
                 lane.flights.retain(|flight| flight.call != *call);
-                if !lane.denied_tools.contains(tool) {
+                if !lane.denied_tools.contains(tool) && lane.denied_tools.len() < FLIGHTS_MAX {
                     lane.denied_tools.push(*tool);
                 }
                 lane.denied_in_a_row = lane.denied_in_a_row.saturating_add(1);
@@ -345,7 +347,8 @@ impl Lane {
         let remembered = &remembered[start..];
         let known: Vec<&Past> = remembered.iter().filter(is_same).collect();
         // Whoever had no trouble may go over everything a second time.
-        let has_trouble = ending.is_failed || remembered.iter().any(|past| past.is_failed() && past.is_counted());
+        let is_trouble = |past: &Past| past.is_failed() && past.is_counted();
+        let has_trouble = ending.is_failed || remembered.iter().rev().take(TROUBLE_CALLS).any(is_trouble);
         let again = known.iter().filter(|past| is_again(past)).count();
         let landing = Landing {
             tool,
@@ -353,9 +356,11 @@ impl Lane {
             normal: ending.normal,
             words: flight.words,
             turn: flight.turn,
+            is_write: flight.traits.is_write,
             is_failed: ending.is_failed,
             is_terse: ending.is_terse,
-            is_known: !known.is_empty(),
+            is_heard: !known.is_empty(),
+            is_first: !remembered.iter().any(|past| is_again(&past)),
             is_again: again >= if has_trouble { 1 } else { 2 },
             shared: &ending.shared,
             is_named: ending.is_named,
@@ -366,22 +371,27 @@ impl Lane {
 
     fn on_board(&mut self, fact: &BoardFact, at: Moment) {
         match fact {
-            BoardFact::Warned { key, .. } => self.rut.warned = Some(*key),
+            BoardFact::Warned { key, pattern, .. } => match pattern.nature() {
+                Nature::Loop => self.rut.warned = Some(*key),
+                Nature::Resource | Nature::Rule => {}
+            },
             BoardFact::Refused { step: Step::Stop, .. } => self.is_stopped = true,
             BoardFact::Reset { .. }
             | BoardFact::FalseAlarm { .. }
             | BoardFact::HalfOpened { by: Opening::Person, .. } => self.is_stopped = false,
             BoardFact::Tripped { .. }
             | BoardFact::Limited { .. }
-            | BoardFact::HalfOpened { by: Opening::Cooldown | Opening::Write, .. }
+            | BoardFact::HalfOpened { by: Opening::Cooldown | Opening::Write | Opening::Answer, .. }
             | BoardFact::ProbeTaken { .. }
             | BoardFact::ProbeAbandoned { .. }
             | BoardFact::Recovered { .. }
+            | BoardFact::Lapsed { .. }
             | BoardFact::Refused { step: Step::Deny, .. } => {}
         }
         // A circuit that closes empties its window (L5).
         let closing = match fact {
             BoardFact::Recovered { incident }
+            | BoardFact::Lapsed { incident }
             | BoardFact::FalseAlarm { incident, .. }
             | BoardFact::Reset { incident: Some(incident), .. } => {
                 self.board.held(incident).map(|held| (held.trip.pattern, held.trip.key))

@@ -107,6 +107,8 @@ mod tests {
         assert_eq!(nearest(&lane, None, &limits, now), None);
         lane.is_prompted = false;
         lane.past = (0..2).map(|_| Past::known(Digest(1), Digest(2), true)).collect();
+        lane.past[1].turn = 9;
+        lane.turn = 9;
         let repeat = Nearness { pattern: Pattern::Repeat, count: 2, limit: 4 };
         assert_eq!(nearest(&lane, None, &limits, now), Some(repeat));
         lane.denied_in_a_row = 2;

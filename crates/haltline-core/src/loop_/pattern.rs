@@ -128,12 +128,14 @@ pub fn repeats(past: &[Past], identity: Digest) -> u32 {
     if last.is_boundary() {
         return 1;
     }
-    let mut count = 1;
+    let (mut count, mut turn) = (1, last.turn);
     for call in row {
         if call.identity != identity || call.normal != last.normal || !call.is_counted() {
             break;
         }
-        count += 1;
+        // The calls of one response count once.
+        count += u32::from(call.turn != turn);
+        turn = call.turn;
         if call.is_boundary() {
             break;
         }
@@ -146,9 +148,11 @@ pub fn repeats(past: &[Past], identity: Digest) -> u32 {
 pub fn interleaved(past: &[Past], identity: Digest) -> u32 {
     let known: Vec<&Past> = past.iter().filter(|call| call.is_known() && call.is_counted()).collect();
     let recent = &known[known.len().saturating_sub(RECENT_CALLS)..];
-    let mut count = 0;
+    let (mut count, mut turn) = (0, None);
     for (place, call) in recent.iter().enumerate().rev() {
-        count += u32::from(call.identity == identity);
+        if call.identity == identity && turn.replace(call.turn) != Some(call.turn) {
+            count += 1;
+        }
         let before = recent[..place].iter().rev().find(|before| before.identity == call.identity);
         if before.is_some_and(|before| before.normal != call.normal) {
             break;
@@ -166,12 +170,15 @@ pub fn futile(past: &[Past], identity: Digest) -> u32 {
     u32::try_from(same.take_while(is_again).count()).unwrap_or(u32::MAX)
 }
 
-/// Whether time passed lately on purpose, so that there is a reason to ask again: a wait among the last calls, or two
-/// rests. A single rest may be a model that thought for long.
-pub fn has_waited(past: &[Past], is_rested: bool) -> bool {
+/// Whether time passed on purpose since a call with this identity was last made, so that there is a reason to ask again:
+/// somebody waited, or there were two rests lately. A single rest may be a model that thought for long, and what fails is
+/// not mended by resting.
+pub fn has_waited(past: &[Past], identity: Digest, is_rested: bool) -> bool {
     let recent = || past.iter().rev().take(PERIOD_MAX + 1);
+    let since = recent().take_while(|call| call.identity != identity).count() + 1;
     let rests = recent().filter(|call| call.is_rested()).count() + usize::from(is_rested);
-    rests >= 2 || recent().any(Past::is_waited)
+    let has_failed = past.iter().rev().find(|call| call.is_known()).is_some_and(Past::is_failed);
+    recent().take(since).any(Past::is_waited) || (rests >= 2 && !has_failed)
 }
 
 /// A cycle that a call would carry on.
@@ -247,7 +254,9 @@ mod tests {
     }
 
     fn row(calls: &[(u64, u64)]) -> Vec<Past> {
-        calls.iter().map(|&(identity, normal)| call(identity, normal)).collect()
+        let mut past: Vec<Past> = calls.iter().map(|&(identity, normal)| call(identity, normal)).collect();
+        (0..).zip(&mut past).for_each(|(turn, call)| call.turn = turn);
+        past
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::identity::{Digest, Word, Words};
+use crate::identity::{Action, Digest, Word, Words};
 
 /// How many different complaints are remembered.
 const ERRORS_MAX: usize = 8;
@@ -17,7 +17,10 @@ const SHARED_MAX: usize = 16;
 /// How many tools that failed are remembered.
 const TOOLS_MAX: usize = 16;
 /// Calls at least so alike, in percent, ask the same in other words.
-pub const ALIKE_PERCENT: u32 = 60;
+pub const ALIKE_PERCENT: u32 = 55;
+/// A call that has the name of a complaint and less in common than this with those that got it, in percent, is about to
+/// do something else with it.
+const NAMED_PERCENT: u32 = 30;
 /// A row of them may wander: each is held against the one before it.
 const ROW_PERCENT: u32 = 50;
 
@@ -33,9 +36,9 @@ pub struct Rut {
     /// The last answers in a row that were known before, to questions in other words.
     #[serde(default)]
     pub reworded: u32,
-    /// The turn of the last call.
+    /// The turns in which these three last rose: the calls of one response count once.
     #[serde(default)]
-    pub turn: u64,
+    pub turns: [u64; 3],
     /// The words of the last call.
     #[serde(default)]
     pub words: Words,
@@ -69,21 +72,33 @@ pub struct Error {
     /// It quoted something of every one of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_named: bool,
+    /// The words of the last of them.
+    #[serde(default)]
+    pub words: Words,
+    /// The turn of the last of them.
+    #[serde(default)]
+    pub turn: u64,
+    /// They would have written something.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_write: bool,
 }
 
-/// A call that ended with a known answer, before it is counted.
+/// A call that ended and was answered, before it is counted.
 pub(super) struct Landing<'a> {
     pub tool: Digest,
     pub identity: Digest,
     pub normal: Digest,
     pub words: Words,
     pub turn: u64,
+    pub is_write: bool,
     pub is_failed: bool,
     pub is_terse: bool,
-    /// The answer came before.
-    pub is_known: bool,
+    /// The answer was heard before.
+    pub is_heard: bool,
     /// To the same call.
     pub is_again: bool,
+    /// The call was never made before.
+    pub is_first: bool,
     pub shared: &'a [Word],
     pub is_named: bool,
 }
@@ -99,25 +114,32 @@ impl Error {
         error_key(self.tool, self.normal)
     }
 
-    /// How often it came to calls like this one, which is about to run after a call with these words. Zero where this
-    /// call is another matter.
-    pub fn times(&self, tool: Digest, words: Words, last: Words) -> u32 {
-        if tool != self.tool || self.calls.len() < 2 {
+    /// How often it came to calls like this one, which is about to run. Zero where this call is another matter.
+    pub fn times(&self, action: &Action, tool: Digest) -> u32 {
+        let others = self.calls.len() + usize::from(!self.calls.contains(&action.identity));
+        let likeness = action.words.likeness(self.words);
+        // What changes something may be what helps.
+        if tool != self.tool || self.calls.len() < 2 || action.is_write != self.is_write {
             return 0;
         }
         if self.is_named {
-            let still_has_all = !self.shared.is_empty() && self.shared.iter().all(|word| words.holds(*word));
-            return if still_has_all { self.count } else { 0 };
+            let still_has_all = !self.shared.is_empty() && self.shared.iter().all(|word| action.words.holds(*word));
+            return if still_has_all && action.words.overlap(self.words) >= NAMED_PERCENT { self.count } else { 0 };
         }
         // A complaint without a name may come for many reasons. Over several files it is one of each.
-        if words.is_elsewhere(last) {
+        if action.words.is_elsewhere(self.words) {
             return 0;
         }
         // A row of calls much like each other is a variation of one attempt; of only two calls, or of calls unlike each
         // other, it takes one more.
-        let row = if self.calls.len() >= CALLS_MAX { self.row } else { self.row.saturating_sub(1) };
-        let is_alike = words.likeness(last) >= ALIKE_PERCENT;
-        if is_alike { row } else { row.saturating_sub(1) }
+        let fewer = self.row.saturating_sub(1);
+        let row = match (self.calls.len() >= CALLS_MAX, others >= CALLS_MAX) {
+            (true, _) => self.row,
+            // The third is on its way: it is warned of, not refused.
+            (false, true) => fewer.max(self.row.min(2)),
+            (false, false) => fewer,
+        };
+        if likeness >= ALIKE_PERCENT { row } else { row.saturating_sub(1) }
     }
 }
 
@@ -139,40 +161,44 @@ impl Rut {
 
     /// Counts a call.
     pub(super) fn land(&mut self, landing: &Landing<'_>, is_held: impl Fn(Digest) -> bool) {
-        let once = u32::from(landing.turn != self.turn);
         let is_like_last = landing.words.likeness(self.words) >= ROW_PERCENT;
         self.words = landing.words;
-        self.turn = landing.turn;
-        if !landing.is_failed && !landing.is_known {
+        if !landing.is_failed && !landing.is_heard {
             return self.end(is_held);
         }
-        if landing.is_again || (landing.is_failed && landing.is_known) {
-            self.known = self.known.saturating_add(once);
+        if landing.is_again || (landing.is_failed && landing.is_heard) {
+            rise(&mut self.known, &mut self.turns[0], landing.turn);
         }
-        let last = if landing.is_failed { Some(error_key(landing.tool, landing.normal)) } else { None };
-        for error in self.errors.iter_mut().filter(|error| Some(error.key()) != last) {
-            error.row = 0;
+        // A sibling's answer is no answer in between.
+        for error in self.errors.iter_mut().filter(|error| error.turn < landing.turn) {
+            let is_same = landing.is_failed && error.tool == landing.tool && error.normal == landing.normal;
+            if !is_same && !is_held(error.key()) {
+                error.row = 0;
+            }
         }
-        if !landing.is_failed {
-            let goes_on = is_like_last && !landing.is_terse;
-            self.reworded = if goes_on { self.reworded.saturating_add(once) } else { 0 };
-            return;
+        if landing.is_failed {
+            self.reworded = 0;
+            rise(&mut self.failed, &mut self.turns[1], landing.turn);
+            if !self.tools.contains(&landing.tool) && self.tools.len() < TOOLS_MAX {
+                self.tools.push(landing.tool);
+            }
+            self.complained(landing, is_held);
+        } else if is_like_last && !landing.is_terse {
+            rise(&mut self.reworded, &mut self.turns[2], landing.turn);
+        } else {
+            self.reworded = 0;
+            // Something was done that says little: it worked all the same.
+            if landing.is_terse && landing.is_first {
+                self.failed = 0;
+            }
         }
-        self.reworded = 0;
-        self.failed = self.failed.saturating_add(once);
-        if !self.tools.contains(&landing.tool) && self.tools.len() < TOOLS_MAX {
-            self.tools.push(landing.tool);
-        }
-        self.complained(landing, once, is_held);
     }
 
-    fn complained(&mut self, landing: &Landing<'_>, once: u32, is_held: impl Fn(Digest) -> bool) {
+    fn complained(&mut self, landing: &Landing<'_>, is_held: impl Fn(Digest) -> bool) {
         let is_same = |error: &Error| error.tool == landing.tool && error.normal == landing.normal;
         let mut error = match self.errors.iter().position(is_same) {
             Some(place) => {
                 let mut error = self.errors.remove(place);
-                error.count = error.count.saturating_add(once);
-                error.row = error.row.saturating_add(once);
                 error.shared.retain(|word| landing.shared.contains(word));
                 error.is_named &= landing.is_named;
                 error
@@ -180,13 +206,23 @@ impl Rut {
             None => Error {
                 tool: landing.tool,
                 normal: landing.normal,
-                count: 1,
-                row: 1,
+                count: 0,
+                row: 0,
                 calls: Vec::new(),
                 shared: landing.shared.iter().copied().take(SHARED_MAX).collect(),
                 is_named: landing.is_named,
+                words: landing.words,
+                turn: 0,
+                is_write: landing.is_write,
             },
         };
+        if landing.turn > error.turn {
+            error.count = error.count.saturating_add(1);
+            error.row = error.row.saturating_add(1);
+            error.turn = landing.turn;
+        }
+        error.words = landing.words;
+        error.is_write = landing.is_write;
         if error.calls.len() < CALLS_MAX && !error.calls.contains(&landing.identity) {
             error.calls.push(landing.identity);
         }
@@ -195,5 +231,13 @@ impl Rut {
             self.errors.remove(oldest);
         }
         self.errors.push(error);
+    }
+}
+
+/// One more, unless this response was counted already.
+fn rise(count: &mut u32, last: &mut u64, turn: u64) {
+    if turn > *last {
+        *count = count.saturating_add(1);
+        *last = turn;
     }
 }

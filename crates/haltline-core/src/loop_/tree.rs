@@ -368,6 +368,7 @@ impl Tree {
                     | BoardFact::HalfOpened { .. }
                     | BoardFact::ProbeTaken { .. }
                     | BoardFact::ProbeAbandoned { .. }
+                    | BoardFact::Lapsed { .. }
                     | BoardFact::Refused { .. } => {}
                 }
                 tree.board.apply(fact, at);

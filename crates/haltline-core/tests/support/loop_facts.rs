@@ -20,12 +20,13 @@ pub fn rows(now: Moment) -> Vec<Row> {
     let tree = tree(now).map(|(fact, word, is_momentous)| (Fact::Tree(fact), word, is_momentous));
     let shared = (Fact::Tree(TreeFact::Board(shared)), "recovered", true);
     let exempt = exempt(now).map(|(fact, word)| (Fact::Exempt(fact), word, true));
-    let words = words().map(|(fact, word)| (Fact::Lane(fact), word, false));
+    let words = words(now).map(|(fact, word)| (Fact::Lane(fact), word, false));
     lane.into_iter().chain(board).chain(tree).chain([shared]).chain(exempt).chain(words).collect()
 }
 
 /// Since calls have words, and what came back is held against them.
-fn words() -> [(LaneFact, &'static str); 5] {
+fn words(now: Moment) -> [(LaneFact, &'static str); 8] {
+    let probe = Probe { call: CALL, since: now, lease_ms: 600_000, by: Opening::Write };
     let traits = Traits { is_wait: true, is_rested: true, ..Traits::default() };
     let tool = "Bash".to_owned();
     let words = Words::of("sleep 5; curl localhost");
@@ -55,6 +56,12 @@ fn words() -> [(LaneFact, &'static str); 5] {
         (LaneFact::Ended(ending), "failed"),
         (LaneFact::Ended(terse), "ended"),
         (LaneFact::Responded { spent: 1_500 }, "responded"),
+        (LaneFact::Board(BoardFact::Lapsed { incident: incident() }), "lapsed"),
+        (
+            LaneFact::Board(BoardFact::HalfOpened { incident: incident(), by: Opening::Answer, hint: None }),
+            "half_opened",
+        ),
+        (LaneFact::Board(BoardFact::ProbeTaken { incident: incident(), probe }), "probe_taken"),
         (LaneFact::Spoke { said: Said { text: Digest(77), repeats: 2 } }, "spoke"),
     ]
 }
@@ -144,7 +151,7 @@ fn board(now: Moment) -> [(BoardFact, &'static str, bool); 14] {
         level: 1,
     };
     let half_opened = |by, hint| BoardFact::HalfOpened { incident: incident(), by, hint };
-    let probe = Probe { call: CALL, since: now, lease_ms: 600_000 };
+    let probe = Probe { call: CALL, since: now, lease_ms: 600_000, by: Opening::Cooldown };
     let refused =
         |step, call, message| BoardFact::Refused { key: KEY, pattern: Pattern::Repeat, step, turn: 4, call, message };
     let who = || "anna".to_owned();

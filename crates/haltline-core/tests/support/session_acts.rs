@@ -206,6 +206,10 @@ fn check_board(board: &Board, fact: &BoardFact, now: Moment) {
             let (_, stage) = standing(incident);
             assert!(matches!(stage, Stage::Probing(_)), "{fact:?} while {stage:?}");
         }
+        BoardFact::Lapsed { incident } => {
+            let (standing, _) = standing(incident);
+            assert!(matches!(standing, Standing::Trial(..)), "{fact:?} while {standing:?}");
+        }
         BoardFact::Tripped { trip } => {
             let standing = board.standing(trip.key, now);
             assert!(!matches!(standing, Standing::Open(_)), "tripped while open: {trip:?}");

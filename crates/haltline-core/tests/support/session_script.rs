@@ -251,6 +251,7 @@ fn circuits(board: Option<&Board>, now: Moment) -> String {
         let is_told = match &held.stage {
             Stage::HalfOpen(haltline_core::loop_::Opening::Write) => " by a write",
             Stage::HalfOpen(haltline_core::loop_::Opening::Person) => " by a person",
+            Stage::HalfOpen(haltline_core::loop_::Opening::Answer) => " by an answer",
             Stage::HalfOpen(haltline_core::loop_::Opening::Cooldown) | Stage::Open | Stage::Probing(_) => "",
         };
         Some(format!("{} {state}{is_told}", held.trip.pattern.word()))

@@ -342,6 +342,7 @@ fn about(decision: &Decision) -> (Option<Digest>, u32) {
             | BoardFact::ProbeTaken { .. }
             | BoardFact::ProbeAbandoned { .. }
             | BoardFact::Recovered { .. }
+            | BoardFact::Lapsed { .. }
             | BoardFact::Reset { .. }
             | BoardFact::FalseAlarm { .. } => {}
         }

@@ -142,6 +142,8 @@ impl Draft<'_> {
         self.judge_probes(flight, answer, is_failed)?;
         if is_progress {
             self.open_trials();
+        } else if answer.outcome == Outcome::Ok && self.lane.rut.is_out() {
+            self.leave_rut();
         }
         self.patterns(flight, action, answer, is_failed)
     }
@@ -192,17 +194,24 @@ impl Draft<'_> {
                 continue;
             }
             let is_changed = held.trip.normal.is_some_and(|normal| normal != answer.normal);
+            let before = self.lane.since_prompt().split_last().map_or(&[][..], |(_, before)| before);
+            let is_again = |past: &Past| past.identity == flight.identity && past.normal == answer.normal;
+            let is_new = !before.iter().any(is_again);
+            // Whoever wrote something asks another question: that it gets an answer at all is progress.
+            let is_after_write = match &held.stage {
+                Stage::Probing(probe) => probe.by == Opening::Write && !is_failed,
+                Stage::Open | Stage::HalfOpen(_) => false,
+            };
             let is_better = match held.trip.pattern {
                 Pattern::ToolFailure | Pattern::SameError | Pattern::FutileWrites => !is_failed || is_changed,
-                Pattern::Repeat | Pattern::Interleaved => is_changed,
+                Pattern::Repeat | Pattern::Interleaved => is_changed || is_after_write,
+                Pattern::Cycle => (is_new && !is_failed) || is_after_write,
                 // Only something new leads out.
-                Pattern::Retread | Pattern::Stagnation | Pattern::Cascade | Pattern::Compaction => {
-                    self.lane.rut.is_out()
-                }
+                Pattern::Retread | Pattern::Stagnation | Pattern::Cascade => self.lane.rut.is_out() || is_after_write,
+                Pattern::Compaction => is_new && !is_failed,
                 // What a response says or costs is not the call's doing: that it was let through is the trial.
                 Pattern::CostGrowth | Pattern::Chanting => true,
                 Pattern::SequentialTools
-                | Pattern::Cycle
                 | Pattern::Denials
                 | Pattern::HookRecursion
                 | Pattern::AgentSpawn
@@ -221,7 +230,7 @@ impl Draft<'_> {
     }
 
     fn trip_again(&mut self, last: &Trip, flight: &Flight, answer: &Answer) -> Asked<()> {
-        let count = last.count + 1;
+        let count = last.count.saturating_add(1);
         let grounds = grounds::of(last.pattern, &short(&flight.tool), count, self.limits);
         // A circle, a row of refusals and a rut have no one answer that could change.
         let normal = match last.pattern {
@@ -249,6 +258,44 @@ impl Draft<'_> {
         self.trip(&grounds, last.key, normal, count, self.limits.cooldown_s(last.pattern))
     }
 
+    /// Something new was learned: what was refused for leading nowhere may be tried once, and what was to be tried
+    /// already is over.
+    fn leave_rut(&mut self) {
+        let is_rut = |pattern: Pattern| match pattern {
+            Pattern::Retread | Pattern::Stagnation | Pattern::Cascade => true,
+            Pattern::HookRecursion
+            | Pattern::ToolFailure
+            | Pattern::SequentialTools
+            | Pattern::AgentSpawn
+            | Pattern::ExternalApi
+            | Pattern::Repeat
+            | Pattern::Interleaved
+            | Pattern::Cycle
+            | Pattern::SameError
+            | Pattern::FutileWrites
+            | Pattern::Compaction
+            | Pattern::CostGrowth
+            | Pattern::Chanting
+            | Pattern::Denials
+            | Pattern::Budget
+            | Pattern::Constraint
+            | Pattern::Tampering => false,
+        };
+        self.lapse(|pattern, by| is_rut(pattern) && by != Opening::Person);
+        self.half_open(Opening::Answer, |pattern| is_rut(pattern) || pattern == Pattern::SameError);
+    }
+
+    /// Puts open circuits on trial before their time.
+    fn half_open(&mut self, by: Opening, is_meant: impl Fn(Pattern) -> bool) {
+        let held = self.lane.board.held.iter();
+        let open = held.filter(|held| held.stage == Stage::Open && held.trip.remaining_ms(self.now).is_some());
+        let waiting: Vec<String> =
+            open.filter(|held| is_meant(held.trip.pattern)).map(|held| held.trip.incident.clone()).collect();
+        for incident in waiting {
+            self.lane(LaneFact::Board(BoardFact::HalfOpened { incident, by, hint: None }));
+        }
+    }
+
     fn abandon_probes(&mut self, flight: &Flight) {
         while let Some(incident) = self.lane.board.probed_by(flight.call).map(|held| held.trip.incident.clone()) {
             self.lane(LaneFact::Board(BoardFact::ProbeAbandoned { incident }));
@@ -257,46 +304,37 @@ impl Draft<'_> {
 
     /// Something new was written: what was asked in vain may be asked once more.
     fn open_trials(&mut self) {
-        let waiting: Vec<String> = self
-            .lane
-            .board
-            .held
-            .iter()
-            .filter(|held| held.stage == Stage::Open && held.trip.remaining_ms(self.now).is_some())
-            .filter(|held| match held.trip.pattern {
-                Pattern::ToolFailure
-                | Pattern::Repeat
-                | Pattern::Interleaved
-                | Pattern::Cycle
-                | Pattern::SameError
-                | Pattern::Retread
-                | Pattern::Stagnation
-                | Pattern::Cascade
-                | Pattern::Compaction
-                | Pattern::Chanting
-                | Pattern::SequentialTools => true,
-                // That files were written is what makes it what it is.
-                Pattern::FutileWrites => false,
-                Pattern::HookRecursion
-                | Pattern::AgentSpawn
-                | Pattern::ExternalApi
-                | Pattern::CostGrowth
-                | Pattern::Denials
-                | Pattern::Budget
-                | Pattern::Constraint
-                | Pattern::Tampering => false,
-            })
-            .map(|held| held.trip.incident.clone())
-            .collect();
-        for incident in waiting {
-            self.lane(LaneFact::Board(BoardFact::HalfOpened { incident, by: Opening::Write, hint: None }));
-        }
+        self.half_open(Opening::Write, |pattern| match pattern {
+            Pattern::ToolFailure
+            | Pattern::Repeat
+            | Pattern::Interleaved
+            | Pattern::Cycle
+            | Pattern::SameError
+            | Pattern::Retread
+            | Pattern::Stagnation
+            | Pattern::Cascade
+            | Pattern::Compaction
+            | Pattern::Chanting
+            | Pattern::SequentialTools => true,
+            // That files were written is what makes it what it is.
+            Pattern::FutileWrites => false,
+            Pattern::HookRecursion
+            | Pattern::AgentSpawn
+            | Pattern::ExternalApi
+            | Pattern::CostGrowth
+            | Pattern::Denials
+            | Pattern::Budget
+            | Pattern::Constraint
+            | Pattern::Tampering => false,
+        });
     }
 
     /// The Nth matching event opens; the next attempt is refused (L2).
     fn patterns(&mut self, flight: &Flight, action: Option<&Action>, answer: &Answer, is_failed: bool) -> Asked<()> {
         // Whoever waits may ask again; how often, the other patterns tell (L4).
-        let is_patient = !self.is_literal() && pattern::has_waited(self.lane.since_prompt(), false);
+        let before = self.lane.since_prompt().split_last().map_or(&[][..], |(_, before)| before);
+        let has_waited = flight.traits.is_wait || pattern::has_waited(before, flight.identity, flight.traits.is_rested);
+        let is_patient = !self.is_literal() && has_waited;
         if flight.traits.is_poller || is_patient {
             return Ok(());
         }

@@ -340,7 +340,8 @@ impl Draft<'_> {
             let (incident, at) = (trip.incident.clone(), trip.since.plus_millis(trip.cooldown_ms));
             let opened = BoardFact::HalfOpened { incident: incident.clone(), by: Opening::Cooldown, hint: None };
             self.tree_with(at, TreeFact::Board(opened), None);
-            let probe = Probe { call, since: self.now, lease_ms: u64::from(self.limits.probe_lease_s) * 1000 };
+            let lease_ms = u64::from(self.limits.probe_lease_s) * 1000;
+            let probe = Probe { call, since: self.now, lease_ms, by: Opening::Cooldown };
             self.tree(TreeFact::Board(BoardFact::ProbeTaken { incident, probe }));
         }
         let micros = self.limits.api.call_micros;

@@ -282,7 +282,9 @@ impl Draft<'_> {
         let held = self.lane.board.held.iter().find(|held| front.keys.contains(&held.trip.key))?;
         let by_person = match &held.stage {
             Stage::HalfOpen(Opening::Person) => true,
-            Stage::HalfOpen(Opening::Cooldown | Opening::Write) | Stage::Open | Stage::Probing(_) => false,
+            Stage::HalfOpen(Opening::Cooldown | Opening::Write | Opening::Answer) | Stage::Open | Stage::Probing(_) => {
+                false
+            }
         };
         let incident = &held.trip.incident;
         let mut text = format!("HALTLINE HL-RESUME-01: a person allowed one attempt after incident {incident}.");

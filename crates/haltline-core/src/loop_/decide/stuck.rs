@@ -78,7 +78,7 @@ impl Draft<'_> {
         if self.is_literal() {
             return found;
         }
-        let is_patient = action.is_wait || pattern::has_waited(past, self.lane.has_rested(self.now));
+        let is_patient = action.is_wait || pattern::has_waited(past, action.identity, self.lane.has_rested(self.now));
         let mut add = |pattern, key, times: u32, limits: Rungs, normal| {
             if times > 0 && limits.enabled {
                 found.push(Stuck { pattern, key, attempt: times.saturating_add(1), limits, normal });
@@ -112,7 +112,7 @@ impl Draft<'_> {
         for (place, error) in rut.errors.iter().enumerate().rev() {
             let is_last = place + 1 == rut.errors.len();
             if is_last || self.lane.board.holds(error.key()) {
-                let times = error.times(tool, action.words, rut.words);
+                let times = error.times(action, tool);
                 add(Pattern::SameError, error.key(), times, patient(limits.same_error), Some(error.normal));
             }
         }
