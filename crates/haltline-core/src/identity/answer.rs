@@ -141,6 +141,9 @@ pub(super) fn one_line(text: &str) -> String {
             continue;
         }
         if count == SHOWN_LETTERS_MAX - 1 && letters.peek().is_some() {
+            // Half a secret does not look like one any more: the word that the cut goes through is left out.
+            let whole = shown.rfind(' ').filter(|blank| *blank >= SHOWN_LETTERS_MAX / 4);
+            shown.truncate(whole.map_or(shown.len(), |blank| blank + 1));
             shown.push('…');
             break;
         }
