@@ -304,7 +304,12 @@ impl<'a> Draft<'a> {
 
     fn prompt(&mut self, by_user: bool, bypass: bool) -> Asked<Verdict> {
         // What the client itself sends, such as a sub-agent's result, would set a stopped agent going again.
-        let is_refused = !by_user && self.lane.is_stopped;
+        let is_stopped = match self.policy.mode {
+            crate::Mode::Enforce => self.lane.is_stopped,
+            // Nobody was stopped.
+            crate::Mode::Observe => false,
+        };
+        let is_refused = !by_user && is_stopped;
         self.lane(LaneFact::Prompted { by_user, is_refused });
         if is_refused {
             let text = words::still_stopped();
