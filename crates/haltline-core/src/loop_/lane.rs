@@ -469,6 +469,7 @@ impl Lane {
     }
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+/// What is as it is at first need not be written.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::lane::is_default;
 use crate::identity::{Action, Digest, Word, Words};
 
 /// How many different complaints are remembered.
@@ -28,16 +29,16 @@ const ROW_PERCENT: u32 = 50;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rut {
     /// Responses with a call that failed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub failed: u32,
     /// Answers that the same call had got before, and complaints that came before.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub known: u32,
     /// The last answers in a row that were known before, to questions in other words.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reworded: u32,
     /// The turns in which these three last rose: the calls of one response count once.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub turns: [u64; 3],
     /// The words of the last call.
     #[serde(default)]
