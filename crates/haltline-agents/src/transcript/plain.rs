@@ -1,8 +1,9 @@
 //! Plain events, as a transcript: what is not about an agent's work is passed over.
 
 use haltline_core::loop_::Happening;
+use serde_json::value::RawValue;
 
-use super::record::Calls;
+use super::record::{self, Calls};
 use super::{Damaged, Entry};
 use crate::plain::{self, PlainEvent, PlainHappening};
 
@@ -13,14 +14,14 @@ pub struct PlainReader {
 }
 
 impl PlainReader {
-    /// Reads one line.
+    /// Reads one line. An event that is none does not hide the others on its line.
     pub fn take(&mut self, line: &str, entries: &mut Vec<Entry>) -> Result<(), Damaged> {
-        if line.trim().is_empty() {
-            return Ok(());
-        }
-        let event = plain::read(line).map_err(|_| Damaged)?;
-        entries.extend(self.entry(event, line.trim_end()));
-        Ok(())
+        let mut is_damaged = false;
+        let all = record::each(line, |whole: &RawValue| match plain::read(whole.get()) {
+            Ok(event) => entries.extend(self.entry(event, whole.get())),
+            Err(_) => is_damaged = true,
+        });
+        if is_damaged { Err(Damaged) } else { all }
     }
 
     fn entry(&mut self, event: PlainEvent, whole: &str) -> Option<Entry> {
