@@ -127,7 +127,7 @@ pub struct Reader(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Plain,
+    Plain(Box<plain::PlainReader>),
     Claude(Box<claude::ClaudeReader>),
     Codex(Box<codex::CodexReader>),
     Gemini(Box<gemini::GeminiReader>),
@@ -146,7 +146,7 @@ impl Reader {
     /// The same, with prices that win over the list.
     pub fn with_prices(format: Format, name: &str, prices: &[Price]) -> Self {
         Self(match format {
-            Format::Plain => Kind::Plain,
+            Format::Plain => Kind::Plain(Box::default()),
             Format::Claude => Kind::Claude(Box::new(claude::ClaudeReader::new(name, prices))),
             Format::Codex => Kind::Codex(Box::new(codex::CodexReader::new(name, prices))),
             Format::Gemini | Format::GeminiDocument => Kind::Gemini(Box::new(gemini::GeminiReader::new(name, prices))),
@@ -161,7 +161,7 @@ impl Reader {
     pub fn take(&mut self, piece: &[u8], entries: &mut Vec<Entry>) -> Result<(), Damaged> {
         let text = json::mended(piece);
         match &mut self.0 {
-            Kind::Plain => plain::take(&text, entries),
+            Kind::Plain(reader) => reader.take(&text, entries),
             Kind::Claude(reader) => reader.take(&text, entries),
             Kind::Codex(reader) => reader.take(&text, entries),
             Kind::Gemini(reader) => reader.take(&text, entries),

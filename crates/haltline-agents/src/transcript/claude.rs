@@ -193,11 +193,9 @@ impl ClaudeReader {
         }
         let agent = place.stream.agent.as_deref();
         for block in blocks.iter().filter(|block| record::is_word(block.r#type, "tool_use")) {
-            let (Some(call), Some(tool)) = (json::name(block.id), json::name(block.name)) else { continue };
-            if !self.calls.begin(agent, &call, &tool) {
-                continue;
-            }
+            let (Some(id), Some(tool)) = (json::name(block.id), json::name(block.name)) else { continue };
             let input = block.input.map_or("{}", |input| input.get());
+            let Some(call) = self.calls.begin(agent, &id, &tool, place.at, input) else { continue };
             let action = Box::new(Action::new(&tool, input, place.folder.as_deref()));
             let message = part.as_ref().map(|part| part.id.clone().into_owned());
             entries.push(place.entry(Happening::ToolStart {
@@ -217,8 +215,8 @@ impl ClaudeReader {
         let is_result = |block: &&Block<'_>| record::is_word(block.r#type, "tool_result");
         let is_single = blocks.iter().filter(is_result).count() == 1;
         for block in blocks.iter().filter(is_result) {
-            let Some(call) = json::name(block.tool_use_id) else { continue };
-            let Some(tool) = self.calls.end(place.stream.agent.as_deref(), &call) else { continue };
+            let Some(id) = json::name(block.tool_use_id) else { continue };
+            let Some((call, tool)) = self.calls.end(place.stream.agent.as_deref(), &id) else { continue };
             // The object belongs to the line: with two results nobody knows whose it is.
             let object = line.tool_use_result.filter(|_| is_single);
             let answer = answer(&tool, block, object);

@@ -233,14 +233,12 @@ impl CodexReader {
 
     fn start(&mut self, at: Option<Instant>, item: &Item<'_>, input: &str, tell: &mut dyn FnMut(Entry)) {
         let name = json::name(item.name).unwrap_or_else(|| "local_shell".to_owned());
-        let Some(call) = json::name(item.call_id).or_else(|| json::name(item.id)) else { return };
+        let Some(id) = json::name(item.call_id).or_else(|| json::name(item.id)) else { return };
         let tool = match json::name(item.namespace).filter(|space| space.starts_with("mcp__")) {
             Some(space) => format!("{space}__{name}"),
             None => name,
         };
-        if !self.calls.begin(None, &call, &tool) {
-            return;
-        }
+        let Some(call) = self.calls.begin(None, &id, &tool, at, input) else { return };
         self.response += u64::from(std::mem::take(&mut self.is_answered));
         let action = Box::new(Action::new(&tool, input, self.folder.as_deref()));
         let message = Some(format!("response-{}", self.response));
@@ -249,8 +247,8 @@ impl CodexReader {
     }
 
     fn end(&mut self, at: Option<Instant>, item: &Item<'_>, tell: &mut dyn FnMut(Entry)) {
-        let Some(call) = json::name(item.call_id) else { return };
-        let Some(tool) = self.calls.end(None, &call) else { return };
+        let Some(id) = json::name(item.call_id) else { return };
+        let Some((call, tool)) = self.calls.end(None, &id) else { return };
         self.is_answered = true;
         let answer = Box::new(answer(&tool, item.output));
         tell(self.entry(at, Happening::ToolEnd { call, action: None, answer }));

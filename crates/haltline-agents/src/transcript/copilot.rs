@@ -144,10 +144,9 @@ impl CopilotReader {
                 self.response(told, agent);
                 None
             }
-            "tool.execution_start" => self.start(told, agent),
+            "tool.execution_start" => self.start(record::time(line.timestamp), told, agent),
             "tool.execution_complete" => {
-                let call = json::name(told.tool_call_id)?;
-                self.calls.end(agent, &call)?;
+                let (call, _) = self.calls.end(agent, &json::name(told.tool_call_id)?)?;
                 Some(Happening::ToolEnd { call, action: None, answer: Box::new(answer(told)) })
             }
             "session.usage_record" | "assistant.usage" => self.taken(told.usage.or(line.data)?),
@@ -174,15 +173,14 @@ impl CopilotReader {
         self.responses.push((agent.map(str::to_owned), name, calls));
     }
 
-    fn start(&mut self, told: &Told<'_>, agent: Option<&str>) -> Option<Happening> {
-        let (call, tool) = (json::name(told.tool_call_id)?, json::name(told.tool_name)?);
-        if !self.calls.begin(agent, &call, &tool) {
-            return None;
-        }
+    fn start(&mut self, at: Option<Instant>, told: &Told<'_>, agent: Option<&str>) -> Option<Happening> {
+        let (id, tool) = (json::name(told.tool_call_id)?, json::name(told.tool_name)?);
+        let input = record::input(told.arguments);
+        let call = self.calls.begin(agent, &id, &tool, at, &input)?;
         let is_of =
-            |(of, _, calls): &&(Option<String>, String, Vec<String>)| of.as_deref() == agent && calls.contains(&call);
+            |(of, _, calls): &&(Option<String>, String, Vec<String>)| of.as_deref() == agent && calls.contains(&id);
         let message = self.responses.iter().rev().find(is_of).map(|(_, name, _)| name.clone());
-        let action = Box::new(Action::new(&tool, &record::input(told.arguments), self.folder.as_deref()));
+        let action = Box::new(Action::new(&tool, &input, self.folder.as_deref()));
         Some(Happening::ToolStart { call, message, action, guarded: Vec::new(), tampering: None })
     }
 

@@ -3,16 +3,21 @@
 //! A message of the model is written again, under its name, whenever one of its calls gets further: only what is new
 //! in it is told. Answers stand with the calls, and once more in a message of the user, which is passed over.
 
+use std::collections::VecDeque;
+
 use haltline_core::Instant;
 use haltline_core::identity::{Action, Answer};
 use haltline_core::loop_::{Happening, Stream, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::record::{self, Unread};
+use super::record::{self, Calls, Unread};
 use super::{Damaged, Entry};
 use crate::price::{self, Price};
 use crate::{bypass, json};
+
+/// A message that so many others have followed is not written again.
+const WRITTEN_MAX: usize = 64;
 
 /// A line about the session, a message, or a whole document.
 #[derive(Deserialize)]
@@ -92,10 +97,17 @@ pub struct GeminiReader {
     /// The file is a sub-agent's: another agent asks in it.
     is_subagent: bool,
     prices: Vec<Price>,
-    /// The message that may still be written again.
-    message: Option<String>,
+    /// The messages that may still be written again, the last one last.
+    written: VecDeque<Written>,
+    calls: Calls,
+}
+
+/// What has been read of a message: it is written again, under its id, whenever more of it is known.
+#[derive(Debug)]
+struct Written {
+    name: Option<String>,
     is_counted: bool,
-    /// Its calls that have begun, and whether they have ended.
+    /// The ids of its calls that have begun, and whether they have ended.
     calls: Vec<(String, bool)>,
 }
 
@@ -107,9 +119,8 @@ impl GeminiReader {
             is_begun: false,
             is_subagent: false,
             prices: prices.to_vec(),
-            message: None,
-            is_counted: false,
-            calls: Vec::new(),
+            written: VecDeque::new(),
+            calls: Calls::default(),
         }
     }
 
@@ -146,50 +157,66 @@ impl GeminiReader {
             // The client's own advice, such as that it sees a loop.
             let by_user = !text.starts_with("System: ");
             let bypass = by_user && bypass::is_asked_for(&text);
-            entries.push(self.entry(at, Happening::Prompt { by_user, bypass }));
+            let mut written = self.written_of(json::name(record.id));
+            if !std::mem::replace(&mut written.is_counted, true) {
+                entries.push(self.entry(at, Happening::Prompt { by_user, bypass }));
+            }
+            self.remember(written);
         }
     }
 
     fn response(&mut self, at: Option<Instant>, record: &Record<'_>, entries: &mut Vec<Entry>) {
-        let name = json::name(record.id);
-        if name.is_none() || name != self.message {
-            self.message = name.clone();
-            self.is_counted = false;
-            self.calls.clear();
+        let mut written = self.written_of(json::name(record.id));
+        self.more_of(&mut written, at, record, entries);
+        self.remember(written);
+    }
+
+    fn written_of(&mut self, name: Option<String>) -> Written {
+        let known = self.written.iter().position(|written| name.is_some() && written.name == name);
+        let known = known.and_then(|place| self.written.remove(place));
+        known.unwrap_or_else(|| Written { name, is_counted: false, calls: Vec::new() })
+    }
+
+    fn remember(&mut self, written: Written) {
+        if self.written.len() == WRITTEN_MAX {
+            self.written.pop_front();
         }
-        if let Some(usage) = record.tokens.and_then(usage).filter(|_| !self.is_counted) {
-            self.is_counted = true;
+        self.written.push_back(written);
+    }
+
+    /// What a message says that it has not said before.
+    fn more_of(&mut self, written: &mut Written, at: Option<Instant>, record: &Record<'_>, entries: &mut Vec<Entry>) {
+        if let Some(usage) = record.tokens.and_then(usage).filter(|_| !written.is_counted) {
+            written.is_counted = true;
             let model = json::name(record.model);
             let cost = model.and_then(|model| price::cost(&model, &usage, &self.prices));
-            entries.push(
-                self.entry(at, Happening::Message { usage: Some(usage), cost, offset: None, last: name, said: None }),
-            );
+            let last = written.name.clone();
+            entries
+                .push(self.entry(at, Happening::Message { usage: Some(usage), cost, offset: None, last, said: None }));
         }
         let calls: Vec<Call<'_>> = record.tool_calls.map(record::elements).unwrap_or_default();
         let mut ends = Vec::new();
         for call in &calls {
             let (Some(id), Some(tool)) = (json::name(call.id), json::name(call.name)) else { continue };
-            let known = self.calls.iter().position(|(known, _)| *known == id);
+            let known = written.calls.iter().position(|(known, _)| *known == id);
             let place = known.unwrap_or_else(|| {
-                let action = Box::new(Action::new(&tool, &record::input(call.args), None));
-                entries.push(self.entry(
-                    at,
-                    Happening::ToolStart {
-                        call: id.clone(),
-                        message: self.message.clone(),
-                        action,
-                        guarded: Vec::new(),
-                        tampering: None,
-                    },
-                ));
-                self.calls.push((id.clone(), false));
-                self.calls.len() - 1
+                let input = record::input(call.args);
+                if let Some(name) = self.calls.begin(None, &id, &tool, at, &input) {
+                    let action = Box::new(Action::new(&tool, &input, None));
+                    let message = written.name.clone();
+                    let (guarded, tampering) = (Vec::new(), None);
+                    let start = Happening::ToolStart { call: name, message, action, guarded, tampering };
+                    entries.push(self.entry(at, start));
+                }
+                written.calls.push((id.clone(), false));
+                written.calls.len() - 1
             });
-            if !self.calls[place].1
+            if !written.calls[place].1
                 && let Some(answer) = answer(call)
             {
-                self.calls[place].1 = true;
-                let end = Happening::ToolEnd { call: id, action: None, answer: Box::new(answer) };
+                written.calls[place].1 = true;
+                let Some((call_name, _)) = self.calls.end(None, &id) else { continue };
+                let end = Happening::ToolEnd { call: call_name, action: None, answer: Box::new(answer) };
                 ends.push(self.entry(record::time(call.timestamp).or(at), end));
             }
         }

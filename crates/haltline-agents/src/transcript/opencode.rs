@@ -8,7 +8,7 @@ use haltline_core::loop_::{Happening, Stream, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::record::{self, Unread};
+use super::record::{self, Calls, Unread};
 use super::{Damaged, Entry};
 use crate::price::{self, Price};
 use crate::{bypass, json};
@@ -112,13 +112,14 @@ pub struct OpenCodeReader {
     stream: Stream,
     folder: Option<String>,
     prices: Vec<Price>,
+    calls: Calls,
 }
 
 impl OpenCodeReader {
     /// A reader of a file of this name.
     pub fn new(name: &str, prices: &[Price]) -> Self {
         let stream = Stream { session: name.to_owned(), client: "opencode".to_owned(), ..Stream::default() };
-        Self { stream, folder: None, prices: prices.to_vec() }
+        Self { stream, folder: None, prices: prices.to_vec(), calls: Calls::default() }
     }
 
     /// Reads the document.
@@ -149,7 +150,7 @@ impl OpenCodeReader {
         entries.push(self.entry(at, Happening::SessionStart { model: None, resumed: false, is_nested: false }));
     }
 
-    fn message(&self, message: &Message<'_>, entries: &mut Vec<Entry>) {
+    fn message(&mut self, message: &Message<'_>, entries: &mut Vec<Entry>) {
         let Some(info) = message.info.and_then(json::object::<Info<'_>>) else { return };
         let at = times(info.time).and_then(|time| record::millis(time.created));
         let parts: Vec<Part<'_>> = message.parts.map(record::elements).unwrap_or_default();
@@ -178,7 +179,7 @@ impl OpenCodeReader {
         Some(Happening::Prompt { by_user: true, bypass: texts.any(|text| bypass::is_asked_for(&text)) })
     }
 
-    fn response(&self, at: Option<Instant>, info: &Info<'_>, parts: &[Part<'_>], entries: &mut Vec<Entry>) {
+    fn response(&mut self, at: Option<Instant>, info: &Info<'_>, parts: &[Part<'_>], entries: &mut Vec<Entry>) {
         let name = json::name(info.id);
         if let Some(usage) = info.tokens.and_then(usage).filter(|usage| *usage != Usage::default()) {
             let listed = json::name(info.model_id).and_then(|model| price::cost(&model, &usage, &self.prices));
@@ -205,21 +206,25 @@ impl OpenCodeReader {
 
     /// A call and its end, which comes after the other calls of the response have begun.
     fn call(
-        &self,
+        &mut self,
         at: Option<Instant>,
         part: &Part<'_>,
         message: Option<String>,
         entries: &mut Vec<Entry>,
         ends: &mut Vec<Entry>,
     ) {
-        let (Some(call), Some(tool)) = (json::name(part.call_id), json::name(part.tool)) else { return };
+        let (Some(id), Some(tool)) = (json::name(part.call_id), json::name(part.tool)) else { return };
         let Some(state) = part.state.and_then(json::object::<State<'_>>) else { return };
         let time = times(state.time);
         let began = time.as_ref().and_then(|time| record::millis(time.start)).or(at);
-        let action = Box::new(Action::new(&tool, &record::input(state.input), self.folder.as_deref()));
-        let start = Happening::ToolStart { call: call.clone(), message, action, guarded: Vec::new(), tampering: None };
+        let input = record::input(state.input);
+        let Some(call) = self.calls.begin(None, &id, &tool, began, &input) else { return };
+        let action = Box::new(Action::new(&tool, &input, self.folder.as_deref()));
+        let start = Happening::ToolStart { call, message, action, guarded: Vec::new(), tampering: None };
         entries.push(self.entry(began, start));
-        if let Some(answer) = answer(&state) {
+        if let Some(answer) = answer(&state)
+            && let Some((call, _)) = self.calls.end(None, &id)
+        {
             let ended = time.and_then(|time| record::millis(time.end)).or(began);
             let end = Happening::ToolEnd { call, action: None, answer: Box::new(answer) };
             ends.push(self.entry(ended, end));

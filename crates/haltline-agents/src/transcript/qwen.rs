@@ -116,12 +116,14 @@ impl QwenReader {
         }
         for call in parts.iter().filter_map(|part| part.function_call).filter_map(json::object::<FunctionCall<'_>>) {
             let (Some(id), Some(tool)) = (json::name(call.id), json::name(call.name)) else { continue };
-            if self.calls.begin(json::name(line.agent_id).as_deref(), &id, &tool) {
+            let (agent, input) = (json::name(line.agent_id), record::input(call.args));
+            let at = record::time(line.timestamp);
+            if let Some(call) = self.calls.begin(agent.as_deref(), &id, &tool, at, &input) {
                 let folder = json::name(line.cwd);
                 told.push(Happening::ToolStart {
-                    call: id,
+                    call,
                     message: name.clone(),
-                    action: Box::new(Action::new(&tool, &record::input(call.args), folder.as_deref())),
+                    action: Box::new(Action::new(&tool, &input, folder.as_deref())),
                     guarded: Vec::new(),
                     tampering: None,
                 });
@@ -136,8 +138,8 @@ impl QwenReader {
         let responses = parts.iter().filter_map(|part| part.function_response);
         let mut told = Vec::new();
         for response in responses.filter_map(json::object::<FunctionResponse<'_>>) {
-            let Some(call) = json::name(response.id) else { continue };
-            if self.calls.end(json::name(line.agent_id).as_deref(), &call).is_some() {
+            let Some(id) = json::name(response.id) else { continue };
+            if let Some((call, _)) = self.calls.end(json::name(line.agent_id).as_deref(), &id) {
                 let answer = Box::new(answer_of(&response, is_success));
                 told.push(Happening::ToolEnd { call, action: None, answer });
             }

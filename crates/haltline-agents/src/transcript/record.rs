@@ -2,6 +2,8 @@
 //! nothing but their text and an exit code explain.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use haltline_core::Instant;
 use haltline_core::identity::{Answer, Outcome};
@@ -11,7 +13,7 @@ use serde_json::value::RawValue;
 use super::Damaged;
 use crate::json;
 
-/// More calls than this never wait for their answers; the oldest are given up.
+/// More calls than this never wait for their answers, nor are more remembered after them; the oldest are given up.
 const CALLS_MAX: usize = 1024;
 
 /// A value that nobody has read yet.
@@ -82,39 +84,138 @@ pub fn answer(is_success: Option<bool>, exit: Option<i32>, text: &str) -> Answer
     told
 }
 
-/// Calls that have begun and not ended.
+/// Calls that have begun, and the last of those that have ended.
+///
+/// Some clients and models count their calls anew in every turn. An id that begins again after its end is another call
+/// and gets a name of its own; to the core, which knows a call by its name, it would be the one it has seen.
 #[derive(Debug, Default)]
 pub struct Calls {
     open: Vec<Call>,
+    ended: VecDeque<Ended>,
 }
 
 #[derive(Debug)]
 struct Call {
     agent: Option<String>,
-    name: String,
+    id: String,
     tool: String,
+    /// The how manieth call of this id.
+    round: u64,
+    record: Option<u64>,
+}
+
+/// What is left of a call: enough to tell the next one of its id from the same one written again.
+#[derive(Debug)]
+struct Ended {
+    key: u64,
+    round: u64,
+    record: Option<u64>,
 }
 
 impl Calls {
-    /// Takes a call that begins; `false` where it has begun before.
-    pub fn begin(&mut self, agent: Option<&str>, name: &str, tool: &str) -> bool {
-        if self.find(agent, name).is_some() {
-            return false;
+    /// Takes a call that begins and yields its name; `None` where it has begun before, or is a copy of one that has
+    /// ended: the same id, input and time.
+    pub fn begin(
+        &mut self,
+        agent: Option<&str>,
+        id: &str,
+        tool: &str,
+        at: Option<Instant>,
+        input: &str,
+    ) -> Option<String> {
+        if self.find(agent, id).is_some() {
+            return None;
         }
+        // Without a time nobody can tell a copy from the same call made again.
+        let record = at.map(|at| hash(&(at.as_millis(), tool, input)));
+        let last = self.last(agent, id);
+        if last.is_some_and(|last| last.record.is_some() && last.record == record) {
+            return None;
+        }
+        let round = last.map_or(1, |last| last.round + 1);
         if self.open.len() == CALLS_MAX {
             self.open.remove(0);
         }
-        self.open.push(Call { agent: agent.map(str::to_owned), name: name.to_owned(), tool: tool.to_owned() });
-        true
+        let (agent, tool) = (agent.map(str::to_owned), tool.to_owned());
+        self.open.push(Call { agent, id: id.to_owned(), tool, round, record });
+        Some(named(id, round))
     }
 
-    /// Takes a call's end; yields its tool, where it has begun.
-    pub fn end(&mut self, agent: Option<&str>, name: &str) -> Option<String> {
-        let place = self.find(agent, name)?;
-        Some(self.open.remove(place).tool)
+    /// Takes a call's end; yields its name and its tool, where it has begun.
+    pub fn end(&mut self, agent: Option<&str>, id: &str) -> Option<(String, String)> {
+        let Call { tool, round, record, .. } = self.open.remove(self.find(agent, id)?);
+        let key = hash(&(agent, id));
+        self.ended.retain(|ended| ended.key != key);
+        if self.ended.len() == CALLS_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(Ended { key, round, record });
+        Some((named(id, round), tool))
     }
 
-    fn find(&self, agent: Option<&str>, name: &str) -> Option<usize> {
-        self.open.iter().position(|call| call.name == name && call.agent.as_deref() == agent)
+    /// The name of the last call of this id that has ended.
+    pub fn ended(&self, agent: Option<&str>, id: &str) -> Option<String> {
+        self.last(agent, id).map(|last| named(id, last.round))
+    }
+
+    fn find(&self, agent: Option<&str>, id: &str) -> Option<usize> {
+        self.open.iter().position(|call| call.id == id && call.agent.as_deref() == agent)
+    }
+
+    fn last(&self, agent: Option<&str>, id: &str) -> Option<&Ended> {
+        let key = hash(&(agent, id));
+        self.ended.iter().find(|ended| ended.key == key)
+    }
+}
+
+fn named(id: &str, round: u64) -> String {
+    if round == 1 { id.to_owned() } else { format!("{id}#{round}") }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Option<Instant> {
+        Some(Instant::from_millis(millis))
+    }
+
+    #[test]
+    fn an_id_that_begins_again_after_its_end_is_another_call() {
+        let mut calls = Calls::default();
+        for (millis, name) in [(1, "c"), (2, "c#2"), (3, "c#3")] {
+            assert_eq!(calls.begin(None, "c", "bash", at(millis), "ls").as_deref(), Some(name));
+            assert_eq!(calls.begin(None, "c", "bash", at(millis), "ls"), None, "it is open");
+            assert_eq!(calls.end(None, "c"), Some((name.to_owned(), "bash".to_owned())));
+            assert_eq!(calls.end(None, "c"), None);
+        }
+        assert_eq!(calls.begin(Some("other"), "c", "bash", at(3), "ls").as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn a_call_that_is_written_again_as_it_was_is_no_other_call() {
+        let mut calls = Calls::default();
+        assert!(calls.begin(None, "c", "bash", at(1), "ls").is_some());
+        assert!(calls.end(None, "c").is_some());
+        assert_eq!(calls.begin(None, "c", "bash", at(1), "ls"), None);
+        assert_eq!(calls.begin(None, "c", "bash", at(1), "pwd").as_deref(), Some("c#2"));
+    }
+
+    #[test]
+    fn what_has_ended_is_forgotten_in_the_end() {
+        let mut calls = Calls::default();
+        for number in 0..=CALLS_MAX {
+            assert!(calls.begin(None, &number.to_string(), "bash", None, "ls").is_some());
+            assert!(calls.end(None, &number.to_string()).is_some());
+        }
+        assert_eq!(calls.ended.len(), CALLS_MAX);
+        assert_eq!(calls.begin(None, "0", "bash", None, "ls").as_deref(), Some("0"));
+        assert_eq!(calls.begin(None, "1", "bash", None, "ls").as_deref(), Some("1#2"));
     }
 }
