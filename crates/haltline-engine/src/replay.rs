@@ -22,8 +22,9 @@ use session::Watch;
 pub use session::{Evidence, Judged, ReplayedSession, Severity, Trip};
 pub use trips_file::{KeptTrip, TRIPS_KEPT_MAX, TripsFile};
 
-/// How many trees of agents are read at once. Of more, the one not heard of for longest is taken as over.
-const FAMILIES_MAX: usize = 256;
+/// How many trees of agents are read at once. Of more, the one not heard of for longest is taken as over; if it is heard
+/// of again, that is another session.
+const FAMILIES_MAX: usize = 20_000;
 /// A policy has one digest during a replay; which is of no consequence.
 const POLICY: &str = "replay";
 
@@ -47,6 +48,8 @@ pub struct Replay {
     /// By when they began.
     families: BTreeMap<u64, Family>,
     family_of: BTreeMap<String, u64>,
+    /// By when they were last heard of: when they began.
+    silent_since: BTreeMap<u64, u64>,
     heard: u64,
 }
 
@@ -64,7 +67,8 @@ impl Replay {
     /// A replay under these policies. Their modes do not count.
     pub fn new(policies: &[Policy]) -> Self {
         let policies = policies.iter().map(|policy| Policy { mode: Mode::Observe, ..policy.clone() }).collect();
-        Self { policies, families: BTreeMap::new(), family_of: BTreeMap::new(), heard: 0 }
+        let (families, family_of, silent_since) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { policies, families, family_of, silent_since, heard: 0 }
     }
 
     /// Judges what a transcript says next. Sessions that are over by it are added to `over`.
@@ -72,6 +76,8 @@ impl Replay {
         self.heard += 1;
         let begun = self.family(&heard.stream, over);
         let Some(family) = self.families.get_mut(&begun) else { return };
+        self.silent_since.remove(&family.last_heard);
+        self.silent_since.insert(self.heard, begun);
         family.last_heard = self.heard;
         let Heard { at, stream, what, is_echo } = heard;
         let now = family.clock.advance(at, matches!(what, Happening::ToolStart { .. }));
@@ -119,7 +125,7 @@ impl Replay {
         if self.families.len() < FAMILIES_MAX {
             return;
         }
-        let longest_ago = self.families.iter().min_by_key(|(_, family)| family.last_heard).map(|(begun, _)| *begun);
+        let longest_ago = self.silent_since.pop_first().map(|(_, begun)| begun);
         if let Some(family) = longest_ago.and_then(|begun| self.families.remove(&begun)) {
             for watch in family.sessions {
                 self.family_of.remove(watch.name());

@@ -101,17 +101,31 @@ fn several_policies_judge_the_same_events() {
 }
 
 #[test]
-fn of_many_sessions_the_longest_silent_are_over_first_and_none_is_lost() {
+fn sessions_that_take_turns_in_one_file_stay_whole_however_many_they_are() {
     let mut tape = Tape::new(&[Policy::default()]);
-    for number in 0..1_000 {
-        tape.call(&format!("s{number}"), "ls", "a");
-        // One goes on all the time.
-        tape.call("main", &format!("cat {number}"), "b");
+    for _turn in 0..4 {
+        (0..300).for_each(|number| tape.call(&format!("s{number}"), "cat notes.md", "the same"));
     }
-    assert!(tape.over.len() > 700, "{}", tape.over.len());
-    assert!(tape.over.iter().all(|session| session.session != "main"));
+    assert!(tape.over.is_empty());
     let sessions = tape.end();
-    assert_eq!(sessions.len(), 1_001);
+    assert_eq!(sessions.len(), 300);
+    assert!(sessions.iter().all(|session| session.calls == 4));
+}
+
+#[test]
+fn of_very_many_sessions_the_longest_silent_are_over_first_and_none_is_lost() {
+    let mut tape = Tape::new(&[Policy::default()]);
+    for number in 0..20_100 {
+        tape.hear(&format!("s{number}"), Happening::Prompt { by_user: true, bypass: false });
+        // One goes on all the time.
+        if number % 100 == 0 {
+            tape.call("main", &format!("cat {number}"), "b");
+        }
+    }
+    let over: Vec<String> = tape.over.iter().map(|session| session.session.clone()).collect();
+    assert_eq!(over, (0..101).map(|number| format!("s{number}")).collect::<Vec<_>>());
+    let sessions = tape.end();
+    assert_eq!(sessions.len(), 20_101);
     let main = sessions.iter().find(|session| session.session == "main").expect("it is told");
-    assert_eq!(main.calls, 1_000);
+    assert_eq!(main.calls, 201);
 }

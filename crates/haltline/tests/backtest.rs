@@ -109,6 +109,8 @@ fn damaged_lines_are_counted_and_passed_over() {
     let report = site.run(&["backtest", "a.jsonl"]);
     assert_eq!(report.code, Some(0));
     assert!(report.out.contains("2 damaged lines passed over"), "{report:?}");
+    let lines = site.run(&["backtest", "a.jsonl", "--json"]);
+    assert_eq!((lines.code, lines.err.as_str()), (Some(0), "warning: 2 damaged lines passed over\n"));
     assert!(report.out.starts_with("BACKTEST: 1 session, 6 calls\n"), "{report:?}");
 }
 
@@ -183,6 +185,11 @@ fn since_leaves_out_what_ended_before() {
     assert_eq!(named(&answer), ["old", "new"]);
     let report = site.run(&["backtest", "old.jsonl", "new.jsonl", "--since", "2026-01-15"]);
     assert!(report.out.contains("1 session that ended before"), "{report:?}");
+    let timeless = "{\"v\":1,\"type\":\"prompt\",\"session\":\"timeless\",\"source\":\"user\",\"text\":\"go\"}\n";
+    site.file("timeless.jsonl", timeless);
+    let report = site.run(&["backtest", "timeless.jsonl", "old.jsonl", "--since", "2026-01-15"]);
+    assert!(report.out.starts_with("BACKTEST: 1 session,"), "{report:?}");
+    assert!(report.out.contains("Kept       1 session of unknown age"), "{report:?}");
     let bad = site.run(&["backtest", "new.jsonl", "--since", "soon"]);
     assert_eq!(bad.code, Some(2));
     assert!(bad.err.contains("expected a time such as 30d"), "{bad:?}");
@@ -294,6 +301,7 @@ fn what_cannot_be_read_is_named_and_the_rest_goes_on() {
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
     let unknown = site.run(&["backtest", "notes.txt"]);
     assert!(unknown.err.contains("no session was found in 1 file: 1 in no known format"), "{unknown:?}");
+    assert!(unknown.code == Some(1) && !unknown.err.contains("gemini, gemini"), "{unknown:?}");
 }
 
 #[test]
@@ -361,6 +369,57 @@ fn without_a_path_the_users_own_transcripts_are_read_with_their_sub_agents() {
     assert_eq!(session["first"]["deny"]["circuit"], "loop/one/agent/a1/repeat", "{session}");
     // Both files are read by time: two calls of the main agent came before the sub-agent's fourth.
     assert_eq!(session["first"]["deny"]["call"], 6, "{session}");
+}
+
+#[test]
+fn a_named_session_has_the_numbers_of_its_sub_agents_calls_whatever_echoes_them() {
+    let site = Site::new();
+    let agent: String = (1..=6).map(|number| claude_call(number, Some("a1"), "cat notes.md")).collect();
+    // The main file repeats what the sub-agent says.
+    let echoes: String = agent
+        .lines()
+        .map(|line| {
+            let told: Value = serde_json::from_str(line).expect("JSON");
+            let data = json!({"type": "agent_progress", "agentId": "a1", "message": told});
+            let at = &told["timestamp"];
+            format!("{}\n", json!({"type": "progress", "sessionId": "one", "timestamp": at, "data": data}))
+        })
+        .collect();
+    site.file("one.jsonl", &(claude_call(0, None, "ls") + &echoes));
+    site.file("one/subagents/agent-a1.jsonl", &agent);
+    let answer = site.run(&["backtest", "one.jsonl", "--json"]);
+    let [session] = sessions(&answer).try_into().expect("one session");
+    assert_eq!((&session["calls"], &session["first"]["deny"]["call"]), (&json!(7), &json!(5)), "{session}");
+}
+
+#[test]
+fn a_document_is_read_as_one_where_its_client_is_named() {
+    let site = Site::new();
+    let document = json!({"sessionId": "s", "projectHash": "p", "startTime": "2026-02-01T10:00:00.000Z",
+        "lastUpdated": "2026-02-01T10:00:00.000Z", "messages": [
+        {"id": "1", "timestamp": "2026-02-01T10:00:00.000Z", "type": "user", "content": "go"}]});
+    site.file("a.json", &serde_json::to_string_pretty(&document).expect("JSON"));
+    for arguments in [&["backtest", "a.json", "--json"][..], &["backtest", "a.json", "--json", "--format", "gemini"]] {
+        let answer = site.run(arguments);
+        assert_eq!((answer.err.as_str(), named(&answer)), ("", vec!["s".to_owned()]), "{answer:?}");
+    }
+}
+
+#[test]
+fn what_would_steer_a_terminal_is_shown_and_not_done() {
+    let site = Site::new();
+    let (name, command) = ("a\u{1b}[2J\u{202e}\nb.jsonl", "cat \u{1b}[31m\u{2066}notes");
+    let text: String = (1..=6).map(|number| call("s\u{1b}]0;x\u{7}", number, command, "\u{1b}[2Jsame")).collect();
+    site.file(name, &text);
+    site.file("b\u{1b}[2J", "hello\n");
+    let report = site.run(&["backtest", name, "b\u{1b}[2J", "missing\u{1b}\n"]);
+    let line = report.out.lines().find(|line| line.contains("call 4 of 6")).unwrap_or_else(|| panic!("{report:?}"));
+    let why = site.run(&["why", line.split_whitespace().next().expect("an incident")]);
+    assert!(why.out.contains("a\\u{1b}[2J\\u{202e}\\nb.jsonl (plain)"), "{why:?}");
+    for text in [&report.out, &report.err, &why.out] {
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{2066}']), "{text:?}");
+    }
+    assert_eq!(report.err.lines().count(), 2, "{report:?}");
 }
 
 /// What a run shows on a terminal.

@@ -49,6 +49,15 @@ impl Read for Counted {
     }
 }
 
+/// Tells an error once, where a file cannot be read on.
+struct Cut(Option<io::Error>);
+
+impl Read for Cut {
+    fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
 impl Pieces {
     /// Opens a file; what is read of it is added to `bytes`.
     pub fn open(path: &Path, bytes: &Arc<AtomicU64>) -> io::Result<Self> {
@@ -60,7 +69,13 @@ impl Pieces {
         let mut input: Box<dyn Read + Send> =
             if is_gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
         let mut head = Vec::new();
-        (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+        // A small file may end badly within its head: what came before counts, and the error is told when it is reached.
+        if let Err(error) = (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head) {
+            if head.is_empty() {
+                return Err(error);
+            }
+            input = Box::new(Cut(Some(error)));
+        }
         Ok(Self { input: Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, input)) })
     }
 
@@ -153,5 +168,23 @@ mod tests {
         content.extend_from_slice(b"\nlast\n");
         let read: Vec<String> = lines(&content).into_iter().map(|line| line.chars().take(9).collect()).collect();
         assert_eq!(read, ["aaaaaaaaa", "small", "too long", "last"]);
+    }
+
+    #[test]
+    fn of_a_small_packed_file_that_is_cut_the_lines_before_are_read() {
+        let file = tempfile::NamedTempFile::new().expect("temp file");
+        let whole = zipped((0..2_000).map(|number| format!("{}\n", number * 7919)).collect::<String>().as_bytes());
+        std::fs::write(file.path(), &whole[..whole.len() - 9]).expect("written");
+        let mut pieces = Pieces::open(file.path(), &Arc::default()).expect("opened");
+        let mut buffer = Vec::new();
+        let mut lines = 0;
+        let end = loop {
+            match pieces.line(&mut buffer) {
+                Ok(Piece::Whole) => lines += 1,
+                other => break other,
+            }
+        };
+        assert!(lines > 1_000, "{lines}");
+        assert!(end.is_err(), "{end:?}");
     }
 }

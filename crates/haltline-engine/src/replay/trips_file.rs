@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use haltline_core::{Instant, digest_hex};
@@ -114,7 +114,9 @@ impl TripsFile {
         self.forget_oldest(TRIPS_KEPT_MAX.saturating_sub(first.len()));
         self.trips.splice(0..0, first);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(state_folder)?;
-        write_whole(&path(state_folder), &serde_json::to_vec(&self)?, Lasting::Remade)
+        write_whole(&path(state_folder), &serde_json::to_vec(&self)?, Lasting::Remade)?;
+        // It quotes what agents were told.
+        fs::set_permissions(path(state_folder), fs::Permissions::from_mode(0o600))
     }
 
     /// The trip with this name, where the last replay came upon it.
@@ -162,6 +164,8 @@ mod tests {
         assert!(file.trips.len() < 2 * TRIPS_KEPT_MAX);
         file.write(&state, vec![trip(3), trip(999)]).expect("written");
         let found = |number: u64| TripsFile::find(&state, &format!("{number:08x}")).is_some();
+        let mode = fs::metadata(path(&state)).expect("written").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
         assert!(found(3) && found(999) && found(998) && found(801));
         assert!(!found(4) && !found(800));
         assert_eq!(TripsFile::find(&state, "000003e7"), Some(trip(999)));

@@ -99,15 +99,20 @@ pub fn run(command: &Backtest, folder: Option<&Path>, is_json: bool, clock: Cloc
             seen.before
         ));
     }
+    let damaged = counts.damaged.load(Ordering::Relaxed);
+    if is_json && damaged > 0 {
+        text::warn(&format!("{} passed over", text::count(damaged, "damaged line")));
+    }
     if !is_lines {
         let corpus = CorpusView {
             files,
             files_unknown: counts.unknown.load(Ordering::Relaxed),
             files_broken: broken,
             bytes: counts.bytes.load(Ordering::Relaxed),
-            damaged: counts.damaged.load(Ordering::Relaxed),
+            damaged,
             sessions,
             sessions_before: seen.before,
+            sessions_untimed: seen.untimed,
             calls: seen.calls,
             prompts: seen.prompts,
             cost_micros: seen.micros,
@@ -117,7 +122,9 @@ pub fn run(command: &Backtest, folder: Option<&Path>, is_json: bool, clock: Cloc
         let verdicts = tallies.iter().zip(judges.judges).map(|(tally, judge)| tally.view(judge.name)).collect();
         answer(&ReportView { schema: SCHEMA, corpus, verdicts }, is_json)?;
     }
-    Ok(if sessions == 0 && broken > 0 { exit_code::ERROR } else { exit_code::FINE })
+    // Whoever names files wants something of them; that all of it is too old is an answer.
+    let is_nothing = sessions == 0 && (broken > 0 || (!command.paths.is_empty() && seen.before == 0));
+    Ok(if is_nothing { exit_code::ERROR } else { exit_code::FINE })
 }
 
 /// What is summed up while sessions come in.
@@ -135,6 +142,7 @@ struct Gathering<W> {
 struct Seen {
     sessions: u64,
     before: u64,
+    untimed: u64,
     calls: u64,
     prompts: u64,
     micros: Option<u64>,
@@ -143,8 +151,9 @@ struct Seen {
 
 impl<W: Write> Gathering<W> {
     fn take(&mut self, source: &str, format: Format, session: &ReplayedSession) -> Result<(), Failure> {
-        // A session that tells no time cannot show that it is new enough.
-        if self.since.is_some_and(|since| session.ended.is_none_or(|ended| ended < since)) {
+        // A session that tells no time cannot be shown to be too old.
+        self.seen.untimed += u64::from(self.since.is_some() && session.ended.is_none());
+        if self.since.is_some_and(|since| session.ended.is_some_and(|ended| ended < since)) {
             self.seen.before += 1;
             return Ok(());
         }
@@ -183,7 +192,7 @@ fn nothing(paths: &[PathBuf], found: &Found) -> String {
         ([], _) => "no transcripts of a known client were found here; name files or folders to read".to_owned(),
         (_, false) => "nothing could be read".to_owned(),
         (paths, true) => {
-            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let names: Vec<String> = paths.iter().map(|path| text::shown(&path.display().to_string())).collect();
             format!("{}: there is no file in it", names.join(", "))
         }
     }

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use haltline_engine::store::Salvage;
 
-pub use backtest::{backtest, why_replay};
+pub use backtest::{backtest, shown, why_replay};
 pub use config::{config_check, config_path, config_show};
 pub use constraint::{all, change, check, configuration, history, one};
 pub use doctor::doctor;

@@ -93,6 +93,8 @@ pub struct CorpusView {
     pub sessions: u64,
     /// Sessions left out because of `--since`.
     pub sessions_before: u64,
+    /// Sessions that `--since` cannot tell the age of; they are not left out.
+    pub sessions_untimed: u64,
     pub calls: u64,
     pub prompts: u64,
     #[serde(rename = "cost_usd", serialize_with = "as_usd")]

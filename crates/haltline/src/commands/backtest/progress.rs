@@ -47,7 +47,7 @@ impl Progress {
     /// Says something a person should know, beside the bar.
     pub fn warn(&mut self, problem: &str) {
         self.clear();
-        text::warn(problem);
+        text::warn(&text::shown(problem));
     }
 
     /// Takes the bar away.

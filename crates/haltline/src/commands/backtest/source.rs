@@ -59,7 +59,10 @@ impl Source {
             Ok(pieces) => pieces,
             Err(error) => return Opened::Broken(error),
         };
-        let Some(format) = format.or_else(|| Format::of(pieces.head())) else { return Opened::Unknown };
+        // One word may stand for lines and for a document; the file knows which.
+        let seen = Format::of(pieces.head());
+        let same = seen.filter(|seen| format.is_none_or(|asked| asked.word() == seen.word()));
+        let Some(format) = same.or(format) else { return Opened::Unknown };
         let reader = Reader::with_prices(format, &name_of(path), prices);
         let (buffer, counts) = (Vec::new(), Arc::clone(counts));
         Opened::Source(Box::new(Self { path: path.to_owned(), format, pieces, reader, buffer, counts, is_over: false }))
@@ -146,8 +149,12 @@ impl Merged {
         for feed in &mut self.feeds {
             feed.look(&self.problems);
         }
+        // Of the same instant, what an agent's own file says comes before its echo elsewhere: the call has its number then.
         let ready = self.feeds.iter_mut().filter(|feed| !feed.waiting.is_empty());
-        let feed = ready.min_by_key(|feed| feed.waiting.front().and_then(|entry| entry.at).or(feed.latest))?;
+        let feed = ready.min_by_key(|feed| {
+            let front = feed.waiting.front();
+            (front.and_then(|entry| entry.at).or(feed.latest), front.is_some_and(|entry| entry.is_echo))
+        })?;
         let entry = feed.waiting.pop_front()?;
         feed.latest = entry.at.or(feed.latest);
         Some(entry)

@@ -148,7 +148,8 @@ impl Reading<'_> {
 }
 
 fn unknown(path: &Path) -> String {
-    let known: Vec<&str> = Format::ALL.iter().map(|format| format.word()).collect();
+    let mut known: Vec<&str> = Format::ALL.iter().map(|format| format.word()).collect();
+    known.dedup();
     format!("{}: in no format that is known here ({}); --format names one", path.display(), known.join(", "))
 }
 

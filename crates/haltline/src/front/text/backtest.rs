@@ -39,6 +39,9 @@ fn read(corpus: &CorpusView) -> String {
     if corpus.sessions_before > 0 {
         line("Left out", &format!("{} that ended before", count(corpus.sessions_before, "session")));
     }
+    if corpus.sessions_untimed > 0 {
+        line("Kept", &format!("{} of unknown age", count(corpus.sessions_untimed, "session")));
+    }
     let cost = match corpus.cost_micros {
         Some(micros) => {
             let whose = match corpus.sessions_priced == corpus.sessions {
@@ -57,7 +60,7 @@ fn verdicts(corpus: &CorpusView, verdicts: &VerdictsView) -> String {
     let mut out = String::new();
     let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<11}"), text));
     let share = |part: u64| format!("{} ({})", count(part, "session"), percent(part, corpus.sessions));
-    line("Judged by", &verdicts.judged_by);
+    line("Judged by", &shown(&verdicts.judged_by));
     line("Warned", &share(verdicts.sessions_warned));
     let refused = match verdicts.likely_false_alarms {
         0 => share(verdicts.sessions_refused),
@@ -80,7 +83,7 @@ fn verdicts(corpus: &CorpusView, verdicts: &VerdictsView) -> String {
     for circuit in &verdicts.circuits {
         out.push_str(&format!(
             "  {:<22} {:<12} {:>7}   {:>7}   {:>7}\n",
-            fit(&circuit.pattern, 22),
+            fit(&shown(&circuit.pattern), 22),
             circuit.code,
             circuit.warned,
             circuit.refused,
@@ -112,7 +115,7 @@ fn look(one: &LookView) -> String {
         one.call,
         one.calls,
         one.calls_after,
-        tail(&place, PATH_WIDTH)
+        tail(&shown(&place), PATH_WIDTH)
     )
 }
 
@@ -124,7 +127,7 @@ fn side_by_side(verdicts: &[VerdictsView]) -> String {
         out.push('\n');
     };
     let each = |cell: &dyn Fn(&VerdictsView) -> String| verdicts.iter().map(cell).collect::<Vec<_>>();
-    row("", each(&|one| tail(&one.judged_by, 18)));
+    row("", each(&|one| tail(&shown(&one.judged_by), 18)));
     row("sessions warned", each(&|one| one.sessions_warned.to_string()));
     row("sessions refused", each(&|one| one.sessions_refused.to_string()));
     row("sessions stopped", each(&|one| one.sessions_stopped.to_string()));
@@ -153,18 +156,18 @@ pub fn why_replay(view: &ReplayWhyView) -> String {
     let mut out = heading(&format!("REPLAYED {}: {} ({})", view.incident, view.pattern, view.code));
     let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<10}"), text));
     line("Found", "by the last `haltline backtest`: nobody was stopped");
-    line("Source", &format!("{} ({})", view.source, view.format));
-    line("Session", &view.session);
-    line("Circuit", &view.circuit);
+    line("Source", &format!("{} ({})", shown(&view.source), view.format));
+    line("Session", &shown(&view.session));
+    line("Circuit", &shown(&view.circuit));
     let when = view.at.as_deref().map(|at| format!(", {at}")).unwrap_or_default();
     line("Call", &format!("{} of {}{when}", view.call, view.calls));
     line("Verdict", view.verdict.as_str());
     for (place, sentence) in view.reason.lines().enumerate() {
-        line(if place == 0 { "Reason" } else { "" }, &fit(sentence, 600));
+        line(if place == 0 { "Reason" } else { "" }, &fit(&shown(sentence), 600));
     }
     for (place, said) in view.evidence.iter().enumerate() {
         let at = said.at.as_deref().unwrap_or_default();
-        line(if place == 0 { "Evidence" } else { "" }, &fit(format!("{at} {}", said.answer).trim(), 69));
+        line(if place == 0 { "Evidence" } else { "" }, &fit(format!("{at} {}", shown(&said.answer)).trim(), 69));
     }
     let cost = view.cost_after_usd.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
     let went_on = if view.is_committed_after { "; work was committed later" } else { "" };
@@ -172,8 +175,23 @@ pub fn why_replay(view: &ReplayWhyView) -> String {
     out
 }
 
+/// Text of a stranger, for a terminal: what would move the cursor or turn the writing round is shown, not done.
+pub fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                out.extend(character.escape_unicode());
+            }
+            control if control.is_control() => out.extend(control.escape_default()),
+            plain => out.push(plain),
+        }
+    }
+    out
+}
+
 fn percent(part: u64, whole: u64) -> String {
-    let tenths = (part * 1000).checked_div(whole).unwrap_or_default();
+    let tenths = (part * 1000 + whole / 2).checked_div(whole).unwrap_or_default();
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
