@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import statistics
 import time
 
@@ -94,15 +95,17 @@ for times in [1, 4, 16]:
     for copy in range(times):
         os.makedirs(f"{folder}/{copy}")
         for path in recorded:
-            os.link(path, f"{folder}/{copy}/{os.path.basename(path)}")
+            # A link to a file would be read once.
+            shutil.copyfile(path, f"{folder}/{copy}/{os.path.basename(path)}")
     grown(f"all files, {times} x", folder)
 largest = max(recorded, key=os.path.getsize)
 content = open(largest, "rb").read()
 for times in [1, 4, 16]:
     path = f"{work}/one{times}.jsonl"
     with open(path, "wb") as file:
-        for _ in range(times):
-            file.write(content)
+        for copy in range(times):
+            # Calls and responses have names; the same ones again would be taken for copies.
+            file.write(content.replace(b'"toolu_', b'"toolu_%d_' % copy).replace(b'"msg_', b'"msg_%d_' % copy))
     grown(f"the largest file, {times} x its lines", path)
 for megabytes in [1, 16, 48]:
     path = f"{work}/line{megabytes}.jsonl"
