@@ -23,7 +23,7 @@ mod tree;
 mod words;
 
 pub use board::{Board, BoardFact, Held, Level, Opening, Probe, Rung, Stage, Standing, Step, Trip};
-pub use code::code;
+pub use code::{code, is_capacity};
 pub use compaction::Compaction;
 pub use decide::{Question, decide};
 pub use exempt::{Exempt, ExemptFact, Exemption};

@@ -145,9 +145,3 @@ fn decided(memory: &mut Memory, policy: &Policy, event: &Event, now: Moment) -> 
         }
     }
 }
-
-/// Whether a refusal is about room, not about going in circles: waiting helps, so it is no detection. Such refusals
-/// are counted apart.
-pub fn is_capacity(code: &str) -> bool {
-    code == "HL-SPAWN-03"
-}

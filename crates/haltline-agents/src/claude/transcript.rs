@@ -169,11 +169,7 @@ pub fn said(text: &[u8]) -> Option<Said> {
 }
 
 fn said_in(line: &[u8]) -> Option<Said> {
-    let line: Line<'_> = serde_json::from_slice(line).ok()?;
-    if line.r#type.and_then(json::text).as_deref() != Some("assistant") {
-        return None;
-    }
-    let message: Message<'_> = json::object(line.message?)?;
+    let (message, _) = response(line)?;
     let blocks: Vec<TextBlock<'_>> = serde_json::from_str(message.content?.get()).ok()?;
     blocks.iter().rev().find_map(|block| Said::of(&json::text(block.text?)?))
 }
@@ -192,11 +188,17 @@ fn remembered(last: Option<&str>) -> Vec<(String, u64)> {
 }
 
 fn part(line: &[u8]) -> Option<Part<'_>> {
+    let (message, request_id) = response(line)?;
+    part_of(&message, request_id)
+}
+
+/// The message of a record of type `assistant`, and the request it answered.
+fn response(line: &[u8]) -> Option<(Message<'_>, Option<&RawValue>)> {
     let line: Line<'_> = serde_json::from_slice(line).ok()?;
     if line.r#type.and_then(json::text).as_deref() != Some("assistant") {
         return None;
     }
-    part_of(&json::object(line.message?)?, line.request_id)
+    Some((json::object(line.message?)?, line.request_id))
 }
 
 /// The response that a record of type `assistant` is a part of.

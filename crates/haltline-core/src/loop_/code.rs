@@ -38,3 +38,9 @@ pub fn code(pattern: Pattern, key: Digest) -> &'static str {
         Pattern::Tampering => "HL-OWN-01",
     }
 }
+
+/// Whether a refusal is about room, not about going in circles: waiting helps, so it is no detection. Such refusals
+/// are counted apart.
+pub fn is_capacity(code: &str) -> bool {
+    code == "HL-SPAWN-03"
+}

@@ -187,6 +187,11 @@ impl Lane {
         &self.past[start..]
     }
 
+    /// The past calls since the last prompt, without the one that ended last.
+    pub(super) fn before_last(&self) -> &[Past] {
+        self.since_prompt().split_last().map_or(&[], |(_, before)| before)
+    }
+
     /// The stream after a fact.
     pub(super) fn apply(lane: Option<Lane>, fact: &LaneFact, at: Moment) -> Lane {
         let mut lane = lane.unwrap_or_else(|| Lane::new(at));

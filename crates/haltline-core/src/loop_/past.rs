@@ -92,6 +92,11 @@ impl Past {
         self.has(Mark::Known)
     }
 
+    /// It was this call, with this answer.
+    pub fn is_same(&self, identity: Digest, normal: Digest) -> bool {
+        self.identity == identity && self.normal == normal
+    }
+
     /// It failed, and that was the agent's doing.
     pub fn is_failed(&self) -> bool {
         self.has(Mark::Failed)

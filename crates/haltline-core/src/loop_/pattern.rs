@@ -201,7 +201,7 @@ pub fn cycle(past: &[Past], identity: Digest) -> Option<Cycle> {
         if tail.len() < 2 * period || tail[tail.len() - period].identity != identity {
             continue;
         }
-        let same = |a: &Past, b: &Past| a.identity == b.identity && a.normal == b.normal;
+        let same = |a: &Past, b: &Past| a.is_same(b.identity, b.normal);
         let long = tail.len();
         let length = period
             + (0..long - period)

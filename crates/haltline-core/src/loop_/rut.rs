@@ -13,8 +13,6 @@ use crate::identity::{Action, Digest, Word, Words};
 const ERRORS_MAX: usize = 8;
 /// How many different calls of one complaint are told apart.
 const CALLS_MAX: usize = 3;
-/// How many words that a complaint and its calls share are kept.
-const SHARED_MAX: usize = 16;
 /// How many tools that failed are remembered.
 const TOOLS_MAX: usize = 16;
 /// Calls at least so alike, in percent, ask the same in other words.
@@ -117,8 +115,6 @@ impl Error {
 
     /// How often it came to calls like this one, which is about to run. Zero where this call is another matter.
     pub fn times(&self, action: &Action, tool: Digest) -> u32 {
-        let others = self.calls.len() + usize::from(!self.calls.contains(&action.identity));
-        let likeness = action.words.likeness(self.words);
         // What changes something may be what helps.
         if tool != self.tool || self.calls.len() < 2 || action.is_write != self.is_write {
             return 0;
@@ -133,6 +129,7 @@ impl Error {
         }
         // A row of calls much like each other is a variation of one attempt; of only two calls, or of calls unlike each
         // other, it takes one more.
+        let others = self.calls.len() + usize::from(!self.calls.contains(&action.identity));
         let fewer = self.row.saturating_sub(1);
         let row = match (self.calls.len() >= CALLS_MAX, others >= CALLS_MAX) {
             (true, _) => self.row,
@@ -140,7 +137,7 @@ impl Error {
             (false, true) => fewer.max(self.row.min(2)),
             (false, false) => fewer,
         };
-        if likeness >= ALIKE_PERCENT { row } else { row.saturating_sub(1) }
+        if action.words.likeness(self.words) >= ALIKE_PERCENT { row } else { row.saturating_sub(1) }
     }
 }
 
@@ -210,7 +207,7 @@ impl Rut {
                 count: 0,
                 row: 0,
                 calls: Vec::new(),
-                shared: landing.shared.iter().copied().take(SHARED_MAX).collect(),
+                shared: landing.shared.to_vec(),
                 is_named: landing.is_named,
                 words: landing.words,
                 turn: 0,

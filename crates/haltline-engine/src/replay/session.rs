@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use haltline_core::identity::{Answer, Digest, Outcome};
-use haltline_core::loop_::{BoardFact, Happening, LaneFact, Stream, TreeFact};
+use haltline_core::loop_::{self, BoardFact, Happening, LaneFact, Stream, TreeFact};
 use haltline_core::{CircuitName, Decision, Event, Fact, Instant, Memory, Verdict};
 
-use super::is_capacity;
 use crate::redact::storable;
 
 /// How many trips of one session are kept under one policy; the rest would say the same.
@@ -248,7 +247,7 @@ impl Watch {
         };
         let evidence = self.evidence(stream, identity);
         let Some((judged, told)) = self.judged.get_mut(which) else { return };
-        if is_capacity(reason.code) {
+        if loop_::is_capacity(reason.code) {
             judged.capacity += 1;
             return;
         }

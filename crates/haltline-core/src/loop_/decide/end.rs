@@ -60,7 +60,7 @@ impl Draft<'_> {
             self.need_tree()?;
             return Ok(self.refuse(refusal, Some(action.shown.clone())));
         }
-        for found in self.stuck(action) {
+        for found in self.stuck(action, Digest::of(&[action.tool.as_bytes()])) {
             let is_due = found.attempt >= found.limits.warn && !self.is_told(&found);
             if is_due && !self.is_pardoned(&found, action)? {
                 let grounds = self.grounds_of_stuck(&found, action);
@@ -150,7 +150,7 @@ impl Draft<'_> {
 
     /// A successful write that was not made before in the same words with the same answer.
     fn is_new_write(&self, flight: &Flight, answer: &Answer) -> bool {
-        let is_again = |past: &Past| past.identity == flight.identity && past.normal == answer.normal;
+        let is_again = |past: &Past| past.is_same(flight.identity, answer.normal);
         flight.traits.is_write && answer.outcome == Outcome::Ok && !self.lane.since_prompt().iter().any(is_again)
     }
 
@@ -194,9 +194,7 @@ impl Draft<'_> {
                 continue;
             }
             let is_changed = held.trip.normal.is_some_and(|normal| normal != answer.normal);
-            let before = self.lane.since_prompt().split_last().map_or(&[][..], |(_, before)| before);
-            let is_again = |past: &Past| past.identity == flight.identity && past.normal == answer.normal;
-            let is_new = !before.iter().any(is_again);
+            let is_new = !self.lane.before_last().iter().any(|past| past.is_same(flight.identity, answer.normal));
             // Whoever wrote something asks another question: that it gets an answer at all is progress.
             let is_after_write = match &held.stage {
                 Stage::Probing(probe) => probe.by == Opening::Write && !is_failed,
@@ -223,39 +221,17 @@ impl Draft<'_> {
             if is_better {
                 self.lane(LaneFact::Board(BoardFact::Recovered { incident }));
             } else {
-                self.trip_again(&held.trip, flight, answer)?;
+                self.trip_again(&held.trip, flight)?;
             }
         }
         Ok(())
     }
 
-    fn trip_again(&mut self, last: &Trip, flight: &Flight, answer: &Answer) -> Asked<()> {
+    fn trip_again(&mut self, last: &Trip, flight: &Flight) -> Asked<()> {
         let count = last.count.saturating_add(1);
         let grounds = grounds::of(last.pattern, &short(&flight.tool), count, self.limits);
-        // A circle, a row of refusals and a rut have no one answer that could change.
-        let normal = match last.pattern {
-            Pattern::Cycle
-            | Pattern::Denials
-            | Pattern::Retread
-            | Pattern::Stagnation
-            | Pattern::Cascade
-            | Pattern::Compaction
-            | Pattern::CostGrowth
-            | Pattern::Chanting => None,
-            Pattern::ToolFailure
-            | Pattern::SequentialTools
-            | Pattern::Repeat
-            | Pattern::Interleaved
-            | Pattern::SameError
-            | Pattern::FutileWrites
-            | Pattern::HookRecursion
-            | Pattern::AgentSpawn
-            | Pattern::ExternalApi
-            | Pattern::Budget
-            | Pattern::Constraint
-            | Pattern::Tampering => last.normal.or(Some(answer.normal)).filter(|_| !self.is_literal()),
-        };
-        self.trip(&grounds, last.key, normal, count, self.limits.cooldown_s(last.pattern))
+        // What had no one answer that could change has none now.
+        self.trip(&grounds, last.key, last.normal, count, self.limits.cooldown_s(last.pattern))
     }
 
     /// Something new was learned: what was refused for leading nowhere may be tried once, and what was to be tried
@@ -332,8 +308,8 @@ impl Draft<'_> {
     /// The Nth matching event opens; the next attempt is refused (L2).
     fn patterns(&mut self, flight: &Flight, action: Option<&Action>, answer: &Answer, is_failed: bool) -> Asked<()> {
         // Whoever waits may ask again; how often, the other patterns tell (L4).
-        let before = self.lane.since_prompt().split_last().map_or(&[][..], |(_, before)| before);
-        let has_waited = flight.traits.is_wait || pattern::has_waited(before, flight.identity, flight.traits.is_rested);
+        let (identity, before) = (flight.identity, self.lane.before_last());
+        let has_waited = flight.traits.is_wait || pattern::has_waited(before, identity, flight.traits.is_rested);
         let is_patient = !self.is_literal() && has_waited;
         if flight.traits.is_poller || is_patient {
             return Ok(());
@@ -353,9 +329,7 @@ impl Draft<'_> {
                 pattern::failed_turns(&self.lane.past, turn, failures.window, |past| past.tool == tool)
             } else {
                 let past = self.lane.since_prompt();
-                pattern::failed_turns(past, turn, failures.window, |past| {
-                    past.identity == flight.identity && past.normal == answer.normal
-                })
+                pattern::failed_turns(past, turn, failures.window, |past| past.is_same(identity, answer.normal))
             };
             if count >= failures.threshold && !self.is_exempt(Pattern::ToolFailure, key)? {
                 let grounds = grounds::of(Pattern::ToolFailure, &shown, count, self.limits);

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::identity::Action;
-use crate::loop_::{Past, Rungs, Traits};
+use crate::loop_::{Rungs, Traits};
 
 /// Whoever waits before asking again may do so this many times as often: a dead poll is found late, a live one never.
 const PATIENCE: u32 = 5;
@@ -53,7 +53,7 @@ impl Draft<'_> {
     /// What stands in front of a call.
     pub(super) fn front(&self, action: &Action, traits: Traits) -> Front {
         let tool = Digest::of(&[action.tool.as_bytes()]);
-        let stuck = if traits.is_poller { Vec::new() } else { self.stuck(action) };
+        let stuck = if traits.is_poller { Vec::new() } else { self.stuck(action, tool) };
         let mut keys = vec![self.key_of(tool, action.identity)];
         if self.lane.board.held.is_empty() {
             return Front { keys, stuck };
@@ -71,7 +71,7 @@ impl Draft<'_> {
     }
 
     /// Everything that the call would carry on, the most telling first.
-    pub(super) fn stuck(&self, action: &Action) -> Vec<Stuck> {
+    pub(super) fn stuck(&self, action: &Action, tool: Digest) -> Vec<Stuck> {
         let mut found = Vec::new();
         let past = self.lane.since_prompt();
         // The seed's words know none of this.
@@ -108,7 +108,6 @@ impl Draft<'_> {
             add(Pattern::Interleaved, identity, times, patient(limits.interleaved), normal);
         }
         let rut = &self.lane.rut;
-        let tool = Digest::of(&[action.tool.as_bytes()]);
         for (place, error) in rut.errors.iter().enumerate().rev() {
             let is_last = place + 1 == rut.errors.len();
             if is_last || self.lane.board.holds(error.key()) {
@@ -129,8 +128,7 @@ impl Draft<'_> {
         let is_alike = action.words.likeness(rut.words) >= crate::loop_::rut::ALIKE_PERCENT;
         whole(Pattern::Stagnation, is_alike && row == 0, rut.reworded, patient(limits.stagnation));
         whole(Pattern::Cascade, rut.tools.contains(&tool), rut.failed, patient(limits.cascade));
-        let is_remembered = past.iter().any(|call: &Past| call.identity == identity && call.is_known());
-        whole(Pattern::Compaction, is_remembered, self.lane.compaction.barren, limits.compaction);
+        whole(Pattern::Compaction, last.is_some(), self.lane.compaction.barren, limits.compaction);
         whole(Pattern::CostGrowth, true, self.lane.growth.times(), limits.cost_growth);
         whole(Pattern::Chanting, true, self.lane.chant.times(), limits.chanting);
         found
