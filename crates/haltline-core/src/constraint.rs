@@ -11,7 +11,7 @@ mod foreign;
 mod limits;
 
 pub use apply::apply;
-pub use circuit::{Circuit, Condition, Cooldown, Override, Phase, PhaseAt, RuleAsked, Totals, Trip, TripRecord};
+pub use circuit::{Circuit, Condition, Cooldown, Override, RuleAsked, Standing, StandingAt, Totals, Trip, TripRecord};
 pub use decide::{Question, check, decide};
 pub use foreign::{Foreign, ForeignViolation, fingerprint};
 pub use limits::{Guard, LimitError, Limits, Loosened, Rule, Seen, Source};

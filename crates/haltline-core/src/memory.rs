@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::constraint::{self, Circuit, Phase};
+use crate::constraint::{self, Circuit, Standing};
 use crate::loop_::{self, Board, Exempt, Lane, Tree};
 use crate::trust::{self, Trust};
 use crate::{CircuitName, Elapsed, Fact, Moment, Recorded};
@@ -61,9 +61,9 @@ impl State {
     /// Whether losing this state would let something through that is refused or on trial now.
     pub fn is_held(&self) -> bool {
         match self {
-            State::Constraint(circuit) => match circuit.phase {
-                Phase::Open(_) | Phase::HalfOpen(_) => true,
-                Phase::Closed | Phase::Retired { .. } => false,
+            State::Constraint(circuit) => match circuit.standing {
+                Standing::Open(_) | Standing::HalfOpen(_) => true,
+                Standing::Closed | Standing::Retired { .. } => false,
             },
             State::Lane(lane) => lane.board.is_held(),
             State::Tree(tree) => tree.board.is_held(),

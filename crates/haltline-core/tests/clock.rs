@@ -62,7 +62,7 @@ fn sight(world: &World, answer: Option<Answer>) -> Sight {
     };
     Sight {
         answer,
-        state: world.circuit().map(|circuit| circuit.phase_at(now).condition()),
+        state: world.circuit().map(|circuit| circuit.standing_at(now).condition()),
         count: world.circuit().map(|circuit| circuit.in_window(now)),
         check: verdict.map(|verdict| verdict.word()),
         retry_in_ms,

@@ -90,9 +90,9 @@ fn explore(world: &World, reference: &History, alphabet: &[(u64, Act)], depth: u
         let expected = answer.as_ref().map(|_| reference.happen(act, now, shown));
         assert_eq!(answer, expected, "answer to {act:?} after {:#?}", world.journal);
         let outlook = reference.outlook(now).map(|outlook| (outlook.state, outlook.count, outlook.totals));
-        let is = world
-            .circuit()
-            .map(|circuit| (circuit.phase_at(now).condition(), reference::capped_count(circuit, now), circuit.totals));
+        let is = world.circuit().map(|circuit| {
+            (circuit.standing_at(now).condition(), reference::capped_count(circuit, now), circuit.totals)
+        });
         assert_eq!(is, outlook, "circuit after {act:?}, {:#?}", world.journal);
         let expected = outlook.map(|(state, ..)| match state {
             Condition::Closed | Condition::Retired => "pass",

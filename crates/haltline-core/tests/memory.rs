@@ -1,6 +1,6 @@
 //! The rows a decision is shown, whatever their family: what is read of them, and the operator's trust among them.
 
-use haltline_core::constraint::{Circuit, Condition, Fact as ConstraintFact, Phase, Trip};
+use haltline_core::constraint::{Circuit, Condition, Fact as ConstraintFact, Standing, Trip};
 use haltline_core::trust;
 use haltline_core::{
     CircuitName, Decision, Event, Fact, Instant, Memory, Moment, Operator, Policy, Recorded, Rejection, State, Step,
@@ -29,13 +29,13 @@ fn a_row_that_was_read_and_is_empty_differs_from_one_nobody_read() {
 #[test]
 fn what_is_open_or_on_trial_is_held() {
     let trip = Trip { incident: "0a1b2c3d".to_owned(), since: moment(), cooldown_ms: 1, count: 5 };
-    for (phase, is_held) in [
-        (Phase::Closed, false),
-        (Phase::Open(trip.clone()), true),
-        (Phase::HalfOpen(trip), true),
-        (Phase::Retired { at: moment().at, from: Condition::Open }, false),
+    for (standing, is_held) in [
+        (Standing::Closed, false),
+        (Standing::Open(trip.clone()), true),
+        (Standing::HalfOpen(trip), true),
+        (Standing::Retired { at: moment().at, from: Condition::Open }, false),
     ] {
-        let state = State::Constraint(Box::new(Circuit { phase, generation: 9, ..Circuit::default() }));
+        let state = State::Constraint(Box::new(Circuit { standing, generation: 9, ..Circuit::default() }));
         assert_eq!((state.is_held(), state.generation()), (is_held, 9), "{state:?}");
     }
     let trust = State::Trust(trust::Trust::default());

@@ -9,7 +9,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use acts::{Act, Answer, check, perform};
-use haltline_core::constraint::{Circuit, Condition, Fact as ConstraintFact, Limits, Phase, PhaseAt, Totals};
+use haltline_core::constraint::{Circuit, Condition, Fact as ConstraintFact, Limits, Standing, StandingAt, Totals};
 use haltline_core::{Fact, Moment, Recorded, Retry, State, Verdict, apply};
 use proptest::prelude::*;
 use reference::{History, Outlook};
@@ -77,13 +77,13 @@ fn histories() -> impl Strategy<Value = Vec<(u64, Act)>> {
 
 /// What the core says of its circuit, in the reference's words.
 fn outlook(circuit: &Circuit, now: Moment) -> Outlook {
-    let phase = circuit.phase_at(now);
-    let remaining_ms = match phase {
-        PhaseAt::Open(_, haltline_core::constraint::Cooldown::Running { remaining_ms }) => Some(remaining_ms),
-        PhaseAt::Open(..) | PhaseAt::Closed | PhaseAt::HalfOpen(_) | PhaseAt::Retired(_) => None,
+    let standing = circuit.standing_at(now);
+    let remaining_ms = match standing {
+        StandingAt::Open(_, haltline_core::constraint::Cooldown::Running { remaining_ms }) => Some(remaining_ms),
+        StandingAt::Open(..) | StandingAt::Closed | StandingAt::HalfOpen(_) | StandingAt::Retired(_) => None,
     };
     Outlook {
-        state: phase.condition(),
+        state: standing.condition(),
         count: reference::capped_count(circuit, now),
         totals: circuit.totals,
         limits: *circuit.limits(),
@@ -167,7 +167,7 @@ proptest! {
             let kept_max = (after.limits().violation_threshold as usize).max(before.counted.len());
             assert!(after.counted.len() <= kept_max);
             assert!(after.generation >= before.generation);
-            assert!(after.phase == before.phase || after.generation > before.generation);
+            assert!(after.standing == before.standing || after.generation > before.generation);
             assert!(numbers(&after.totals).iter().zip(numbers(&before.totals)).all(|(after, before)| *after >= before));
         });
     }
@@ -191,7 +191,7 @@ fn only_the_newest_hundred_trips_are_kept() {
     let circuit = world.circuit().expect("it was violated");
     assert_eq!((circuit.trips.len(), circuit.totals.trips), (100, 105));
     assert_eq!(circuit.trips.last().map(|trip| trip.tripped), Some(world.clock.wall));
-    assert!(matches!(circuit.phase, Phase::Open(_)));
+    assert!(matches!(circuit.standing, Standing::Open(_)));
 }
 
 fn fold(journal: &[Recorded]) -> Option<State> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haltline_core::constraint::{Circuit, Condition, Phase};
+use haltline_core::constraint::{Circuit, Condition, Standing};
 use haltline_core::{Instant, Moment};
 use serde::Serialize;
 use serde_json::Map;
@@ -57,7 +57,7 @@ pub(crate) fn add_missing(state_file: &Path, retired: &[Retired], now: Moment) -
     let known = archive.len();
     for (name, circuit, history) in retired {
         if !archive.contains_key(name.scope())
-            && let Phase::Retired { at, from } = circuit.phase
+            && let Standing::Retired { at, from } = circuit.standing
         {
             let entry = ArchiveEntry::new(circuit, at, from, listed(history));
             archive.insert(name.scope().to_owned(), serde_json::to_value(entry).expect("strings and numbers"));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haltline_core::constraint::{
-    Circuit, Condition, Fact as ConstraintFact, Foreign, ForeignViolation, Limits, Phase, Weight,
+    Circuit, Condition, Fact as ConstraintFact, Foreign, ForeignViolation, Limits, Standing, Weight,
 };
 use haltline_core::{CircuitName, ConstraintId, Fact, Instant, Moment, State, digest_hex, shorten};
 use serde::{Deserialize, Serialize};
@@ -116,7 +116,7 @@ fn newest(store: &dyn Store, project: &Project, name: &CircuitName) -> Result<Ve
 impl MirrorEntry {
     fn new(circuit: &Circuit, entries: &[Entry], now: Moment) -> Self {
         Self {
-            state: circuit.phase_at(now).condition().dashed().to_owned(),
+            state: circuit.standing_at(now).condition().dashed().to_owned(),
             violations: listed(entries),
             last_trip: circuit.last_trip.map(Instant::to_seconds_text),
             last_reset: circuit.last_reset.map(Instant::to_seconds_text),
@@ -374,7 +374,7 @@ impl Mirror {
         for (name, state) in store.circuits(project.key)? {
             let State::Constraint(circuit) = state else { continue };
             let history = newest(store, project, &name)?;
-            if matches!(circuit.phase, Phase::Retired { .. }) {
+            if matches!(circuit.standing, Standing::Retired { .. }) {
                 archived.push((name, circuit, history));
             } else {
                 entries.insert(name.scope().to_owned(), MirrorEntry::new(&circuit, &history, now));

@@ -40,7 +40,7 @@ pub(crate) fn incident(
         "incident": incident,
         "circuit": name.as_str(),
         "project": project,
-        "state": circuit.phase_at(now).condition().dashed().replace('-', "_"),
+        "state": circuit.standing_at(now).condition().dashed().replace('-', "_"),
         "tripped": circuit.last_trip.map(|at| at.to_string()),
         "reason": format!("{} violations counted within {} days", circuit.in_window(now), limits.window_days),
         "cost_usd": null,

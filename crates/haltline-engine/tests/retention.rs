@@ -109,10 +109,10 @@ fn an_open_circuit_survives_the_folding_of_its_facts() {
     assert!(anchor(&store, &held) >= 5, "all its facts were folded");
     assert!(store.history(held.project.key, &held.circuit_name(), 9).expect("read").is_empty());
     assert_eq!(held.circuit(&store), before);
-    assert_eq!(held.circuit(&store).phase_at(start()).condition(), Condition::Open);
+    assert_eq!(held.circuit(&store).standing_at(start()).condition(), Condition::Open);
     assert_sound(&store, &held);
     held.commit(&store, "s1", Happening::Reset(operator()), start());
-    assert_eq!(held.circuit(&store).phase_at(start()).condition(), Condition::Closed);
+    assert_eq!(held.circuit(&store).standing_at(start()).condition(), Condition::Closed);
     assert_sound(&store, &held);
 }
 
@@ -164,7 +164,7 @@ fn a_clock_far_ahead_folds_but_loses_no_count() {
     }
     let store = at(folder.path(), start());
     assert!(anchor(&store, &site) >= 5);
-    assert_eq!(held.circuit(&store).phase_at(start()).condition(), Condition::Open);
+    assert_eq!(held.circuit(&store).standing_at(start()).condition(), Condition::Open);
     for _ in 0..20 {
         site.violate(&store, "s1", "sleep", start());
     }

@@ -8,7 +8,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use haltline_core::constraint::{Condition, Happening, Phase, Totals};
+use haltline_core::constraint::{Condition, Happening, Standing, Totals};
 use haltline_core::trust::Trust;
 use haltline_core::{Boot, CircuitName, Moment, State, Texts};
 use haltline_engine::journal::{Verification, verify};
@@ -104,7 +104,7 @@ impl Folder {
 }
 
 fn condition(store: &Sqlite) -> Condition {
-    held().circuit(store).phase_at(minute(30)).condition()
+    held().circuit(store).standing_at(minute(30)).condition()
 }
 
 /// The circuit is OPEN, takes a write and still is, and the journal fits; says what had to be rescued.
@@ -403,7 +403,7 @@ proptest! {
             Ok(state) if keeps_latches => {
                 let state = state.expect("an OPEN circuit is there");
                 let circuit = state.as_constraint().expect("a constraint's");
-                prop_assert_eq!(circuit.phase_at(minute(30)).condition(), Condition::Open);
+                prop_assert_eq!(circuit.standing_at(minute(30)).condition(), Condition::Open);
             }
             Ok(_) => {}
         }
@@ -527,9 +527,9 @@ fn a_store_of_version_1_is_read_and_written_for_ever() {
     assert_eq!(condition(&store), Condition::Open);
     let now = Moment { boot: Some(Boot { id: 7, uptime_ms: 1_600_000 }), ..minute(10) };
     assert_eq!(open.circuit(&store).ready_override(now).map(|granted| granted.who.as_str()), Some("ana"));
-    assert_eq!((calm.circuit(&store).totals.violations, calm.circuit(&store).phase), (3, Phase::Closed));
-    let retired = Phase::Retired { at: minute(8).at, from: Condition::Closed };
-    assert_eq!(gone.circuit(&store).phase, retired);
+    assert_eq!((calm.circuit(&store).totals.violations, calm.circuit(&store).standing), (3, Standing::Closed));
+    let retired = Standing::Retired { at: minute(8).at, from: Condition::Closed };
+    assert_eq!(gone.circuit(&store).standing, retired);
     let trust = store.circuit(open.project.key, &CircuitName::trust()).expect("read");
     assert_eq!(trust, Some(State::Trust(Trust { digest: Some("abc".to_owned()), seen: None })));
     assert_eq!(reopened.circuit(&store).totals.trips, 2);

@@ -7,7 +7,7 @@ mod support;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use haltline_core::constraint::{Condition, Fact as ConstraintFact, Happening, PhaseAt};
+use haltline_core::constraint::{Condition, Fact as ConstraintFact, Happening, StandingAt};
 use haltline_core::{
     CircuitName, Decision, Fact, Memory, Moment, Policy, Rejection, State, Step, Texts, Verdict, apply, decide,
 };
@@ -174,7 +174,7 @@ fn facts_and_state_commit_together(place: &dyn Place) {
     });
     // Whoever comes next reads the same.
     with(place, |store| {
-        assert_eq!(site.circuit(store).phase_at(minute(3)).condition(), Condition::Open);
+        assert_eq!(site.circuit(store).standing_at(minute(3)).condition(), Condition::Open);
         let texts = journal(store, &site)[1].texts();
         let expected = Texts { session: Some("s1".to_owned()), text: Some("git push --force".to_owned()) };
         assert_eq!(texts, expected);
@@ -371,8 +371,8 @@ fn projects_do_not_see_each_other(place: &dyn Place) {
             here.violate(store, "s1", "git push --force", minute(step));
         }
         there.violate(store, "s1", "git push --force", minute(3));
-        assert_eq!(here.circuit(store).phase_at(minute(4)).condition(), Condition::Open);
-        assert_eq!(there.circuit(store).phase_at(minute(4)), PhaseAt::Closed);
+        assert_eq!(here.circuit(store).standing_at(minute(4)).condition(), Condition::Open);
+        assert_eq!(there.circuit(store).standing_at(minute(4)), StandingAt::Closed);
         assert_eq!((journal(store, &here).len(), journal(store, &there).len()), (5, 2));
         let known = |site: &Site| Known {
             key: site.project.key,

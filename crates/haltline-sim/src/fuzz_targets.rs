@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use haltline_core::constraint::{Circuit, Condition, Foreign, Happening, Limits, Phase, Rule, Seen, Source};
+use haltline_core::constraint::{Circuit, Condition, Foreign, Happening, Limits, Rule, Seen, Source, Standing};
 use haltline_core::{
     CircuitName, ConstraintId, Event, Instant, Memory, Moment, Policy, Rejection, State, Step, apply, decide,
 };
@@ -100,12 +100,15 @@ pub fn state_file(content: &[u8]) {
         assert_eq!(ConstraintId::parse(id.as_str()), Ok(id.clone()));
         for now in moments() {
             let adopted = take_over(&id, None, &foreign, now);
-            let is_held = matches!(adopted.phase, Phase::Open(_) | Phase::HalfOpen(_));
+            let is_held = matches!(adopted.standing, Standing::Open(_) | Standing::HalfOpen(_));
             assert_eq!(is_held, matches!(foreign.state, Condition::Open | Condition::HalfOpen), "{adopted:?}");
             let open = open_circuit(&id, now);
             let closed = Foreign { state: Condition::Closed, ..foreign.clone() };
             let kept = take_over(&id, Some(open.clone()), &closed, now);
-            assert!(matches!(kept.phase, Phase::Open(_) | Phase::HalfOpen(_)), "a file closed a circuit: {kept:?}");
+            assert!(
+                matches!(kept.standing, Standing::Open(_) | Standing::HalfOpen(_)),
+                "a file closed a circuit: {kept:?}"
+            );
             assert_eq!(kept.totals.violations, open.totals.violations + foreign.violations.len() as u64);
         }
     }
@@ -165,8 +168,8 @@ pub fn database(content: &[u8]) {
         }
         Ok(Outcome::Rejected(Rejection::NotFound { retired: Some(_) })) => {
             let state = known.flatten();
-            let phase = state.as_ref().and_then(State::as_constraint).map(|circuit| &circuit.phase);
-            assert!(matches!(phase, Some(Phase::Retired { .. })), "{phase:?}");
+            let standing = state.as_ref().and_then(State::as_constraint).map(|circuit| &circuit.standing);
+            assert!(matches!(standing, Some(Standing::Retired { .. })), "{standing:?}");
         }
         Ok(Outcome::Rejected(rejection)) => panic!("a violation was rejected: {rejection:?}"),
         Err(error @ StoreError::Newer { .. }) => assert_one_line(&error.to_string()),

@@ -1,7 +1,7 @@
 //! How each fact changes a constraint's circuit. Nothing is decided here.
 
 use super::circuit::is_in_window;
-use super::{Circuit, Condition, Fact, Phase, RuleAsked, Trip, TripRecord, Weight};
+use super::{Circuit, Condition, Fact, RuleAsked, Standing, Trip, TripRecord, Weight};
 use crate::{Instant, Moment};
 
 /// The circuit after a fact.
@@ -24,19 +24,19 @@ pub fn apply(circuit: Option<Circuit>, fact: &Fact, at: Moment) -> Circuit {
                 circuit.trips.push(TripRecord { tripped: trip.since.at, closed: None, by_person: false });
                 rise(&mut circuit.totals.trips);
             }
-            circuit.phase = match (state, trip) {
-                (Condition::Open, Some(trip)) => Phase::Open(trip.clone()),
-                (Condition::HalfOpen, Some(trip)) => Phase::HalfOpen(trip.clone()),
+            circuit.standing = match (state, trip) {
+                (Condition::Open, Some(trip)) => Standing::Open(trip.clone()),
+                (Condition::HalfOpen, Some(trip)) => Standing::HalfOpen(trip.clone()),
                 (Condition::Closed | Condition::Retired, _) | (Condition::Open | Condition::HalfOpen, None) => {
-                    Phase::Closed
+                    Standing::Closed
                 }
             };
         }
         Fact::Violated { weight, imported, .. } => violated(&mut circuit, *weight, *imported, at),
         Fact::Tripped { trip } => tripped(&mut circuit, trip),
         Fact::HalfOpened => {
-            if let Phase::Open(trip) = circuit.phase {
-                circuit.phase = Phase::HalfOpen(trip);
+            if let Standing::Open(trip) = circuit.standing {
+                circuit.standing = Standing::HalfOpen(trip);
                 rise(&mut circuit.generation);
             }
         }
@@ -58,13 +58,13 @@ pub fn apply(circuit: Option<Circuit>, fact: &Fact, at: Moment) -> Circuit {
             circuit.granted = None;
             circuit.asked = None;
             rise(&mut circuit.generation);
-            let from = match circuit.phase {
-                Phase::Closed => Condition::Closed,
-                Phase::Open(_) => Condition::Open,
-                Phase::HalfOpen(_) => Condition::HalfOpen,
-                Phase::Retired { from, .. } => from,
+            let from = match circuit.standing {
+                Standing::Closed => Condition::Closed,
+                Standing::Open(_) => Condition::Open,
+                Standing::HalfOpen(_) => Condition::HalfOpen,
+                Standing::Retired { from, .. } => from,
             };
-            circuit.phase = Phase::Retired { at: at.at, from };
+            circuit.standing = Standing::Retired { at: at.at, from };
         }
     }
     circuit.first = Some(circuit.first.map_or(at.at, |first| first.min(at.at)));
@@ -112,7 +112,7 @@ fn tripped(circuit: &mut Circuit, trip: &Trip) {
     circuit.trips.push(TripRecord { tripped: trip.since.at, closed: None, by_person: false });
     let excess = circuit.trips.len().saturating_sub(Circuit::TRIPS_MAX);
     circuit.trips.drain(..excess);
-    circuit.phase = Phase::Open(trip.clone());
+    circuit.standing = Standing::Open(trip.clone());
     // What a person allowed was one action of the trip before.
     circuit.granted = None;
 }
@@ -123,7 +123,7 @@ fn close(circuit: &mut Circuit, at: Instant, by_person: bool) {
         trip.closed = Some(at);
         trip.by_person = by_person;
     }
-    circuit.phase = Phase::Closed;
+    circuit.standing = Standing::Closed;
     rise(&mut circuit.generation);
     circuit.counted.clear();
     circuit.last_reset = Some(at);

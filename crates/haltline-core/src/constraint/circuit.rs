@@ -77,10 +77,10 @@ impl Trip {
     }
 }
 
-/// The stored state; what it means at an instant is [`PhaseAt`].
+/// The stored state; what it means at an instant is [`StandingAt`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum Standing {
     /// Counting.
     #[default]
     Closed,
@@ -99,7 +99,7 @@ pub enum Phase {
 
 /// The state as it is at an instant: a cooldown that has ended is seen, though nobody wrote it down yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PhaseAt<'a> {
+pub enum StandingAt<'a> {
     /// Counting.
     Closed,
     /// Tripped, and the cooldown is not over.
@@ -110,14 +110,14 @@ pub enum PhaseAt<'a> {
     Retired(Instant),
 }
 
-impl PhaseAt<'_> {
+impl StandingAt<'_> {
     /// The word for it.
     pub fn condition(&self) -> Condition {
         match self {
-            PhaseAt::Closed => Condition::Closed,
-            PhaseAt::Open(..) => Condition::Open,
-            PhaseAt::HalfOpen(_) => Condition::HalfOpen,
-            PhaseAt::Retired(_) => Condition::Retired,
+            StandingAt::Closed => Condition::Closed,
+            StandingAt::Open(..) => Condition::Open,
+            StandingAt::HalfOpen(_) => Condition::HalfOpen,
+            StandingAt::Retired(_) => Condition::Retired,
         }
     }
 }
@@ -197,7 +197,8 @@ pub struct Circuit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<RuleAsked>,
     /// The state.
-    pub phase: Phase,
+    #[serde(rename = "phase")]
+    pub standing: Standing,
     /// Rises with every change of state (E12).
     pub generation: u64,
     /// When the newest counted violations since the last close happened; at most `violation_threshold` of them.
@@ -238,23 +239,25 @@ impl Circuit {
     pub const TRIPS_MAX: usize = 100;
 
     /// The state at `now`.
-    pub fn phase_at(&self, now: Moment) -> PhaseAt<'_> {
-        match &self.phase {
-            Phase::Closed => PhaseAt::Closed,
-            Phase::Open(trip) => match trip.cooldown(now) {
-                Cooldown::Over => PhaseAt::HalfOpen(trip),
-                cooldown @ (Cooldown::Running { .. } | Cooldown::Unreadable) => PhaseAt::Open(trip, cooldown),
+    pub fn standing_at(&self, now: Moment) -> StandingAt<'_> {
+        match &self.standing {
+            Standing::Closed => StandingAt::Closed,
+            Standing::Open(trip) => match trip.cooldown(now) {
+                Cooldown::Over => StandingAt::HalfOpen(trip),
+                cooldown @ (Cooldown::Running { .. } | Cooldown::Unreadable) => StandingAt::Open(trip, cooldown),
             },
-            Phase::HalfOpen(trip) => PhaseAt::HalfOpen(trip),
-            Phase::Retired { at, .. } => PhaseAt::Retired(*at),
+            Standing::HalfOpen(trip) => StandingAt::HalfOpen(trip),
+            Standing::Retired { at, .. } => StandingAt::Retired(*at),
         }
     }
 
     /// The generation at `now`: a trial that nobody wrote down yet has begun a new one.
     pub fn generation_at(&self, now: Moment) -> u64 {
-        match (&self.phase, self.phase_at(now)) {
-            (Phase::Open(_), PhaseAt::HalfOpen(_)) => self.generation.saturating_add(1),
-            (Phase::Open(_) | Phase::Closed | Phase::HalfOpen(_) | Phase::Retired { .. }, _) => self.generation,
+        match (&self.standing, self.standing_at(now)) {
+            (Standing::Open(_), StandingAt::HalfOpen(_)) => self.generation.saturating_add(1),
+            (Standing::Open(_) | Standing::Closed | Standing::HalfOpen(_) | Standing::Retired { .. }, _) => {
+                self.generation
+            }
         }
     }
 
@@ -302,13 +305,13 @@ mod tests {
     fn a_trial_that_nobody_wrote_down_yet_is_a_generation_of_its_own() {
         let tripped = Moment::recorded(Instant::from_millis(0));
         let trip = Trip { incident: "1".to_owned(), since: tripped, cooldown_ms: 1000, count: 5 };
-        let at = |phase: Phase, millis: u64| {
-            let circuit = Circuit { phase, generation: 7, ..Circuit::default() };
+        let at = |standing: Standing, millis: u64| {
+            let circuit = Circuit { standing, generation: 7, ..Circuit::default() };
             circuit.generation_at(tripped.plus_millis(millis))
         };
-        assert_eq!(at(Phase::Open(trip.clone()), 999), 7);
-        assert_eq!(at(Phase::Open(trip.clone()), 1000), 8);
-        assert_eq!(at(Phase::HalfOpen(trip), 1000), 7);
-        assert_eq!(at(Phase::Closed, 1000), 7);
+        assert_eq!(at(Standing::Open(trip.clone()), 999), 7);
+        assert_eq!(at(Standing::Open(trip.clone()), 1000), 8);
+        assert_eq!(at(Standing::HalfOpen(trip), 1000), 7);
+        assert_eq!(at(Standing::Closed, 1000), 7);
     }
 }

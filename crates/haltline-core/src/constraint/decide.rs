@@ -1,8 +1,8 @@
 //! What follows from an event on a constraint's circuit (C2–C4, C8).
 
 use super::{
-    Circuit, Condition, Cooldown, Fact, Foreign, Happening, Override, Phase, PhaseAt, Rule, Seen, Trip, Weight, apply,
-    fingerprint,
+    Circuit, Condition, Cooldown, Fact, Foreign, Happening, Override, Rule, Seen, Standing, StandingAt, Trip, Weight,
+    apply, fingerprint,
 };
 use crate::{
     CircuitName, Decision, Effect, Elapsed, Fact as AnyFact, Moment, Operator, Policy, Reason, Recorded, Rejection,
@@ -27,22 +27,22 @@ pub struct Question<'a> {
 
 /// What an asker may do now. Only reads.
 pub fn check(name: &CircuitName, circuit: &Circuit, now: Moment) -> Verdict {
-    match circuit.phase_at(now) {
-        PhaseAt::Closed => Verdict::Pass,
-        PhaseAt::HalfOpen(_) => Verdict::Warn(Reason {
+    match circuit.standing_at(now) {
+        StandingAt::Closed => Verdict::Pass,
+        StandingAt::HalfOpen(_) => Verdict::Warn(Reason {
             circuit: name.clone(),
             code: "HL-CON-03",
             text: "on trial after its cooldown: one violation re-opens it, a clean action closes it".to_owned(),
             retry: Retry::Now,
         }),
-        PhaseAt::Open(trip, cooldown) => Verdict::Deny(open_reason(name, trip, cooldown, now)),
-        PhaseAt::Retired(_) => Verdict::Pass,
+        StandingAt::Open(trip, cooldown) => Verdict::Deny(open_reason(name, trip, cooldown, now)),
+        StandingAt::Retired(_) => Verdict::Pass,
     }
 }
 
 /// Decides one event.
 pub fn decide(circuit: Option<&Circuit>, policy: &Policy, question: &Question<'_>, now: Moment) -> Step {
-    if let Some(Phase::Retired { at, .. }) = circuit.map(|circuit| &circuit.phase) {
+    if let Some(Standing::Retired { at, .. }) = circuit.map(|circuit| &circuit.standing) {
         return Step::Rejected(Rejection::NotFound { retired: Some(*at) });
     }
     let found = match question.what {
@@ -148,9 +148,11 @@ impl Draft<'_> {
 
     /// Writes down that a cooldown has ended, with the instant at which it did.
     fn see_cooldown_end(&mut self) {
-        let ended = match &self.circuit.phase {
-            Phase::Open(trip) if trip.cooldown(self.now) == Cooldown::Over => trip.since.plus_millis(trip.cooldown_ms),
-            Phase::Open(_) | Phase::Closed | Phase::HalfOpen(_) | Phase::Retired { .. } => return,
+        let ended = match &self.circuit.standing {
+            Standing::Open(trip) if trip.cooldown(self.now) == Cooldown::Over => {
+                trip.since.plus_millis(trip.cooldown_ms)
+            }
+            Standing::Open(_) | Standing::Closed | Standing::HalfOpen(_) | Standing::Retired { .. } => return,
         };
         self.push_with(ended, Fact::HalfOpened, Texts::default());
     }
@@ -163,28 +165,28 @@ impl Draft<'_> {
     }
 
     fn violate(&mut self, action: &str) -> Verdict {
-        match self.circuit.phase_at(self.now) {
-            PhaseAt::Open(..) | PhaseAt::Retired(_) => self.push_violation(action, Weight::WhileOpen),
-            PhaseAt::HalfOpen(_) => {
+        match self.circuit.standing_at(self.now) {
+            StandingAt::Open(..) | StandingAt::Retired(_) => self.push_violation(action, Weight::WhileOpen),
+            StandingAt::HalfOpen(_) => {
                 self.push_violation(action, Weight::Counted);
                 self.trip();
             }
-            PhaseAt::Closed if self.circuit.repeats_last(self.now) => {
+            StandingAt::Closed if self.circuit.repeats_last(self.now) => {
                 self.push_violation(action, Weight::Deduplicated);
             }
-            PhaseAt::Closed => {
+            StandingAt::Closed => {
                 self.push_violation(action, Weight::Counted);
                 self.trip_if_due();
             }
         }
-        self.standing()
+        self.told_by_state()
     }
 
     /// What a circuit that may have just changed tells the one who changed it.
-    fn standing(&self) -> Verdict {
+    fn told_by_state(&self) -> Verdict {
         let limits = self.circuit.limits();
-        match self.circuit.phase_at(self.now) {
-            PhaseAt::Closed if self.circuit.in_window(self.now) + 1 >= limits.violation_threshold => {
+        match self.circuit.standing_at(self.now) {
+            StandingAt::Closed if self.circuit.in_window(self.now) + 1 >= limits.violation_threshold => {
                 Verdict::Warn(Reason {
                     circuit: self.question.name.clone(),
                     code: "HL-CON-01",
@@ -197,7 +199,7 @@ impl Draft<'_> {
                     retry: Retry::Now,
                 })
             }
-            PhaseAt::Closed | PhaseAt::HalfOpen(_) | PhaseAt::Open(..) | PhaseAt::Retired(_) => {
+            StandingAt::Closed | StandingAt::HalfOpen(_) | StandingAt::Open(..) | StandingAt::Retired(_) => {
                 check(&self.question.name, &self.circuit, self.now)
             }
         }
@@ -228,11 +230,11 @@ impl Draft<'_> {
     fn pass(&mut self, action: Option<&str>, generation: Option<u64>) -> Result<Verdict, Rejection> {
         // A result that belongs to an earlier state of the circuit is kept and moves nothing (E12).
         let is_stale = generation.is_some_and(|generation| generation != self.circuit.generation);
-        let fact = match self.circuit.phase_at(self.now) {
-            PhaseAt::Closed => Fact::Passed,
-            PhaseAt::HalfOpen(_) | PhaseAt::Open(..) if is_stale => Fact::Passed,
-            PhaseAt::HalfOpen(_) => Fact::Recovered,
-            PhaseAt::Open(..) | PhaseAt::Retired(_) => {
+        let fact = match self.circuit.standing_at(self.now) {
+            StandingAt::Closed => Fact::Passed,
+            StandingAt::HalfOpen(_) | StandingAt::Open(..) if is_stale => Fact::Passed,
+            StandingAt::HalfOpen(_) => Fact::Recovered,
+            StandingAt::Open(..) | StandingAt::Retired(_) => {
                 return Err(Rejection::InvalidTransition { from: Condition::Open });
             }
         };
@@ -243,14 +245,14 @@ impl Draft<'_> {
 
     /// The seed's flow in one step: OPEN refuses, anything else allows and records.
     fn enforce(&mut self, action: &str, violated: bool) -> Result<Verdict, Rejection> {
-        match self.circuit.phase_at(self.now) {
-            PhaseAt::Closed | PhaseAt::HalfOpen(_) if violated => Ok(match self.violate(action) {
+        match self.circuit.standing_at(self.now) {
+            StandingAt::Closed | StandingAt::HalfOpen(_) if violated => Ok(match self.violate(action) {
                 // The action that trips a circuit was still allowed; the next one is not.
                 Verdict::Deny(reason) | Verdict::Stop(reason) => Verdict::Warn(reason),
                 verdict @ (Verdict::Pass | Verdict::Warn(_)) => verdict,
             }),
-            PhaseAt::Closed | PhaseAt::HalfOpen(_) => self.pass(Some(action), None),
-            PhaseAt::Open(..) | PhaseAt::Retired(_) => {
+            StandingAt::Closed | StandingAt::HalfOpen(_) => self.pass(Some(action), None),
+            StandingAt::Open(..) | StandingAt::Retired(_) => {
                 let is_overridden = self.circuit.ready_override(self.now).is_some();
                 if violated {
                     self.push_violation(action, Weight::WhileOpen);
@@ -272,9 +274,9 @@ impl Draft<'_> {
     }
 
     fn grant(&mut self, lifetime_ms: u64, operator: &Operator) -> Result<Verdict, Rejection> {
-        let phase = self.circuit.phase_at(self.now);
-        if !matches!(phase, PhaseAt::Open(..)) {
-            return Err(Rejection::InvalidTransition { from: phase.condition() });
+        let standing = self.circuit.standing_at(self.now);
+        if !matches!(standing, StandingAt::Open(..)) {
+            return Err(Rejection::InvalidTransition { from: standing.condition() });
         }
         let granted = Override {
             since: self.now,
@@ -323,14 +325,14 @@ impl Draft<'_> {
             let weight = self.weigh_import(at, is_new);
             let fact = Fact::Violated { weight, fingerprint: violation.fingerprint(), imported: true };
             let texts = Texts { session: Some(violation.session.clone()), text: Some(violation.action.clone()) };
-            let is_on_trial = matches!(self.circuit.phase_at(self.now), PhaseAt::HalfOpen(_));
+            let is_on_trial = matches!(self.circuit.standing_at(self.now), StandingAt::HalfOpen(_));
             self.push_with(at, fact, texts);
             if is_on_trial && weight == Weight::Counted && !is_new {
                 self.trip();
             }
         }
         // A file that says CLOSED is believed when it is adopted; violations that reach a known circuit trip it.
-        let is_closed = self.circuit.phase_at(self.now) == PhaseAt::Closed;
+        let is_closed = self.circuit.standing_at(self.now) == StandingAt::Closed;
         if is_closed && !is_new && !violations.is_empty() {
             self.trip_if_due();
         }
@@ -347,20 +349,22 @@ impl Draft<'_> {
         if is_before_close || is_before_window {
             return Weight::Past;
         }
-        match circuit.phase_at(self.now) {
+        match circuit.standing_at(self.now) {
             // A state file lists what counted, so its own entries are not thinned out again.
-            PhaseAt::Closed if is_new => Weight::Counted,
-            PhaseAt::Closed if circuit.counted.iter().any(|&counted| self.is_near(counted, at)) => Weight::Deduplicated,
-            PhaseAt::Closed => Weight::Counted,
-            PhaseAt::Open(trip, _) | PhaseAt::HalfOpen(trip) if at.at <= trip.since.at => {
+            StandingAt::Closed if is_new => Weight::Counted,
+            StandingAt::Closed if circuit.counted.iter().any(|&counted| self.is_near(counted, at)) => {
+                Weight::Deduplicated
+            }
+            StandingAt::Closed => Weight::Counted,
+            StandingAt::Open(trip, _) | StandingAt::HalfOpen(trip) if at.at <= trip.since.at => {
                 if is_new {
                     Weight::Counted
                 } else {
                     Weight::Past
                 }
             }
-            PhaseAt::HalfOpen(trip) if at.at >= trip.until() && !is_new => Weight::Counted,
-            PhaseAt::Open(..) | PhaseAt::HalfOpen(_) | PhaseAt::Retired(_) => Weight::WhileOpen,
+            StandingAt::HalfOpen(trip) if at.at >= trip.until() && !is_new => Weight::Counted,
+            StandingAt::Open(..) | StandingAt::HalfOpen(_) | StandingAt::Retired(_) => Weight::WhileOpen,
         }
     }
 

@@ -3,7 +3,7 @@
 //! Each part that a line expects is answered in the same form; the runner compares the two.
 
 use haltline_core::constraint::{
-    Circuit, Condition, Fact as ConstraintFact, ForeignViolation, Limits, Phase, Totals, check,
+    Circuit, Condition, Fact as ConstraintFact, ForeignViolation, Limits, Standing, Totals, check,
 };
 use haltline_core::{Effect, Fact, Instant, Recorded, Rejection, Retry, Step, Verdict};
 
@@ -46,7 +46,7 @@ impl Outcome {
         };
         let Some(circuit) = world.circuit() else { return format!("{verdict} no circuit") };
         let now = world.clock.now();
-        let state = show_condition(circuit.phase_at(now).condition());
+        let state = show_condition(circuit.standing_at(now).condition());
         match expected.split_whitespace().count() {
             0..=2 => format!("{verdict} {state}"),
             _with_count => {
@@ -223,11 +223,11 @@ fn show_waiting(circuit: &Circuit) -> String {
 }
 
 fn show_trip(circuit: &Circuit) -> String {
-    match &circuit.phase {
-        Phase::Open(trip) | Phase::HalfOpen(trip) => {
+    match &circuit.standing {
+        Standing::Open(trip) | Standing::HalfOpen(trip) => {
             format!("since {} until {} after {}", show(trip.since.at), show(trip.until()), trip.count)
         }
-        Phase::Closed | Phase::Retired { .. } => "none".to_owned(),
+        Standing::Closed | Standing::Retired { .. } => "none".to_owned(),
     }
 }
 

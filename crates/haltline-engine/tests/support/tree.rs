@@ -88,7 +88,7 @@ impl Tree {
     }
 
     pub fn condition(&self, now: Moment) -> Condition {
-        self.circuit().phase_at(now).condition()
+        self.circuit().standing_at(now).condition()
     }
 
     pub fn set_aside(&self, name: &str) -> Vec<PathBuf> {

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use haltline_core::constraint::{Circuit, Phase, PhaseAt, Totals, Weight};
+use haltline_core::constraint::{Circuit, Standing, StandingAt, Totals, Weight};
 use haltline_core::{CircuitName, Instant, Moment, State};
 use haltline_engine::journal::verify;
 use haltline_engine::mirror::violations;
@@ -247,7 +247,7 @@ fn expect(holds: bool, or: impl FnOnce() -> String) -> Result<(), String> {
 }
 
 fn is_held(circuit: &Circuit) -> bool {
-    matches!(circuit.phase, Phase::Open(_) | Phase::HalfOpen(_))
+    matches!(circuit.standing, Standing::Open(_) | Standing::HalfOpen(_))
 }
 
 fn check_hold(
@@ -261,16 +261,16 @@ fn check_hold(
         return Ok(());
     }
     let is_clean = act.is_some_and(Act::is_clean);
-    let after = after.map(|after| (after.phase_at(now), &after.phase));
-    let holds = match (before.phase_at(now), after) {
-        (PhaseAt::Open(..), Some((PhaseAt::Open(..), _))) => true,
-        (PhaseAt::HalfOpen(_), Some((PhaseAt::Open(..) | PhaseAt::HalfOpen(_), _))) => true,
-        (PhaseAt::HalfOpen(_), Some((PhaseAt::Closed, _))) => is_clean,
-        (PhaseAt::Open(..) | PhaseAt::HalfOpen(_), _) => false,
-        (PhaseAt::Closed | PhaseAt::Retired(_), _) => true,
+    let after = after.map(|after| (after.standing_at(now), &after.standing));
+    let holds = match (before.standing_at(now), after) {
+        (StandingAt::Open(..), Some((StandingAt::Open(..), _))) => true,
+        (StandingAt::HalfOpen(_), Some((StandingAt::Open(..) | StandingAt::HalfOpen(_), _))) => true,
+        (StandingAt::HalfOpen(_), Some((StandingAt::Closed, _))) => is_clean,
+        (StandingAt::Open(..) | StandingAt::HalfOpen(_), _) => false,
+        (StandingAt::Closed | StandingAt::Retired(_), _) => true,
     };
-    let after = after.map(|(_, phase)| phase);
-    expect(holds, || format!("{key:?} was let go: before {:?}, after {after:?}", before.phase))
+    let after = after.map(|(_, standing)| standing);
+    expect(holds, || format!("{key:?} was let go: before {:?}, after {after:?}", before.standing))
 }
 
 /// Whether `after` has at least what `before` had, in every count.
@@ -291,11 +291,11 @@ fn check_mirror(
     let (listed, stored): (BTreeSet<_>, BTreeSet<_>) = (mirror.keys().collect(), circuits.keys().collect());
     expect(listed == stored, || format!("the state file of project {project} lists {listed:?}, not {stored:?}"))?;
     for (id, circuit) in circuits {
-        let states: &[&str] = match circuit.phase {
-            Phase::Closed => &["CLOSED"],
-            Phase::Open(_) => &["OPEN", "HALF-OPEN"],
-            Phase::HalfOpen(_) => &["HALF-OPEN"],
-            Phase::Retired { .. } => &[],
+        let states: &[&str] = match circuit.standing {
+            Standing::Closed => &["CLOSED"],
+            Standing::Open(_) => &["OPEN", "HALF-OPEN"],
+            Standing::HalfOpen(_) => &["HALF-OPEN"],
+            Standing::Retired { .. } => &[],
         };
         let entry = &mirror[id];
         expect(states.iter().any(|state| entry["state"] == **state), || {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use haltline_core::constraint::{Circuit, Happening, PhaseAt};
+use haltline_core::constraint::{Circuit, Happening, StandingAt};
 use haltline_core::{CircuitName, ConstraintId, Operator, State};
 use haltline_engine::config::Fail;
 use haltline_engine::constraint_file::{ConstraintFile, active_ids};
@@ -102,7 +102,7 @@ impl Known {
             Some(_) | None => None,
         };
         let now = engine.now();
-        if let Some(PhaseAt::Retired(at)) = circuit.as_ref().map(|circuit| circuit.phase_at(now)) {
+        if let Some(StandingAt::Retired(at)) = circuit.as_ref().map(|circuit| circuit.standing_at(now)) {
             return Err(not_found(id, Some(at)));
         }
         let file = engine.constraint_file(id, circuit.as_ref()).filter(|file| file.is_active);
@@ -173,7 +173,7 @@ pub fn all_circuits(workplace: &Workplace) -> Result<Vec<CircuitView>, Failure> 
 }
 
 fn is_retired(circuit: Option<&Circuit>) -> bool {
-    matches!(circuit.map(|circuit| &circuit.phase), Some(haltline_core::constraint::Phase::Retired { .. }))
+    matches!(circuit.map(|circuit| &circuit.standing), Some(haltline_core::constraint::Standing::Retired { .. }))
 }
 
 fn status_one(workplace: &Workplace, id: &ConstraintId) -> Result<ExitCode, Failure> {

@@ -78,7 +78,7 @@ fn loosened_rules(workplace: &Workplace) -> Result<Vec<(ConstraintId, Vec<Waitin
     for (name, state) in engine.store().circuits(engine.project().key)? {
         let State::Constraint(circuit) = state else { continue };
         let Ok(id) = ConstraintId::parse(name.scope()) else { continue };
-        if matches!(circuit.phase, constraint::Phase::Retired { .. }) {
+        if matches!(circuit.standing, constraint::Standing::Retired { .. }) {
             continue;
         }
         let Some(file) = engine.constraint_file(&id, Some(&circuit)).filter(|file| file.is_active) else { continue };

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use haltline_core::constraint::{Circuit, Phase, Trip};
+use haltline_core::constraint::{Circuit, Standing, Trip};
 use haltline_core::{CircuitName, State, shorten};
 use haltline_engine::Incident;
 use haltline_engine::replay::TripsFile;
@@ -79,9 +79,9 @@ fn constraints(workplace: &Workplace) -> Result<Vec<OfConstraint>, Failure> {
     let mut found = Vec::new();
     for (name, state) in engine.store().circuits(engine.project().key)? {
         let State::Constraint(circuit) = state else { continue };
-        let trip = match &circuit.phase {
-            Phase::Open(trip) | Phase::HalfOpen(trip) => trip.clone(),
-            Phase::Closed | Phase::Retired { .. } => continue,
+        let trip = match &circuit.standing {
+            Standing::Open(trip) | Standing::HalfOpen(trip) => trip.clone(),
+            Standing::Closed | Standing::Retired { .. } => continue,
         };
         found.push(OfConstraint { name, trip, circuit });
     }

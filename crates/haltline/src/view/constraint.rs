@@ -1,7 +1,7 @@
 //! Constraint circuits, as seen.
 
 use haltline_core::constraint::{
-    Circuit, Condition, Cooldown, Fact as ConstraintFact, Limits, Loosened, PhaseAt, Totals, Weight, check,
+    Circuit, Condition, Cooldown, Fact as ConstraintFact, Limits, Loosened, StandingAt, Totals, Weight, check,
 };
 use haltline_core::{CircuitName, Fact, Instant, Mode, Moment, Reason, Retry, Verdict};
 use haltline_engine::constraint_file::ConstraintFile;
@@ -57,21 +57,21 @@ impl CircuitView {
         let known = circuit.is_some();
         let circuit = circuit.unwrap_or(&fresh);
         let asked = file.filter(|_| known).map(|file| &file.seen.rule);
-        let phase = circuit.phase_at(now);
-        let trip = match phase {
-            PhaseAt::Open(trip, cooldown) => {
+        let standing = circuit.standing_at(now);
+        let trip = match standing {
+            StandingAt::Open(trip, cooldown) => {
                 let (until, is_clock_behind) = match cooldown {
                     Cooldown::Running { remaining_ms } => (now.plus_millis(remaining_ms).at, false),
                     Cooldown::Unreadable | Cooldown::Over => (trip.until(), true),
                 };
                 Some((trip, until, is_clock_behind))
             }
-            PhaseAt::HalfOpen(trip) => Some((trip, trip.until(), false)),
-            PhaseAt::Closed | PhaseAt::Retired(_) => None,
+            StandingAt::HalfOpen(trip) => Some((trip, trip.until(), false)),
+            StandingAt::Closed | StandingAt::Retired(_) => None,
         };
         Self {
             id: id.to_owned(),
-            state: phase.condition(),
+            state: standing.condition(),
             violations: circuit.in_window(now),
             limits: if known || file.is_some() { circuit.rule.limits } else { *defaults },
             severity: file.and_then(|file| file.severity.clone()),
@@ -324,7 +324,7 @@ impl ChangeView {
             schema: SCHEMA,
             id: id.to_owned(),
             verb,
-            state_before: before.phase_at(now).condition(),
+            state_before: before.standing_at(now).condition(),
             state_after: view.state,
             violations_before: before.in_window(now),
             violations_after: view.violations,

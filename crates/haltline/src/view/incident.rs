@@ -103,9 +103,9 @@ impl WhyView {
     }
 
     pub fn of_constraint(name: &CircuitName, trip: &constraint::Trip, circuit: &Circuit, now: Moment) -> Self {
-        let (phase, limits) = (circuit.phase_at(now), circuit.limits());
+        let (standing, limits) = (circuit.standing_at(now), circuit.limits());
         let (id, count) = (name.scope(), trip.count);
-        let is_open = phase.condition() == constraint::Condition::Open;
+        let is_open = standing.condition() == constraint::Condition::Open;
         let until = trip.since.plus_millis(trip.cooldown_ms).at;
         Self {
             schema: SCHEMA,
