@@ -2,6 +2,7 @@
 
 use crate::constraint::{self, Condition};
 use crate::loop_;
+use crate::phase;
 use crate::trust;
 use crate::{CircuitName, Event, Fact, Instant, Memory, Mode, Moment, Policy, Texts, Verdict};
 
@@ -75,6 +76,10 @@ pub enum Rejection {
     NoIncident,
     /// There is no override to revoke.
     NoOverride,
+    /// Nothing has begun in this course of work.
+    NoCourse,
+    /// The run is over.
+    RunOver,
     /// Nothing waits for the operator's trust.
     NothingToTrust,
 }
@@ -99,6 +104,11 @@ pub fn judge(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> St
         }
         Event::Circuits { row, verb, operator } => loop_::decide_verb(memory, row, verb, operator, now),
         Event::Revoke { incident, operator } => loop_::decide_revoke(memory, incident, operator, now),
+        Event::Phase { course, session, bounds, what } => {
+            let Some(row) = memory.row(course) else { return Step::Needs(vec![course.clone()]) };
+            let question = phase::Question { name: course.clone(), session: session.as_deref(), bounds: *bounds, what };
+            phase::decide(row.and_then(|state| state.as_course()), policy, &question, now)
+        }
         Event::Trust(what) => {
             let name = CircuitName::trust();
             let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
@@ -114,9 +124,14 @@ fn temper(step: Step, event: &Event, mode: Mode) -> Step {
         (_, Mode::Enforce) => decision.verdict,
         // Nobody is held up, and nobody is told: it is written down what would have been (E15).
         (Event::Loop { .. }, Mode::Observe) => Verdict::Pass,
-        (Event::Constraint { .. } | Event::Circuits { .. } | Event::Revoke { .. } | Event::Trust(_), Mode::Observe) => {
-            mode.temper(decision.verdict)
-        }
+        (
+            Event::Constraint { .. }
+            | Event::Phase { .. }
+            | Event::Circuits { .. }
+            | Event::Revoke { .. }
+            | Event::Trust(_),
+            Mode::Observe,
+        ) => mode.temper(decision.verdict),
     };
     Step::Decided(Decision { verdict, ..decision })
 }

@@ -2,6 +2,7 @@
 
 use crate::constraint;
 use crate::loop_::{self, Stream, Verb};
+use crate::phase;
 use crate::trust;
 use crate::{CircuitName, ConstraintId, constraint::Seen};
 
@@ -44,6 +45,17 @@ pub enum Event {
         /// Who.
         operator: Operator,
     },
+    /// Something about a course of work.
+    Phase {
+        /// Which.
+        course: CircuitName,
+        /// The session it happened in, where there is one.
+        session: Option<String>,
+        /// Limits that take the place of the policy's.
+        bounds: Option<phase::Bounds>,
+        /// What happened.
+        what: phase::Happening,
+    },
     /// Something about what the project's own files may loosen.
     Trust(trust::Happening),
 }
@@ -65,6 +77,7 @@ impl Event {
             Event::Loop { what, .. } => what.cause(),
             Event::Circuits { verb, .. } => verb.cause(),
             Event::Revoke { .. } => "revoke",
+            Event::Phase { what, .. } => what.cause(),
             Event::Trust(what) => what.cause(),
         }
     }

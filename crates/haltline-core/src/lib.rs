@@ -20,6 +20,7 @@ pub mod loop_;
 mod memory;
 mod moment;
 mod name;
+pub mod phase;
 mod policy;
 pub mod shell;
 pub mod trust;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::constraint::{self, Circuit, Standing};
 use crate::loop_::{self, Board, Exempt, Lane, Tree};
+use crate::phase::{self, Course};
 use crate::trust::{self, Trust};
 use crate::{CircuitName, Elapsed, Fact, Moment, Recorded};
 
@@ -21,6 +22,8 @@ pub enum State {
     Tree(Box<Tree>),
     /// The list of false alarms.
     Exempt(Exempt),
+    /// A course of work.
+    Course(Box<Course>),
     /// The operator's trust.
     Trust(Trust),
 }
@@ -30,7 +33,7 @@ impl State {
     pub fn as_constraint(&self) -> Option<&Circuit> {
         match self {
             State::Constraint(circuit) => Some(circuit),
-            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => None,
+            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
         }
     }
 
@@ -38,7 +41,7 @@ impl State {
     pub fn as_lane(&self) -> Option<&Lane> {
         match self {
             State::Lane(lane) => Some(lane),
-            State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => None,
+            State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
         }
     }
 
@@ -46,7 +49,7 @@ impl State {
     pub fn as_tree(&self) -> Option<&Tree> {
         match self {
             State::Tree(tree) => Some(tree),
-            State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Trust(_) => None,
+            State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
         }
     }
 
@@ -54,7 +57,7 @@ impl State {
     pub fn as_exempt(&self) -> Option<&Exempt> {
         match self {
             State::Exempt(list) => Some(list),
-            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Trust(_) => None,
+            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Course(_) | State::Trust(_) => None,
         }
     }
 
@@ -67,6 +70,7 @@ impl State {
             },
             State::Lane(lane) => lane.board.is_held(),
             State::Tree(tree) => tree.board.is_held(),
+            State::Course(course) => course.is_held(),
             State::Exempt(_) | State::Trust(_) => false,
         }
     }
@@ -77,7 +81,8 @@ impl State {
         let seen = match self {
             State::Lane(lane) => lane.seen,
             State::Tree(tree) => tree.seen,
-            State::Constraint(_) | State::Exempt(_) | State::Trust(_) => return false,
+            State::Course(course) if !course.is_held() => course.seen,
+            State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => return false,
         };
         match now.since(seen) {
             Elapsed::Known(elapsed) => elapsed >= idle_ms,
@@ -91,6 +96,7 @@ impl State {
             State::Constraint(circuit) => circuit.generation,
             State::Lane(lane) => lane.board.generation,
             State::Tree(tree) => tree.board.generation,
+            State::Course(course) => course.generation,
             State::Exempt(_) | State::Trust(_) => 0,
         }
     }
@@ -100,7 +106,7 @@ impl State {
         match self {
             State::Lane(lane) => Some(&lane.board),
             State::Tree(tree) => Some(&tree.board),
-            State::Constraint(_) | State::Exempt(_) | State::Trust(_) => None,
+            State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
         }
     }
 
@@ -108,7 +114,15 @@ impl State {
     pub fn as_trust(&self) -> Option<&Trust> {
         match self {
             State::Trust(trust) => Some(trust),
-            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) => None,
+            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) => None,
+        }
+    }
+
+    /// The course of work, if it is one.
+    pub fn as_course(&self) -> Option<&Course> {
+        match self {
+            State::Course(course) => Some(course),
+            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => None,
         }
     }
 }
@@ -152,35 +166,48 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Constraint(fact) => {
             let circuit = match state {
                 Some(State::Constraint(circuit)) => Some(*circuit),
-                Some(State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_)) | None => None,
+                Some(State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_))
+                | None => None,
             };
             State::Constraint(Box::new(constraint::apply(circuit, fact, at)))
         }
         Fact::Lane(fact) => {
             let lane = match state {
                 Some(State::Lane(lane)) => Some(*lane),
-                Some(State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_)) | None => None,
+                Some(State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_))
+                | None => None,
             };
             State::Lane(Box::new(loop_::apply_lane(lane, fact, at)))
         }
         Fact::Tree(fact) => {
             let tree = match state {
                 Some(State::Tree(tree)) => Some(*tree),
-                Some(State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Trust(_)) | None => None,
+                Some(State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Course(_) | State::Trust(_))
+                | None => None,
             };
             State::Tree(Box::new(loop_::apply_tree(tree, fact, at)))
         }
         Fact::Exempt(fact) => {
             let list = match state {
                 Some(State::Exempt(list)) => Some(list),
-                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Trust(_)) | None => None,
+                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Course(_) | State::Trust(_))
+                | None => None,
             };
             State::Exempt(loop_::apply_exempt(list, fact))
+        }
+        Fact::Phase(fact) => {
+            let course = match state {
+                Some(State::Course(course)) => Some(*course),
+                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_))
+                | None => None,
+            };
+            State::Course(Box::new(phase::apply(course, fact, at)))
         }
         Fact::Trust(fact) => {
             let trust = match state {
                 Some(State::Trust(trust)) => Some(trust),
-                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_)) | None => None,
+                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_))
+                | None => None,
             };
             State::Trust(trust::apply(trust, fact))
         }

@@ -38,6 +38,14 @@ impl CircuitName {
         Self("exempt/project".to_owned())
     }
 
+    /// A course of work: the phases of a session folder, a run, Ralph's loops. Worktrees have their own (E14).
+    pub fn course(front: &str, scope: &str, worktree: Option<&str>) -> Self {
+        match worktree {
+            None => Self(format!("phase/{front}/{}", one_part(scope))),
+            Some(worktree) => Self(format!("phase/{front}/{}@{}", one_part(scope), one_part(worktree))),
+        }
+    }
+
     /// The name of something within this one.
     pub fn below(&self, part: &str) -> Self {
         Self(format!("{}/{part}", self.0))

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::constraint::Limits;
 use crate::loop_;
+use crate::phase;
 use crate::{Verdict, digest_hex};
 
 /// Whether haltline stops anybody (E15).
@@ -37,6 +38,9 @@ pub struct Policy {
     pub constraint: Limits,
     /// Limits of running sessions.
     pub loop_: loop_::Limits,
+    /// Limits of phases and loops.
+    #[serde(default)]
+    pub phase: phase::Limits,
 }
 
 impl Policy {
@@ -48,11 +52,17 @@ impl Policy {
             Mode::Enforce => b"enforce",
             Mode::Observe => b"observe",
         };
-        if self.loop_ == loop_::Limits::default() {
-            return digest_hex(&[mode, numbers.as_flattened()], 6);
+        // What nobody changed is left out: serialising it would cost every hook more than the rest of its decision.
+        let mut changed: Vec<Vec<u8>> = Vec::new();
+        if self.loop_ != loop_::Limits::default() {
+            changed.push(serde_json::to_vec(&self.loop_).expect("numbers, flags and texts can be written"));
         }
-        let sessions = serde_json::to_vec(&self.loop_).expect("numbers, flags and texts can be written");
-        digest_hex(&[mode, numbers.as_flattened(), &sessions], 6)
+        if self.phase != phase::Limits::default() {
+            changed.push(serde_json::to_vec(&self.phase).expect("numbers can be written"));
+        }
+        let mut parts: Vec<&[u8]> = vec![mode, numbers.as_flattened()];
+        parts.extend(changed.iter().map(Vec::as_slice));
+        digest_hex(&parts, 6)
     }
 }
 

@@ -3,14 +3,14 @@
 use std::cell::{OnceCell, RefCell};
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use haltline_core::constraint::{Circuit, Happening, Seen};
 use haltline_core::identity::{Action, Digest};
 use haltline_core::loop_::{self, Guarded, Stream, Verb};
 use haltline_core::{
     CircuitName, ConstraintId, Decision, Effect, Event, Instant, Memory, Moment, Operator, Policy, Rejection, State,
-    Step, decide, trust,
+    Step, decide, phase, trust,
 };
 
 use crate::archive::ARCHIVE_FILE;
@@ -67,6 +67,11 @@ impl<S: Store> Engine<S> {
         &self.store
     }
 
+    /// Where state is kept.
+    pub fn state_folder(&self) -> &Path {
+        &self.state_folder
+    }
+
     /// The project.
     pub fn project(&self) -> &Project {
         &self.project
@@ -92,7 +97,7 @@ impl<S: Store> Engine<S> {
         self.notices.take()
     }
 
-    fn note(&self, notice: impl ToString) {
+    pub(crate) fn note(&self, notice: impl ToString) {
         self.notices.borrow_mut().push(notice.to_string());
     }
 
@@ -160,7 +165,7 @@ impl<S: Store> Engine<S> {
             let trips = match &state {
                 State::Lane(lane) => lane.board.trips,
                 State::Tree(tree) => tree.board.trips,
-                State::Constraint(_) | State::Exempt(_) | State::Trust(_) => 0,
+                State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => 0,
             };
             if trips > 0 {
                 incidents.extend(self.incidents_of(&name)?);
@@ -403,6 +408,11 @@ impl<S: Store> Engine<S> {
                     let text = notify::incident(&project, &message.circuit, &message.incident, circuit, &evidence, now);
                     notify::tell(&self.config, &text)
                 }
+                Some(State::Course(course)) => {
+                    let project = self.project.identity.display().to_string();
+                    let text = notify::of_course(&project, &message.circuit, &message.incident, course, self.now());
+                    notify::tell(&self.config, &text)
+                }
                 Some(State::Exempt(_) | State::Trust(_)) | None => Ok(()),
             };
             if let Err(problem) = &told {
@@ -451,6 +461,12 @@ fn storable_event(event: Event) -> Event {
             Event::Circuits { row, verb, operator: storable_operator(operator) }
         }
         Event::Revoke { incident, operator } => Event::Revoke { incident, operator: storable_operator(operator) },
+        Event::Phase { course, session, bounds, what } => Event::Phase {
+            course,
+            session: session.map(|session| storable(&session)),
+            bounds,
+            what: storable_phase(what),
+        },
         Event::Trust(what) => Event::Trust(match what {
             trust::Happening::TrustContent { digest, operator } => {
                 trust::Happening::TrustContent { digest, operator: storable_operator(operator) }
@@ -465,6 +481,33 @@ fn storable_event(event: Event) -> Event {
 
 fn storable_operator(operator: Operator) -> Operator {
     Operator { who: operator.who, reason: operator.reason.map(|reason| storable(&reason)) }
+}
+
+/// Errors were marked by their whole text before; what is shown of them is stored as any text.
+fn storable_phase(what: phase::Happening) -> phase::Happening {
+    use phase::{Choice, Happening};
+    match what {
+        Happening::Begin { phase, joining, operator } => {
+            Happening::Begin { phase, joining, operator: operator.map(storable_operator) }
+        }
+        Happening::Report(mut report) => {
+            if let Some(error) = &mut report.error {
+                error.shown = storable(&error.shown);
+                error.kind = storable(&error.kind);
+            }
+            report.neutral = report.neutral.map(|reason| storable(&reason));
+            Happening::Report(report)
+        }
+        Happening::Decide { choice, operator } => {
+            let choice = match choice {
+                Choice::Modify { guidance } => Choice::Modify { guidance: storable(&guidance) },
+                choice @ (Choice::Reset | Choice::Skip | Choice::Abort) => choice,
+            };
+            Happening::Decide { choice, operator: storable_operator(operator) }
+        }
+        // Redacted when it was read.
+        other @ (Happening::Found(_) | Happening::Ask { .. } | Happening::AutoReset | Happening::Finish(_)) => other,
+    }
 }
 
 /// Only what is shown of calls and answers is ever stored.

@@ -89,7 +89,9 @@ impl Incident {
 pub(crate) fn line(recorded: &Recorded) -> Option<String> {
     let fact = match &recorded.fact {
         Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => fact,
-        Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Trust(_) => return None,
+        Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Phase(_) | Fact::Trust(_) => {
+            return None;
+        }
     };
     let (incident, pattern, count, cooldown_ms) = match fact {
         BoardFact::Tripped { trip } => (&trip.incident, trip.pattern, trip.count, Some(trip.cooldown_ms)),
@@ -163,6 +165,7 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
             | Fact::Tree(_)
             | Fact::Exempt(_)
             | Fact::Constraint(_)
+            | Fact::Phase(_)
             | Fact::Trust(_) => {}
         }
     }
@@ -183,7 +186,8 @@ pub(crate) fn last_answer(history: &[Entry], identity: Digest) -> Option<String>
                     return Some(text.clone()).filter(|text| !text.is_empty());
                 }
             }
-            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Trust(_) => {}
+            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Phase(_) | Fact::Trust(_) => {
+            }
         }
     }
     None

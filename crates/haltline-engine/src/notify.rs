@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use haltline_core::constraint::Circuit;
+use haltline_core::phase::{self, Course, PhaseName};
 use haltline_core::{CircuitName, Moment};
 use serde_json::{Value, json};
 
@@ -52,6 +53,50 @@ pub(crate) fn incident(
         ],
     })
 }
+
+/// A course that opened, as JSON.
+pub(crate) fn of_course(project: &str, name: &CircuitName, incident: &str, course: &Course, now: Moment) -> Value {
+    let trip = course.trip().filter(|trip| trip.incident == incident);
+    let last = course.history.iter().rev().take(EVIDENCE_MAX);
+    let evidence: Vec<Value> =
+        last.map(|line| json!({"at": line.at.to_string(), "iteration": line.iteration, "what": line.reason})).collect();
+    let options: Vec<String> = course_options(name);
+    json!({
+        "schema": 1,
+        "incident": incident,
+        "circuit": name.as_str(),
+        "project": project,
+        "phase": course.phase.as_ref().map(PhaseName::as_str),
+        "state": course.word_at(now),
+        "tripped": trip.map(|trip| trip.since.at.to_string()),
+        "until": trip.and_then(|trip| trip.until()).map(|until| until.to_string()),
+        "reason": trip.map(phase::trip_text),
+        "cost_usd": course.spent.micros.map(|micros| micros as f64 / 1e6),
+        "evidence": evidence,
+        "options": options,
+    })
+}
+
+/// The commands by which a person decides about a course.
+pub fn course_options(name: &CircuitName) -> Vec<String> {
+    let scope = name.scope();
+    match scope.split_once('/') {
+        Some(("ralph", _folder)) => vec!["haltline ralph reset REASON".to_owned()],
+        Some(("run", run)) => {
+            let run = run.split('@').next().unwrap_or(run);
+            let which = if run == DEFAULT_RUN { "--run".to_owned() } else { format!("--run={run}") };
+            let verbs = ["reset", "abort", "modify --guidance TEXT"];
+            verbs.iter().map(|verb| format!("haltline phase decide {verb} {which}")).collect()
+        }
+        Some(_) | None => {
+            let verbs = ["reset", "skip", "abort", "modify --guidance TEXT"];
+            verbs.iter().map(|verb| format!("haltline phase decide {verb}")).collect()
+        }
+    }
+}
+
+/// The name of a run nobody named.
+pub const DEFAULT_RUN: &str = "default";
 
 /// An incident that did not happen, to see whether messages arrive.
 pub(crate) fn sample(project: &str, now: Moment) -> Value {

@@ -74,7 +74,12 @@ fn answer(step: &Step) -> Answer {
             let facts = || decision.facts.iter().map(|recorded| &recorded.fact);
             let weight = facts().find_map(|fact| match fact {
                 Fact::Constraint(ConstraintFact::Violated { weight, .. }) => Some(*weight),
-                Fact::Constraint(_) | Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Trust(_) => None,
+                Fact::Constraint(_)
+                | Fact::Lane(_)
+                | Fact::Tree(_)
+                | Fact::Exempt(_)
+                | Fact::Phase(_)
+                | Fact::Trust(_) => None,
             });
             let has_tripped = facts().any(|fact| matches!(fact, Fact::Constraint(ConstraintFact::Tripped { .. })));
             Answer { word: decision.verdict.word(), weight, has_tripped }
@@ -90,6 +95,8 @@ fn rejection_word(rejection: &Rejection) -> &'static str {
         Rejection::InvalidTransition { from } => from.dashed(),
         Rejection::NoIncident => "no incident",
         Rejection::NoOverride => "no override",
+        Rejection::NoCourse => "no course",
+        Rejection::RunOver => "run over",
         Rejection::NothingToTrust => "nothing to trust",
     }
 }

@@ -243,7 +243,11 @@ impl Watch {
         let (stream, identity) = match event {
             Event::Loop { stream, what: Happening::ToolStart { action, .. }, .. } => (stream, Some(action.identity)),
             Event::Loop { stream, .. } => (stream, None),
-            Event::Constraint { .. } | Event::Circuits { .. } | Event::Revoke { .. } | Event::Trust(_) => return,
+            Event::Constraint { .. }
+            | Event::Phase { .. }
+            | Event::Circuits { .. }
+            | Event::Revoke { .. }
+            | Event::Trust(_) => return,
         };
         let evidence = self.evidence(stream, identity);
         let Some((judged, told)) = self.judged.get_mut(which) else { return };
@@ -330,7 +334,9 @@ fn about(decision: &Decision) -> (Option<Digest>, u32) {
     for recorded in &decision.facts {
         let fact = match &recorded.fact {
             Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => fact,
-            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Trust(_) => continue,
+            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Phase(_) | Fact::Trust(_) => {
+                continue;
+            }
         };
         match fact {
             BoardFact::Warned { key, count, .. } => about = (Some(*key), *count),

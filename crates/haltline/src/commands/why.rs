@@ -60,7 +60,9 @@ fn of_session(workplace: &Workplace, incident: &Incident) -> Result<WhyView, Fai
     let state = store.circuit(key, &incident.row)?;
     let tree = match &state {
         Some(State::Lane(lane)) => store.circuit(key, &tree_of(&incident.row, lane))?,
-        Some(State::Tree(_) | State::Constraint(_) | State::Exempt(_) | State::Trust(_)) | None => state.clone(),
+        Some(State::Tree(_) | State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_)) | None => {
+            state.clone()
+        }
     };
     let board = state.as_ref().and_then(State::board);
     let tree = tree.as_ref().and_then(State::as_tree);

@@ -150,6 +150,8 @@ impl Draft<'_> {
                     | Rejection::InvalidTransition { .. }
                     | Rejection::NoOverride
                     | Rejection::NothingToTrust
+                    | Rejection::NoCourse
+                    | Rejection::RunOver
                     | Rejection::NoIncident,
                 ) => {}
             }

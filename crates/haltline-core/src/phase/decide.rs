@@ -1,0 +1,309 @@
+//! What follows from an event on a course (P1–P4, P6).
+
+use super::{
+    Bounds, Choice, Course, Fact, Foreign, ForeignStand, Happening, Iterated, Joining, Over, Override, PhaseName,
+    Report, Signal, Source, Stand, Start, Trip, TripCause, Weighed, apply, log_line, trip_text,
+};
+use crate::{
+    CircuitName, Decision, Effect, Fact as AnyFact, Moment, Operator, Policy, Reason, Recorded, Rejection, Retry, Step,
+    Texts, Verdict, digest_hex,
+};
+
+/// An event with everything the decision needs to know of it.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// The course's name.
+    pub name: CircuitName,
+    /// The session, where there is one.
+    pub session: Option<&'a str>,
+    /// Limits that take the place of the policy's: Ralph's come from its own variables.
+    pub bounds: Option<Bounds>,
+    /// What happened.
+    pub what: &'a Happening,
+}
+
+/// Decides one event.
+pub fn decide(course: Option<&Course>, policy: &Policy, question: &Question<'_>, now: Moment) -> Step {
+    let known = course.is_some();
+    let mut draft =
+        Draft { question, policy, now, course: course.cloned().unwrap_or_else(|| Course::new(now)), facts: Vec::new() };
+    draft.see_cooldown_end();
+    let outcome = match question.what {
+        Happening::Begin { phase, joining, operator } => Ok(draft.begin(phase, *joining, operator.as_ref(), known)),
+        Happening::Ask { start } => Ok(draft.ask(*start)),
+        Happening::Report(report) => draft.report(report),
+        Happening::Decide { choice, operator } if known => draft.choose(choice, operator),
+        Happening::Decide { .. } => Err(Rejection::NoCourse),
+        Happening::AutoReset => {
+            if draft.course.trip().is_some() {
+                draft.push(Fact::Reset { who: "auto-reset".to_owned(), opens_too: false });
+            }
+            Ok(draft.told())
+        }
+        Happening::Finish(how) => {
+            draft.push(Fact::Finished { how: *how });
+            Ok(Verdict::Pass)
+        }
+        Happening::Found(foreign) => {
+            draft.find(foreign, known);
+            Ok(draft.told())
+        }
+    };
+    match outcome {
+        Ok(verdict) => Step::Decided(draft.into_decision(verdict)),
+        Err(rejection) => Step::Rejected(rejection),
+    }
+}
+
+/// A decision in the making: each fact is applied at once, so that the next thought sees it.
+struct Draft<'a> {
+    question: &'a Question<'a>,
+    policy: &'a Policy,
+    now: Moment,
+    course: Course,
+    facts: Vec<Recorded>,
+}
+
+impl Draft<'_> {
+    fn push(&mut self, fact: Fact) {
+        self.push_with(self.now, fact, None);
+    }
+
+    fn push_with(&mut self, at: Moment, fact: Fact, text: Option<String>) {
+        self.course = apply(Some(std::mem::replace(&mut self.course, Course::new(at))), &fact, at);
+        let texts = Texts { session: self.question.session.map(str::to_owned), text: text.or_else(|| log_line(&fact)) };
+        let circuit = self.question.name.clone();
+        self.facts.push(Recorded { circuit, at, fact: AnyFact::Phase(fact), texts });
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.question.bounds.unwrap_or_else(|| {
+            let phase = self.course.phase.clone().unwrap_or_else(|| PhaseName::known("OTHER"));
+            self.policy.phase.bounds(&phase)
+        })
+    }
+
+    /// Writes down that a cooldown has ended, with the instant at which it did.
+    fn see_cooldown_end(&mut self) {
+        if let Some(ended) = self.course.trip().and_then(|trip| trip.cooled(self.now)) {
+            self.push_with(ended, Fact::HalfOpened, None);
+        }
+    }
+
+    fn begin(&mut self, phase: &PhaseName, joining: Joining, operator: Option<&Operator>, known: bool) -> Verdict {
+        let anew = |who: Option<&Operator>| Fact::Began {
+            phase: phase.clone(),
+            who: who.map(|operator| operator.who.clone()),
+        };
+        match (&self.course.stand, joining) {
+            (Stand::Over(Over::Aborted), Joining::Same | Joining::New | Joining::Resumed) => match operator {
+                Some(operator) => self.push_with(self.now, anew(Some(operator)), operator.reason.clone()),
+                None => self.push(Fact::Refused),
+            },
+            (Stand::Open(_), Joining::Same | Joining::New | Joining::Resumed) => self.push(Fact::Refused),
+            (Stand::Over(Over::Completed | Over::Skipped), _) | (Stand::Closed | Stand::Warned, Joining::New) => {
+                self.push(anew(None));
+            }
+            (Stand::Closed | Stand::Warned, Joining::Resumed) if known => {
+                let unfinished = self.course.underway.map(|_since| self.course.iteration);
+                self.push(Fact::Resumed { unfinished });
+            }
+            (Stand::Closed | Stand::Warned, Joining::Resumed) => self.push(anew(None)),
+            (Stand::Closed | Stand::Warned, Joining::Same) => {
+                if !known {
+                    self.push(anew(None));
+                } else if self.course.phase.as_ref() != Some(phase) {
+                    self.push(Fact::Entered { phase: phase.clone() });
+                }
+            }
+        }
+        self.told()
+    }
+
+    fn ask(&mut self, start: Option<Start>) -> Verdict {
+        let verdict = self.told();
+        if verdict.refuses() {
+            self.push(Fact::Refused);
+            return verdict;
+        }
+        if let Some(guidance) = self.course.guidance.clone() {
+            self.push(Fact::Guided { guidance });
+        }
+        if let Some(Start { tree }) = start {
+            self.push(Fact::Started { iteration: self.course.iteration.saturating_add(1), tree });
+        }
+        verdict
+    }
+
+    fn report(&mut self, report: &Report) -> Result<Verdict, Rejection> {
+        match &self.course.stand {
+            Stand::Over(_) => return Err(Rejection::RunOver),
+            // Kept and counted, and it changes nothing else (E4).
+            Stand::Open(_) => {
+                let iteration = self.number(report);
+                self.push(Fact::Ignored { iteration });
+                return Ok(self.told());
+            }
+            Stand::Closed | Stand::Warned => {}
+        }
+        match (&report.phase, &self.course.phase) {
+            (Some(phase), Some(current)) if phase != current => self.push(Fact::Entered { phase: phase.clone() }),
+            (Some(phase), None) => self.push(Fact::Began { phase: phase.clone(), who: None }),
+            (None, None) => return Err(Rejection::NoCourse),
+            (Some(_) | None, Some(_)) => {}
+        }
+        let iterated = self.judge(report);
+        let is_progress = iterated.progress;
+        let shown = report.error.as_ref().map(|error| error.shown.clone()).or_else(|| report.neutral.clone());
+        self.push_with(self.now, Fact::Iterated(Box::new(iterated)), shown);
+        self.settle(is_progress);
+        Ok(self.told())
+    }
+
+    /// An iteration that was started has its number already.
+    fn number(&self, report: &Report) -> u64 {
+        let next = self.course.iteration.saturating_add(u64::from(self.course.underway.is_none()));
+        report.iteration.unwrap_or(next)
+    }
+
+    /// Whether an iteration helped, and by what.
+    fn judge(&self, report: &Report) -> Iterated {
+        let kind = self.course.phase.as_ref().map_or(super::Kind::Other, PhaseName::kind);
+        let gains = report.metrics.gains(&self.course.baseline(), kind);
+        let weights = &self.policy.phase.weights;
+        let trees = &self.course.trees;
+        let undone = report.tree.is_some_and(|tree| trees.last() != Some(&tree) && trees.contains(&tree));
+        let is_loop = kind == super::Kind::Loop;
+        let tests =
+            (is_loop && !gains.is_empty()).then_some(Signal { source: Source::Tests, count: gains.len() as u64 });
+        let weigh = |signal: &Signal| {
+            let counts = signal.count > 0 && !(undone && signal.source.is_of_tree());
+            let weight = if counts { weights.of(signal.source) } else { 0 };
+            Weighed { source: signal.source, count: signal.count, weight }
+        };
+        let signs: Vec<Weighed> = report.signals.iter().chain(&tests).map(weigh).collect();
+        let weight: u64 = signs.iter().map(|sign| u64::from(sign.weight)).sum();
+        let is_enough = weight > 0 && weight >= u64::from(weights.enough);
+        let progress = is_enough || (!is_loop && !gains.is_empty());
+        Iterated {
+            iteration: self.number(report),
+            progress,
+            // What was seen to help is believed before what is said about it.
+            neutral: report.neutral.is_some() && !progress,
+            denied: report.denied,
+            gains,
+            metrics: report.metrics.clone(),
+            signs,
+            tree: report.tree,
+            undone,
+            error: report.error.as_ref().map(|error| error.mark.clone()),
+            spent: report.spent,
+        }
+    }
+
+    /// One report may take two transitions; both are written down (P1).
+    fn settle(&mut self, is_progress: bool) {
+        let bounds = self.bounds();
+        let Course { no_progress, same_error, denials, neutral, .. } = self.course;
+        let is_neutral = self.course.last.as_ref().is_some_and(|last| last.neutral);
+        if bounds.denials.is_some_and(|limit| denials >= limit) && denials > 0 {
+            return self.trip(TripCause::Denials, denials);
+        }
+        if is_neutral {
+            if bounds.neutral.is_some_and(|limit| neutral >= limit) {
+                self.trip(TripCause::Neutral, neutral);
+            }
+            return;
+        }
+        if !is_progress && no_progress >= bounds.warned_at() && self.course.stand == Stand::Closed {
+            self.push(Fact::Warned { count: no_progress });
+        }
+        if !is_progress && no_progress >= bounds.thresholds.no_progress {
+            return self.trip(TripCause::NoProgress, no_progress);
+        }
+        if same_error >= bounds.thresholds.same_error {
+            return self.trip(TripCause::SameError, same_error);
+        }
+        if is_progress && self.course.stand == Stand::Warned {
+            self.push(Fact::Recovered);
+        }
+    }
+
+    fn trip(&mut self, cause: TripCause, count: u32) {
+        let generation = self.course.generation.to_be_bytes();
+        let at = self.now.at.as_millis().to_be_bytes();
+        let incident = digest_hex(&[self.question.name.as_str().as_bytes(), &generation, &at], 4);
+        let cooldown_ms = self.bounds().cooldown_ms;
+        self.push(Fact::Tripped { trip: Trip { incident, since: self.now, cause, count, cooldown_ms } });
+    }
+
+    fn choose(&mut self, choice: &Choice, operator: &Operator) -> Result<Verdict, Rejection> {
+        if let Stand::Over(_) = self.course.stand {
+            return Err(Rejection::RunOver);
+        }
+        let who = operator.who.clone();
+        let fact = match choice {
+            Choice::Reset => Fact::Reset { who, opens_too: true },
+            Choice::Skip => Fact::Skipped { who, to: self.course.phase.as_ref().and_then(PhaseName::next) },
+            Choice::Abort => Fact::Aborted { who },
+            Choice::Modify { guidance } => Fact::Modified { who, guidance: guidance.clone() },
+        };
+        self.push_with(self.now, fact, operator.reason.clone());
+        Ok(self.told())
+    }
+
+    /// Takes over a state file: all of it where nothing is known here or the file wins, else only that it is OPEN, and
+    /// only where that came after a person last closed it.
+    fn find(&mut self, foreign: &Foreign, known: bool) {
+        let tightens = match (&foreign.stand, &self.course.stand) {
+            (ForeignStand::Open { since, .. }, Stand::Closed | Stand::Warned) => {
+                since.is_some_and(|since| self.course.closed.is_none_or(|closed| since > closed))
+            }
+            (ForeignStand::Open { .. }, Stand::Open(_) | Stand::Over(_))
+            | (ForeignStand::Closed | ForeignStand::Warned, _) => false,
+        };
+        if !known || tightens || foreign.wins == Override::File {
+            self.push(Fact::Adopted(Box::new(foreign.clone())));
+            self.see_cooldown_end();
+        }
+    }
+
+    /// What the state says to whoever asked.
+    fn told(&self) -> Verdict {
+        let reason = |code, text, retry| Reason { circuit: self.question.name.clone(), code, text, retry };
+        match &self.course.stand {
+            Stand::Closed => Verdict::Pass,
+            Stand::Warned => Verdict::Warn(reason("HL-PHASE-01", self.course.recommendation(), Retry::Now)),
+            Stand::Open(trip) => {
+                let code = match trip.cause {
+                    TripCause::NoProgress => "HL-PHASE-02",
+                    TripCause::SameError => "HL-PHASE-03",
+                    TripCause::Denials => "HL-PHASE-04",
+                    TripCause::Neutral => "HL-PHASE-05",
+                    TripCause::Found { .. } => "HL-PHASE-06",
+                };
+                let since = trip.since.at.to_seconds_text();
+                let text = format!("OPEN since {since}: {}. {}", trip_text(trip), self.course.recommendation());
+                Verdict::Stop(reason(code, text, trip.until().map_or(Retry::Person, Retry::At)))
+            }
+            Stand::Over(Over::Aborted) => {
+                let text = "a person aborted this run".to_owned();
+                Verdict::Stop(reason("HL-PHASE-07", text, Retry::Person))
+            }
+            Stand::Over(Over::Completed | Over::Skipped) => {
+                let text = "this run is over; begin a phase to start another".to_owned();
+                Verdict::Stop(reason("HL-PHASE-08", text, Retry::Now))
+            }
+        }
+    }
+
+    fn into_decision(self, verdict: Verdict) -> Decision {
+        let mut effects = Vec::new();
+        for Recorded { circuit, fact, .. } in &self.facts {
+            if let AnyFact::Phase(Fact::Tripped { trip }) = fact {
+                effects.push(Effect::Notify { circuit: circuit.clone(), incident: trip.incident.clone() });
+            }
+        }
+        Decision { facts: self.facts, verdict, effects, notices: Vec::new() }
+    }
+}

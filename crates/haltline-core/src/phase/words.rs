@@ -1,0 +1,64 @@
+//! What is said of a course, in the seed's words where it has them.
+
+use super::{Course, Fact, Kind, Stand, Trip, TripCause};
+
+/// What is suggested when GREEN opens (seed 001).
+pub const GREEN_SUGGESTION: &str = "Consider refactoring approach or splitting the feature";
+
+/// Why a circuit opened: `open_reason` of the state file.
+pub fn trip_text(trip: &Trip) -> String {
+    let Trip { count, cause, .. } = trip;
+    match cause {
+        TripCause::NoProgress => format!("No progress for {count} iterations"),
+        TripCause::SameError => format!("Same error repeated {count} times"),
+        TripCause::Denials => format!("Permission denied in {count} iterations in a row"),
+        TripCause::Neutral => {
+            format!("{count} iterations in a row that could not work: questions, plans, limits or trouble outside")
+        }
+        TripCause::Found { reason } => reason.clone(),
+    }
+}
+
+/// The line of the log that goes with a fact, where the seed asks for one.
+pub fn log_line(fact: &Fact) -> Option<String> {
+    match fact {
+        Fact::Warned { count } => Some(format!("WARNING: No progress detected for {count} iterations")),
+        Fact::Tripped { trip: Trip { cause: TripCause::NoProgress, count, .. } } => {
+            Some(format!("CIRCUIT OPEN: Execution halted after {count} no-progress iterations"))
+        }
+        Fact::Tripped { trip } => Some(format!("CIRCUIT OPEN: {}", trip_text(trip))),
+        Fact::Recovered => Some("Progress detected, circuit closing".to_owned()),
+        Fact::Reset { .. } | Fact::Modified { .. } => Some("Circuit reset by user".to_owned()),
+        Fact::Began { .. }
+        | Fact::Entered { .. }
+        | Fact::Resumed { .. }
+        | Fact::Started { .. }
+        | Fact::Iterated(_)
+        | Fact::HalfOpened
+        | Fact::Refused
+        | Fact::Ignored { .. }
+        | Fact::Guided { .. }
+        | Fact::Skipped { .. }
+        | Fact::Aborted { .. }
+        | Fact::Finished { .. }
+        | Fact::Adopted(_) => None,
+    }
+}
+
+impl Course {
+    /// What is recommended to whoever asked: one line.
+    pub fn recommendation(&self) -> String {
+        let is_green = self.phase.as_ref().is_some_and(|phase| phase.kind() == Kind::Green);
+        match &self.stand {
+            Stand::Closed => "Continue".to_owned(),
+            Stand::Warned => {
+                format!("No progress for {} iterations. Try another way before the circuit opens.", self.no_progress)
+            }
+            Stand::Open(_) if is_green => {
+                format!("Circuit breaker opened. Review and provide guidance. {GREEN_SUGGESTION}.")
+            }
+            Stand::Open(_) => "Circuit breaker opened. Review and provide guidance.".to_owned(),
+            Stand::Over(_) => "This run is over.".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The state file of seed 001: exactly its eight keys, for programs that read it (P5).
+
+use std::collections::BTreeMap;
+
+use haltline_core::phase::{
+    Course, Foreign, ForeignStand, HistoryEvent, HistoryLine, Measure, Metrics, Override, PhaseName, Stand, trip_text,
+};
+use haltline_core::{Instant, Moment, shorten};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::redact::storable;
+
+/// The file's name in its session folder.
+pub const NAME: &str = "circuit-breaker.json";
+/// The phases the seed's schema names, with the number it shows for each.
+const SEED_METRICS: [(&str, &str); 4] = [
+    ("RED", "tests_generated"),
+    ("GREEN", "tests_passing"),
+    ("REFACTOR", "patterns_applied"),
+    ("DOCUMENT", "docs_generated"),
+];
+
+/// A line of the file's history.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    timestamp: String,
+    event: HistoryEvent,
+    from_state: String,
+    to_state: String,
+    reason: String,
+}
+
+/// The file as it is written.
+pub fn render(course: &Course, now: Moment) -> Vec<u8> {
+    let mut metrics: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for (phase, name) in SEED_METRICS {
+        metrics.entry(phase).or_default().insert(name.to_owned(), json!(0));
+    }
+    for (phase, known) in &course.baselines {
+        let numbers = metrics.entry(phase.as_str()).or_default();
+        numbers.extend(known.iter().map(|(name, measure)| (name.to_owned(), number(measure))));
+    }
+    let trip = course.trip();
+    let history: Vec<Line> = course.history.iter().map(line).collect();
+    let state = match &course.stand {
+        Stand::Open(trip) if trip.cooled(now).is_some() => "HALF_OPEN",
+        stand => stand.file_word(),
+    };
+    let file = json!({
+        "state": state,
+        "no_progress_count": course.no_progress,
+        "same_error_count": course.same_error,
+        "last_progress_metric": metrics,
+        "last_error_hash": course.error.as_ref().map(|error| error.raw.as_str()),
+        "opened_at": trip.map(|trip| trip.since.at.to_string()),
+        "open_reason": trip.map(trip_text),
+        "history": history,
+    });
+    let mut text = serde_json::to_vec_pretty(&file).expect("texts and numbers can be written");
+    text.push(b'\n');
+    text
+}
+
+fn number(measure: Measure) -> Value {
+    let text = measure.to_string();
+    let whole = text.parse::<u64>().map(Value::from);
+    whole.or_else(|_fraction| text.parse::<f64>().map(Value::from)).unwrap_or_default()
+}
+
+fn line(line: &HistoryLine) -> Line {
+    Line {
+        timestamp: line.at.to_string(),
+        event: line.event,
+        from_state: line.from.clone(),
+        to_state: line.to.clone(),
+        reason: line.reason.clone(),
+    }
+}
+
+/// What a file says. Missing keys have their values of a new file; a wrong one is named.
+pub fn parse(content: &[u8]) -> Result<Foreign, String> {
+    let file: Map<String, Value> = serde_json::from_slice(content)
+        .map_err(|error| format!("not a JSON object ({})", shorten(&error.to_string())))?;
+    let text = |key: &str| match file.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.as_str())),
+        Some(other) => Err(format!("{key} {}: expected a text or null", shorten(&other.to_string()))),
+    };
+    let count = |key: &str| match file.get(key) {
+        None | Some(Value::Null) => Ok(0),
+        Some(value) => value
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+            .ok_or_else(|| format!("{key} {}: expected a whole number", shorten(&value.to_string()))),
+    };
+    let opened_at = text("opened_at")?.map(Instant::parse).transpose().map_err(|error| error.to_string())?;
+    let stand = match text("state")? {
+        Some("CLOSED") => ForeignStand::Closed,
+        Some("HALF_OPEN" | "HALF-OPEN") => ForeignStand::Warned,
+        Some("OPEN") => ForeignStand::Open {
+            since: opened_at,
+            reason: storable(text("open_reason")?.unwrap_or("OPEN in the state file")),
+            cooldown_ms: None,
+        },
+        other => {
+            let shown = shorten(other.unwrap_or_default());
+            return Err(format!("state {shown}: expected \"CLOSED\", \"HALF_OPEN\" or \"OPEN\""));
+        }
+    };
+    let mut baselines = BTreeMap::new();
+    for (phase, numbers) in file.get("last_progress_metric").and_then(Value::as_object).into_iter().flatten() {
+        let phase = PhaseName::parse(phase).map_err(|error| error.to_string())?;
+        let mut metrics = Metrics::default();
+        for (name, value) in numbers.as_object().into_iter().flatten() {
+            metrics.set(name, &value.to_string()).map_err(|error| error.to_string())?;
+        }
+        baselines.insert(phase, metrics);
+    }
+    let lines: Vec<Line> = match file.get("history") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(lines) => serde_json::from_value(lines.clone())
+            .map_err(|error| format!("history: {}", shorten(&error.to_string())))?,
+    };
+    let excess = lines.len().saturating_sub(Course::HISTORY_MAX);
+    let mut history = Vec::new();
+    for Line { timestamp, event, from_state, to_state, reason } in lines.into_iter().skip(excess) {
+        let at = Instant::parse(&timestamp).map_err(|error| error.to_string())?;
+        let (from, to, reason) = (storable(&from_state), storable(&to_state), storable(&reason));
+        history.push(HistoryLine { at, event, from, to, reason, iteration: 0 });
+    }
+    Ok(Foreign {
+        wins: Override::Store,
+        stand,
+        no_progress: count("no_progress_count")?,
+        same_error: count("same_error_count")?,
+        error: text("last_error_hash")?.map(|hash| storable(hash)),
+        denials: 0,
+        baselines,
+        phase: None,
+        iteration: 0,
+        last_progress: 0,
+        opens: 0,
+        history,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use haltline_core::phase::Fact;
+    use haltline_core::phase::apply;
+
+    use super::*;
+
+    const SEED: &str = r#"{
+  "state": "HALF_OPEN",
+  "no_progress_count": 2,
+  "same_error_count": 1,
+  "last_progress_metric": {
+    "RED": { "tests_generated": 4 },
+    "REFACTOR": { "patterns_applied": 1, "complexity_score": 12.5 }
+  },
+  "last_error_hash": "ab12",
+  "opened_at": null,
+  "open_reason": null,
+  "history": [
+    {"timestamp": "2026-02-12T10:30:00Z", "event": "state_change", "from_state": "CLOSED", "to_state": "HALF_OPEN",
+     "reason": "No progress for 2 iterations"}
+  ]
+}"#;
+
+    #[test]
+    fn a_file_that_was_adopted_is_written_with_the_same_eight_keys_and_values() {
+        let now = Moment::recorded(Instant::parse("2026-02-12T11:00:00Z").expect("valid"));
+        let foreign = parse(SEED.as_bytes()).expect("the seed's own shape");
+        let course = apply(None, &Fact::Adopted(Box::new(foreign)), now);
+        let written: Map<String, Value> = serde_json::from_slice(&render(&course, now)).expect("JSON");
+        let keys: Vec<&str> = written.keys().map(String::as_str).collect();
+        assert_eq!(
+            keys,
+            [
+                "state",
+                "no_progress_count",
+                "same_error_count",
+                "last_progress_metric",
+                "last_error_hash",
+                "opened_at",
+                "open_reason",
+                "history"
+            ]
+        );
+        assert_eq!(written["state"], "HALF_OPEN");
+        assert_eq!(written["no_progress_count"], 2);
+        assert_eq!(written["last_progress_metric"]["REFACTOR"]["complexity_score"], 12.5);
+        assert_eq!(written["last_error_hash"], "ab12");
+        assert_eq!(written["history"][0]["reason"], "No progress for 2 iterations");
+        let line: Vec<&String> = written["history"][0].as_object().expect("an object").keys().collect();
+        assert_eq!(line, ["timestamp", "event", "from_state", "to_state", "reason"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (content, problem) in [
+            ("", "not a JSON object"),
+            ("[]", "not a JSON object"),
+            ("{}", "state"),
+            (r#"{"state": "AJAR"}"#, "expected \"CLOSED\""),
+            (r#"{"state": "CLOSED", "no_progress_count": -1}"#, "no_progress_count -1"),
+            (r#"{"state": "OPEN", "opened_at": "soon"}"#, "instant"),
+            (r#"{"state": "OPEN", "open_reason": 7}"#, "open_reason 7"),
+            (r#"{"state": "CLOSED", "last_progress_metric": {"a b": {}}}"#, "phase"),
+            (r#"{"state": "CLOSED", "history": [{}]}"#, "history"),
+        ] {
+            let found = parse(content.as_bytes()).expect_err(content);
+            assert!(found.contains(problem), "{content}: {found}");
+        }
+    }
+}
