@@ -11,6 +11,7 @@ mod json;
 pub mod plain;
 pub mod price;
 pub mod rehearsal;
+pub mod status_block;
 pub mod transcript;
 
 pub use client::{CLIENTS, Client, marker_in, of_program, session_in};
