@@ -14,4 +14,4 @@ pub mod rehearsal;
 pub mod status_block;
 pub mod transcript;
 
-pub use client::{CLIENTS, Client, marker_in, of_program, session_in};
+pub use client::{CLIENTS, Client, RUN_MARKER, marker_in, of_program, session_in};

@@ -205,9 +205,9 @@ mod tests {
             ("[]", "not a JSON object"),
             ("{}", "state"),
             (r#"{"state": "AJAR"}"#, "expected \"CLOSED\""),
-            (r#"{"state": "CLOSED", "no_progress_count": -1}"#, "no_progress_count -1"),
+            (r#"{"state": "CLOSED", "no_progress_count": -1}"#, "no_progress_count \"-1\""),
             (r#"{"state": "OPEN", "opened_at": "soon"}"#, "instant"),
-            (r#"{"state": "OPEN", "open_reason": 7}"#, "open_reason 7"),
+            (r#"{"state": "OPEN", "open_reason": 7}"#, "open_reason \"7\""),
             (r#"{"state": "CLOSED", "last_progress_metric": {"a b": {}}}"#, "phase"),
             (r#"{"state": "CLOSED", "history": [{}]}"#, "history"),
         ] {
