@@ -104,7 +104,6 @@ impl CourseView {
     ) -> Self {
         let counted = |count, threshold| CountView { count, threshold };
         let is_held = matches!(course.stand, Stand::Open(_));
-        let last_error = course.error.is_some().then(|| last_error(history)).flatten();
         Self {
             schema: SCHEMA,
             circuit: name.to_string(),
@@ -123,7 +122,7 @@ impl CourseView {
                 until: trip.until().map(|until| until.to_seconds_text()),
             }),
             last: course.last.as_ref().map(|last| IterationView::new(last, enough)),
-            last_error,
+            last_error: last_error(history),
             guidance: course.guidance.clone(),
             known_failures: course.known_failures.iter().map(ToString::to_string).collect(),
             spent: SpentView::new(course.spent),
@@ -174,12 +173,23 @@ fn metrics(course: &Course) -> Map<String, Value> {
     known.iter().map(|(name, value)| (name.to_owned(), number(value.to_string()).unwrap_or_default())).collect()
 }
 
-/// What was shown of the newest error, from a course's facts, newest first.
+/// What was shown of the newest error since the circuit was last closed or the phase entered, from a course's facts,
+/// newest first.
 fn last_error(history: &[Entry]) -> Option<String> {
-    history.iter().find_map(|entry| match entry.read().ok()?.fact? {
-        Fact::Phase(PhaseFact::Iterated(iterated)) if iterated.error.is_some() => entry.texts().text,
-        _other => None,
-    })
+    for entry in history {
+        let Fact::Phase(fact) = entry.read().ok()?.fact? else { continue };
+        match fact {
+            PhaseFact::Iterated(iterated) if iterated.error.is_some() => return entry.texts().text,
+            PhaseFact::Began { .. }
+            | PhaseFact::Entered { .. }
+            | PhaseFact::Reset { .. }
+            | PhaseFact::Skipped { .. } => {
+                return None;
+            }
+            _other => {}
+        }
+    }
+    None
 }
 
 /// `phase check`, `begin` and `report`.
