@@ -9,6 +9,7 @@ pub mod config;
 pub mod constraint_file;
 mod engine;
 mod file;
+pub mod git;
 mod guards;
 mod incident;
 pub mod journal;
