@@ -4,6 +4,7 @@
 //! follows: mirror files, archives, notifications. Fronts read through the store and never decide.
 
 mod archive;
+pub mod changes;
 pub mod clock;
 pub mod config;
 pub mod constraint_file;
