@@ -12,6 +12,7 @@ mod memory;
 mod notify;
 mod phase;
 mod purge;
+mod run;
 mod status;
 pub mod statusline;
 mod trust;
@@ -55,6 +56,7 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
     let result = match arguments.command {
         Command::Constraint(command) => constraint::run(&workplace, command),
         Command::Phase(command) => phase::run(&workplace, command),
+        Command::Run(command) => run::run(&workplace, &command),
         Command::Status => status::run(&workplace),
         Command::Why { incident } => why::run(&workplace, incident.as_deref()),
         Command::Reset(command) => circuits::reset(&workplace, &command),
