@@ -15,5 +15,6 @@ pub mod rehearsal;
 pub mod status_block;
 mod terminal_text;
 pub mod transcript;
+pub mod turn_end;
 
 pub use client::{CLIENTS, Client, RUN_MARKER, marker_in, of_program, session_in};
