@@ -26,6 +26,6 @@ pub use sweep::{LeftProcess, Outcome};
 pub use terminal::Terminal;
 
 /// The variable that marks every process of a run. A run inside a run has its own mark here.
-pub const RUN_VARIABLE: &str = "HALTLINE_RUN";
+pub use haltline_agents::RUN_MARKER as RUN_VARIABLE;
 /// The marks of the runs around a run, outermost first, with colons between them.
 pub const OUTER_RUNS_VARIABLE: &str = "HALTLINE_RUN_OUTER";

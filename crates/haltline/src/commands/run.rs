@@ -20,7 +20,7 @@ use self::ears::Ears;
 use self::ending::{End, RunView};
 use crate::cli::Run;
 use crate::error::Failure;
-use crate::hook::priced;
+use crate::hook::transcript::priced;
 use crate::run::{Cause, Ended, Inbox, Keep, Limits, StartError, Supervised, Terminal, supervise};
 use crate::workplace::Workplace;
 

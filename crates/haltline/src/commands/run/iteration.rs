@@ -54,7 +54,7 @@ pub fn report(seen: &Seen<'_>, now: Instant) -> (Report, Outlook) {
     let Seen { ended, told, changes, after, metrics, limit } = seen;
     let block = last_block(&told.words);
     let mut signals: Vec<Signal> =
-        changes.iter().map(|change| Signal { source: change.source, count: change.count }).collect();
+        changes.iter().map(|change| Signal { source: source(change.source), count: change.count }).collect();
     signals.extend(self_report(block.as_ref()));
     let has_changed = !changes.is_empty();
     let mut outlook = Outlook { is_done: done(block.as_ref()), wait: None };
@@ -83,7 +83,7 @@ pub fn report(seen: &Seen<'_>, now: Instant) -> (Report, Outlook) {
             Ending::Silent | Ending::Finished | Ending::Hook { .. } | Ending::Turns | Ending::Failed { .. },
             Cause::Own | Cause::Asked | Cause::Signal(_),
         ) => {
-            let error = complaint(told, &tail(&ended.output.err.last()), exit(ended.how));
+            let error = complaint(told, &tail(&ended.output.err.text()), exit(ended.how));
             match (error, reading(told)) {
                 (Some(error), _) => (Some(ErrorSeen::new(&error.kind, &error.message)), None),
                 (None, TurnEnd::Asked { question }) if outlook.is_done.is_none() => {
@@ -112,7 +112,8 @@ pub fn digest(look: &Look) -> Digest {
     Digest::of(&[&look.fingerprint()])
 }
 
-fn tail(bytes: &[u8]) -> String {
+fn tail(text: &str) -> String {
+    let bytes = text.as_bytes();
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(STDERR_BYTES)..]).into_owned()
 }
 
@@ -146,4 +147,9 @@ fn done(block: Option<&StatusBlock>) -> Option<String> {
         (None, Some(Status::Complete)) => Some("STATUS: COMPLETE".to_owned()),
         (Some(false), _) | (None, Some(Status::InProgress | Status::Blocked) | None) => None,
     }
+}
+
+fn source(s: haltline_engine::changes::Source) -> Source {
+    use haltline_engine::changes::Source as C;
+    match s { C::Commits => Source::Commits, C::Staged => Source::Staged, C::Unstaged => Source::Unstaged, C::Untracked => Source::Untracked, C::Repositories => Source::Repositories, C::Worktrees => Source::Worktrees, C::Files => Source::Files }
 }

@@ -260,12 +260,12 @@ impl Rounds<'_> {
         round: &Round,
         began: SystemTime,
         problems: &mut Vec<String>,
-    ) -> Result<Option<haltline_agents::test_results::TestCounts>, Failure> {
+    ) -> Result<Option<tests::TestCounts>, Failure> {
         let printed = match &self.command.test {
             Some(line) => {
                 let ended = self.check(inbox, line)?;
                 let output = ended.output.out.text() + "\n" + &ended.output.err.text();
-                haltline_agents::test_results::from_output(&output)
+                tests::from_output(&output)
             }
             None => tests::of_output(&round.told, &round.ended.output.out.text()),
         };
@@ -305,7 +305,7 @@ impl Rounds<'_> {
         round: &Round,
         changes: &[Change],
         after: &Look,
-        counts: Option<haltline_agents::test_results::TestCounts>,
+        counts: Option<tests::TestCounts>,
     ) -> Result<Option<End>, Failure> {
         let Round { ended, told, over, is_aborted } = round;
         let seen = Seen {
