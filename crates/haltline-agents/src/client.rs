@@ -14,6 +14,9 @@ pub struct Client {
     pub programs: &'static [&'static str],
 }
 
+/// What `haltline run` sets for the command it runs: that command is an agent, whatever it is.
+pub const RUN_MARKER: &str = "HALTLINE_RUN";
+
 /// The clients haltline knows.
 pub const CLIENTS: &[Client] = &[
     Client {
@@ -44,7 +47,12 @@ pub const CLIENTS: &[Client] = &[
         programs: &["copilot"],
     },
     Client { name: "cline", markers: &["CLINE_ACTIVE"], session: None, programs: &["cline"] },
-    Client { name: "any", markers: &["AI_AGENT"], session: None, programs: &["aider", "goose", "crush", "amp"] },
+    Client {
+        name: "any",
+        markers: &["AI_AGENT", RUN_MARKER],
+        session: None,
+        programs: &["aider", "goose", "crush", "amp"],
+    },
 ];
 
 /// The first variable that says an agent started this process, by a look-up in its environment.

@@ -6,11 +6,15 @@
 mod bypass;
 pub mod claude;
 mod client;
+pub mod headless;
 pub mod install;
 mod json;
 pub mod plain;
 pub mod price;
 pub mod rehearsal;
+pub mod status_block;
+mod terminal_text;
 pub mod transcript;
+pub mod turn_end;
 
-pub use client::{CLIENTS, Client, marker_in, of_program, session_in};
+pub use client::{CLIENTS, Client, RUN_MARKER, marker_in, of_program, session_in};

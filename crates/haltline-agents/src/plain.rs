@@ -9,6 +9,7 @@ use std::fmt;
 
 use haltline_core::identity::{Action, Answer, By, Outcome, Said};
 use haltline_core::loop_::{Happening, Stream, Usage};
+use haltline_core::phase::{ErrorSeen, Metrics, PhaseName, Report};
 use haltline_core::{ConstraintId, Instant, shorten};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -42,6 +43,8 @@ pub enum PlainHappening {
         /// By what.
         action: Option<String>,
     },
+    /// An iteration of a phase ended.
+    Iteration(Box<Report>),
     /// Something of a family that is not there yet; the event's type. [`PlainError::not_yet`] says so.
     Later(&'static str),
 }
@@ -156,7 +159,7 @@ fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainErr
         "session_end" => Happening::SessionEnd { reason: fields.text("reason")?.unwrap_or_default() },
         "violation" => return fields.constraint(true),
         "clean" => return fields.constraint(false),
-        "iteration" => return Ok(PlainHappening::Later("iteration")),
+        "iteration" => return fields.iteration(),
         "attempt" => return Ok(PlainHappening::Later("attempt")),
         "round" => return Ok(PlainHappening::Later("round")),
         unknown => return Err(PlainError::wrong("type", &shorten(unknown), "one of those in version 1 of EVENTS.md")),
@@ -260,6 +263,31 @@ impl<'a> Fields<'a> {
         answer.by = by.or(answer.by);
         answer.cost = self.dollars("cost_usd")?;
         Ok(answer)
+    }
+
+    fn iteration(&self) -> Result<PlainHappening, PlainError> {
+        let phase = self.text("phase")?.map(|phase| PhaseName::parse(&phase)).transpose();
+        let phase = phase.map_err(|error| PlainError { text: error.to_string() })?;
+        let mut metrics = Metrics::default();
+        if let Some(value) = self.get("metrics") {
+            let wrong = || self.wrong("metrics", value, "an object of numbers");
+            let numbers: BTreeMap<Cow<'_, str>, &RawValue> = json::object(value).ok_or_else(wrong)?;
+            for (name, number) in numbers {
+                metrics.set(&name, number.get()).map_err(|error| PlainError { text: error.to_string() })?;
+            }
+        }
+        let error = match self.get("error") {
+            None => None,
+            Some(value) => {
+                let values = json::object(value);
+                let values = values.ok_or_else(|| self.wrong("error", value, "an object with type and message"))?;
+                let fields = Fields { values, within: "error." };
+                let (kind, message) = (fields.text("type")?.unwrap_or_default(), fields.text("message")?);
+                Some(ErrorSeen::new(&kind, &message.unwrap_or_default()))
+            }
+        };
+        let neutral = self.text("neutral")?.filter(|reason| !reason.trim().is_empty());
+        Ok(PlainHappening::Iteration(Box::new(Report { phase, metrics, error, neutral, ..Report::default() })))
     }
 
     fn constraint(&self, is_violation: bool) -> Result<PlainHappening, PlainError> {

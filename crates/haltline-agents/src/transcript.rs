@@ -12,7 +12,7 @@ mod opencode;
 pub mod places;
 mod plain;
 mod qwen;
-mod record;
+pub(crate) mod record;
 mod sniff;
 mod swe_agent;
 

@@ -116,7 +116,7 @@ fn constraints_are_named_and_the_families_to_come_are_told_from_nonsense() {
     assert_eq!(event(r#""type":"violation","constraint":"no-force-push","action":"git push -f""#), Ok(violated));
     let clean = PlainHappening::Constraint { id, is_violation: false, action: None };
     assert_eq!(event(r#""type":"clean","constraint":"no-force-push""#), Ok(clean));
-    for kind in ["iteration", "attempt", "round"] {
+    for kind in ["attempt", "round"] {
         assert_eq!(event(&format!(r#""type":"{kind}""#)), Ok(PlainHappening::Later(kind)));
     }
     let text = PlainError::not_yet("round").to_string();

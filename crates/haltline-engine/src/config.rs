@@ -276,6 +276,11 @@ impl Config {
         self.number("retention.journal_days")
     }
 
+    /// How long a command may save its work before it is killed, in seconds.
+    pub fn run_grace_seconds(&self) -> u32 {
+        self.number("run.grace_seconds")
+    }
+
     /// Whether seed 003's state file is kept in step.
     pub fn constraint_mirror(&self) -> bool {
         self.flag("constraint.mirror")

@@ -4,12 +4,14 @@
 //! follows: mirror files, archives, notifications. Fronts read through the store and never decide.
 
 mod archive;
+pub mod changes;
 pub mod clock;
 pub mod config;
 pub mod constraint_file;
 pub mod course;
 mod engine;
 mod file;
+pub mod git;
 mod guards;
 mod incident;
 pub mod journal;

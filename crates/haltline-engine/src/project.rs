@@ -1,10 +1,15 @@
 //! Which project a folder belongs to (E14), found by reading `.git` by hand: no program is started.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use haltline_core::sha256;
+
+/// How large a file that names a path may be.
+const POINTER_BYTES_MAX: u64 = 64 * 1024;
 
 /// A short, stable name of a project in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,19 +51,24 @@ impl Project {
 }
 
 /// The git directory all worktrees of `folder` share, if `folder` is the top of one.
-fn git_common_directory(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn git_common_directory(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
-    let kind = fs::metadata(&git).ok()?;
-    if kind.is_dir() {
+    if fs::metadata(&git).ok()?.is_dir() {
         return fs::canonicalize(git).ok();
     }
-    let pointer = fs::read_to_string(&git).ok()?;
-    let directory = folder.join(pointer.strip_prefix("gitdir:")?.trim());
-    let common = match fs::read_to_string(directory.join("commondir")) {
-        Ok(relative) => directory.join(relative.trim()),
-        Err(_no_worktree) => directory,
+    let pointer = read_pointer(&git)?;
+    let directory = folder.join(OsStr::from_bytes(pointer.strip_prefix(b"gitdir:")?.trim_ascii()));
+    let common = match read_pointer(&directory.join("commondir")) {
+        Some(relative) => directory.join(OsStr::from_bytes(relative.trim_ascii())),
+        None => directory,
     };
     fs::canonicalize(common).ok()
+}
+
+/// A file that names a path, which need not be text. A pipe in its place is not waited for, nor more than a path read.
+pub(crate) fn read_pointer(path: &Path) -> Option<Vec<u8>> {
+    let kind = fs::metadata(path).ok()?;
+    (kind.is_file() && kind.len() <= POINTER_BYTES_MAX).then(|| fs::read(path).ok()).flatten()
 }
 
 #[cfg(test)]

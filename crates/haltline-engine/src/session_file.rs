@@ -33,13 +33,14 @@ struct Line {
 
 /// The file as it is written.
 pub fn render(course: &Course, now: Moment) -> Vec<u8> {
-    let mut metrics: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
-    for (phase, name) in SEED_METRICS {
-        metrics.entry(phase).or_default().insert(name.to_owned(), json!(0));
-    }
+    // In the seed's order, which a map of the phases' names would not keep.
+    let mut metrics: Map<String, Value> =
+        SEED_METRICS.iter().map(|(phase, name)| ((*phase).to_owned(), json!({ *name: 0 }))).collect();
     for (phase, known) in &course.baselines {
-        let numbers = metrics.entry(phase.as_str()).or_default();
-        numbers.extend(known.iter().map(|(name, measure)| (name.to_owned(), number(measure))));
+        let numbers = metrics.entry(phase.as_str()).or_insert_with(|| json!({}));
+        for (name, measure) in known.iter() {
+            numbers[name] = number(measure);
+        }
     }
     let trip = course.trip();
     let history: Vec<Line> = course.history.iter().map(line).collect();
@@ -205,9 +206,9 @@ mod tests {
             ("[]", "not a JSON object"),
             ("{}", "state"),
             (r#"{"state": "AJAR"}"#, "expected \"CLOSED\""),
-            (r#"{"state": "CLOSED", "no_progress_count": -1}"#, "no_progress_count -1"),
+            (r#"{"state": "CLOSED", "no_progress_count": -1}"#, "no_progress_count \"-1\""),
             (r#"{"state": "OPEN", "opened_at": "soon"}"#, "instant"),
-            (r#"{"state": "OPEN", "open_reason": 7}"#, "open_reason 7"),
+            (r#"{"state": "OPEN", "open_reason": 7}"#, "open_reason \"7\""),
             (r#"{"state": "CLOSED", "last_progress_metric": {"a b": {}}}"#, "phase"),
             (r#"{"state": "CLOSED", "history": [{}]}"#, "history"),
         ] {

@@ -10,7 +10,9 @@ mod init;
 mod journal;
 mod memory;
 mod notify;
+mod phase;
 mod purge;
+mod run;
 mod status;
 pub mod statusline;
 mod trust;
@@ -18,6 +20,8 @@ mod uninstall;
 mod why;
 
 use std::process::ExitCode;
+
+pub use phase::{Decided, NOTHING_BEGUN};
 
 use clap::CommandFactory;
 use haltline_engine::clock::Clock;
@@ -51,6 +55,8 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
     }
     let result = match arguments.command {
         Command::Constraint(command) => constraint::run(&workplace, command),
+        Command::Phase(command) => phase::run(&workplace, command),
+        Command::Run(command) => run::run(&workplace, &command),
         Command::Status => status::run(&workplace),
         Command::Why { incident } => why::run(&workplace, incident.as_deref()),
         Command::Reset(command) => circuits::reset(&workplace, &command),

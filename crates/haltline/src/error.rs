@@ -17,6 +17,8 @@ pub enum Failure {
     Plain(String),
     /// An operator verb where no operator is (E6).
     NotOperator(String),
+    /// Refused until a person decides.
+    Refused(String),
     /// The store failed while a decision was asked for, and `fail = "closed"` (E7).
     Closed(String),
     /// The reader of our output went away; nobody is left to complain to.
@@ -28,7 +30,7 @@ impl Failure {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Plain(_) => exit_code::ERROR,
-            Failure::NotOperator(_) | Failure::Closed(_) => exit_code::refused(),
+            Failure::NotOperator(_) | Failure::Refused(_) | Failure::Closed(_) => exit_code::refused(),
             Failure::Silent => exit_code::FINE,
         }
     }
@@ -42,6 +44,18 @@ impl Failure {
                 shorten(incident),
                 incident.escape_default()
             )),
+        }
+    }
+
+    /// An engine's refusal of something about a course of work.
+    pub fn of_course(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Rejected(Rejection::RunOver) => Failure::Refused(
+                "this run is over; `haltline phase status` tells how, `haltline phase begin PHASE` starts another (after an abort with --new-run, by a person)"
+                    .to_owned(),
+            ),
+            EngineError::Rejected(_nothing_begun) => Failure::Plain(crate::commands::NOTHING_BEGUN.to_owned()),
         }
     }
 
@@ -81,7 +95,9 @@ fn transition_hint(id: &ConstraintId, from: Condition) -> String {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Plain(text) | Failure::NotOperator(text) | Failure::Closed(text) => formatter.write_str(text),
+            Failure::Plain(text) | Failure::NotOperator(text) | Failure::Refused(text) | Failure::Closed(text) => {
+                formatter.write_str(text)
+            }
             Failure::Silent => Ok(()),
         }
     }

@@ -22,6 +22,11 @@ pub fn refused() -> ExitCode {
     ExitCode::from(77)
 }
 
+/// Ended by a signal or by a person.
+pub fn interrupted() -> ExitCode {
+    ExitCode::from(130)
+}
+
 /// Refused for now: trying later makes sense.
 pub fn later() -> ExitCode {
     ExitCode::from(75)

@@ -11,6 +11,7 @@ mod hook;
 mod installation;
 mod operator;
 mod quick;
+pub mod run;
 mod surroundings;
 mod view;
 mod workplace;

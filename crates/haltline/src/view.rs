@@ -10,6 +10,7 @@ pub mod incident;
 pub mod install;
 pub mod journal;
 pub mod memory;
+pub mod phase;
 pub mod session;
 pub mod status;
 

@@ -85,6 +85,24 @@ struct Taken<'a> {
     cache_creation: Option<&'a RawValue>,
 }
 
+impl Message<'_> {
+    /// The client's own note to itself, written in the shape of a response.
+    pub fn is_synthetic(&self) -> bool {
+        self.model.and_then(json::text).as_deref() == Some("<synthetic>")
+    }
+}
+
+impl Taken<'_> {
+    fn usage(&self) -> Usage {
+        Usage {
+            input: count(self.input_tokens),
+            output: count(self.output_tokens),
+            cache_read: count(self.cache_read_input_tokens),
+            cache_write: count(self.cache_creation_input_tokens),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Written<'a> {
     #[serde(borrow)]
@@ -203,26 +221,25 @@ fn response(line: &[u8]) -> Option<(Message<'_>, Option<&RawValue>)> {
 
 /// The response that a record of type `assistant` is a part of.
 pub(crate) fn part_of<'a>(message: &Message<'a>, request_id: Option<&'a RawValue>) -> Option<Part<'a>> {
-    let model = message.model.and_then(json::text).unwrap_or_default();
-    // The client's own notes to itself, written in the shape of a response.
-    if model == "<synthetic>" {
+    if message.is_synthetic() {
         return None;
     }
+    let model = message.model.and_then(json::text).unwrap_or_default();
     let id = message.id.and_then(json::text).or_else(|| request_id.and_then(json::text))?;
     // A space or nothing would not come back from the next reading.
     if id.is_empty() || id.contains(char::is_whitespace) {
         return None;
     }
     let taken: Taken<'_> = json::object(message.usage?)?;
+    let usage = taken.usage();
     let written: Option<Written<'_>> = taken.cache_creation.and_then(json::object);
-    let usage = Usage {
-        input: count(taken.input_tokens),
-        output: count(taken.output_tokens),
-        cache_read: count(taken.cache_read_input_tokens),
-        cache_write: count(taken.cache_creation_input_tokens),
-    };
     let hour = count(written.and_then(|written| written.ephemeral_1h_input_tokens)).min(usage.cache_write);
     Some(Part { id, model, usage, cache_write_hour: hour })
+}
+
+/// What an object in the service's words says was taken.
+pub(crate) fn usage_of(value: &RawValue) -> Option<Usage> {
+    json::object::<Taken<'_>>(value).map(|taken| taken.usage())
 }
 
 fn count(value: Option<&RawValue>) -> u64 {
@@ -230,7 +247,8 @@ fn count(value: Option<&RawValue>) -> u64 {
 }
 
 impl TranscriptUse {
-    fn take(&mut self, model: &str, usage: &Usage, cache_write_hour: u64) {
+    /// Adds what a response of this model took.
+    pub(crate) fn take(&mut self, model: &str, usage: &Usage, cache_write_hour: u64) {
         add(&mut self.usage, usage);
         let place = self.by_model.iter().position(|part| part.model == model).unwrap_or_else(|| {
             self.by_model.push(ModelUse { model: model.to_owned(), ..ModelUse::default() });

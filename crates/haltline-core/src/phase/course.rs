@@ -143,6 +143,30 @@ pub enum TripCause {
     },
 }
 
+impl TripCause {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            TripCause::NoProgress => "no_progress",
+            TripCause::SameError => "same_error",
+            TripCause::Denials => "permission_denials",
+            TripCause::Neutral => "neutral",
+            TripCause::Found { .. } => "state_file",
+        }
+    }
+
+    /// A stable code with a page in the docs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            TripCause::NoProgress => "HL-PHASE-02",
+            TripCause::SameError => "HL-PHASE-03",
+            TripCause::Denials => "HL-PHASE-04",
+            TripCause::Neutral => "HL-PHASE-05",
+            TripCause::Found { .. } => "HL-PHASE-06",
+        }
+    }
+}
+
 impl Trip {
     /// When the cooldown ends, by the wall clock of the trip.
     pub fn until(&self) -> Option<Instant> {
@@ -212,6 +236,13 @@ pub struct HistoryLine {
     /// The iteration it belongs to.
     #[serde(default)]
     pub iteration: u64,
+}
+
+impl HistoryLine {
+    /// Whether it tells of an opening.
+    pub fn is_trip(&self) -> bool {
+        self.event == HistoryEvent::StateChange && self.to == "OPEN"
+    }
 }
 
 /// The kinds of lines of seed 001's history.

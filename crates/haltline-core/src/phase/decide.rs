@@ -275,16 +275,9 @@ impl Draft<'_> {
             Stand::Closed => Verdict::Pass,
             Stand::Warned => Verdict::Warn(reason("HL-PHASE-01", self.course.recommendation(), Retry::Now)),
             Stand::Open(trip) => {
-                let code = match trip.cause {
-                    TripCause::NoProgress => "HL-PHASE-02",
-                    TripCause::SameError => "HL-PHASE-03",
-                    TripCause::Denials => "HL-PHASE-04",
-                    TripCause::Neutral => "HL-PHASE-05",
-                    TripCause::Found { .. } => "HL-PHASE-06",
-                };
                 let since = trip.since.at.to_seconds_text();
                 let text = format!("OPEN since {since}: {}. {}", trip_text(trip), self.course.recommendation());
-                Verdict::Stop(reason(code, text, trip.until().map_or(Retry::Person, Retry::At)))
+                Verdict::Stop(reason(trip.cause.code(), text, trip.until().map_or(Retry::Person, Retry::At)))
             }
             Stand::Over(Over::Aborted) => {
                 let text = "a person aborted this run".to_owned();

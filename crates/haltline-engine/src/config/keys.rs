@@ -434,6 +434,53 @@ pub static KEYS: &[Key] = &[
         "This many entries of a session's evidence stay; the rest is summed up.",
     ),
     number("memory.tool_history_max", 10, 1000, 50, Looser::Lower, "This many calls of a session are remembered."),
+    unmoved("phase.red.no_progress_threshold", 3),
+    same_error("phase.red.same_error_threshold", 5),
+    unmoved("phase.green.no_progress_threshold", 2),
+    same_error("phase.green.same_error_threshold", 3),
+    unmoved("phase.refactor.no_progress_threshold", 5),
+    same_error("phase.refactor.same_error_threshold", 5),
+    unmoved("phase.document.no_progress_threshold", 3),
+    same_error("phase.document.same_error_threshold", 5),
+    unmoved("phase.qa.no_progress_threshold", 3),
+    same_error("phase.qa.same_error_threshold", 3),
+    unmoved("phase.other.no_progress_threshold", 3),
+    same_error("phase.other.same_error_threshold", 5),
+    unmoved("run.no_progress_threshold", 3),
+    same_error("run.same_error_threshold", 5),
+    number(
+        "run.neutral_max",
+        1,
+        10_000,
+        10,
+        Looser::Higher,
+        "This many iterations in a row that say nothing about progress end a loop: nobody answers its questions.",
+    ),
+    number(
+        "run.grace_seconds",
+        0,
+        3_600,
+        10,
+        Looser::Never,
+        "How long a command may save its work before it is killed.",
+    ),
+    weight("run.progress.commits", 2, "What commits made in the iteration weigh."),
+    weight("run.progress.staged", 2, "What staged changes weigh."),
+    weight("run.progress.unstaged", 2, "What changes of tracked files weigh."),
+    weight("run.progress.untracked", 2, "What new files weigh."),
+    weight("run.progress.repositories", 2, "What changes in repositories below weigh."),
+    weight("run.progress.worktrees", 2, "What changes in other worktrees weigh."),
+    weight("run.progress.files", 2, "What changed files where there is no git weigh."),
+    weight("run.progress.tests", 2, "What better test results weigh."),
+    weight("run.progress.status", 1, "What the agent's own word in a status block weighs."),
+    number(
+        "run.progress.enough",
+        1,
+        1_000,
+        2,
+        Looser::Lower,
+        "An iteration whose signs of progress weigh this much together made progress.",
+    ),
 ];
 
 const fn limit(name: &'static str, index: usize, default: u32, looser: Looser, help: &'static str) -> Key {
@@ -445,7 +492,6 @@ const fn number(name: &'static str, low: u32, high: u32, default: u32, looser: L
     Key { name, kind: Kind::Number { low, high, default }, scope: Scope::Project, looser, help }
 }
 
-/// Something that is watched unless the owner says no.
 /// When a pattern with rungs warns.
 const fn warned(name: &'static str, default: u32) -> Key {
     number(name, 1, 10_000, default, Looser::Higher, "The time that is warned of.")
@@ -462,6 +508,7 @@ const fn cooled(name: &'static str, default: u32) -> Key {
     number(name, 1, 3600, default, Looser::Lower, help)
 }
 
+/// Something that is watched unless the owner says no.
 const fn switch(name: &'static str, help: &'static str) -> Key {
     Key { name, kind: Kind::Flag(true), scope: Scope::Project, looser: Looser::Off, help }
 }
@@ -472,4 +519,26 @@ const fn money(name: &'static str, low: u64, default: u64, looser: Looser, help:
 
 const fn list(name: &'static str, default: &'static [&'static str], help: &'static str) -> Key {
     Key { name, kind: Kind::List(default), scope: Scope::Project, looser: Looser::AnyChange, help }
+}
+
+/// After how many iterations without progress a phase opens.
+const fn unmoved(name: &'static str, default: u32) -> Key {
+    number(name, 1, 1_000, default, Looser::Higher, "This many iterations in a row without progress open the circuit.")
+}
+
+/// After how many same errors it opens.
+const fn same_error(name: &'static str, default: u32) -> Key {
+    number(
+        name,
+        1,
+        1_000,
+        default,
+        Looser::Higher,
+        "This many iterations in a row with the same error open the circuit.",
+    )
+}
+
+/// What a sign of progress weighs.
+const fn weight(name: &'static str, default: u32, help: &'static str) -> Key {
+    number(name, 0, 1_000, default, Looser::Higher, help)
 }

@@ -4,6 +4,7 @@
 
 use haltline_core::constraint;
 use haltline_core::loop_::{Denials, OnFull, Preset, Rungs, Windowed};
+use haltline_core::phase::{Thresholds, Weights};
 use haltline_core::{Mode, Policy};
 
 use super::key::Value;
@@ -52,8 +53,41 @@ pub fn set(policy: &mut Policy, name: &str, value: &Value) {
         },
         "budget" => set_budget(policy, field, value),
         "memory" if field == "tool_history_max" => loops.history_max = number(value),
+        "phase.red" => set_thresholds(&mut policy.phase.red, field, value),
+        "phase.green" => set_thresholds(&mut policy.phase.green, field, value),
+        "phase.refactor" => set_thresholds(&mut policy.phase.refactor, field, value),
+        "phase.document" => set_thresholds(&mut policy.phase.document, field, value),
+        "phase.qa" => set_thresholds(&mut policy.phase.qa, field, value),
+        "phase.other" => set_thresholds(&mut policy.phase.other, field, value),
+        "run" if field == "neutral_max" => policy.phase.neutral = number(value),
+        "run" => set_thresholds(&mut policy.phase.run, field, value),
+        "run.progress" => set_weights(&mut policy.phase.weights, field, value),
         _not_for_decisions => {}
     }
+}
+
+fn set_thresholds(thresholds: &mut Thresholds, field: &str, value: &Value) {
+    match field {
+        "no_progress_threshold" => thresholds.no_progress = number(value),
+        "same_error_threshold" => thresholds.same_error = number(value),
+        _other => {}
+    }
+}
+
+fn set_weights(weights: &mut Weights, field: &str, value: &Value) {
+    let weight = match field {
+        "commits" => &mut weights.commits,
+        "staged" => &mut weights.staged,
+        "unstaged" => &mut weights.unstaged,
+        "untracked" => &mut weights.untracked,
+        "repositories" => &mut weights.repositories,
+        "worktrees" => &mut weights.worktrees,
+        "files" => &mut weights.files,
+        "tests" => &mut weights.tests,
+        "status" => &mut weights.status,
+        _enough => &mut weights.enough,
+    };
+    *weight = number(value);
 }
 
 fn set_constraint(limits: &mut constraint::Limits, field: &str, value: &Value) {
@@ -196,8 +230,8 @@ mod tests {
             let table = key.name.split('.').next().unwrap_or_default();
             let is_seen_by_decisions = match key.name {
                 "mode" | "memory.tool_history_max" => true,
-                "constraint.directory" | "constraint.mirror" => false,
-                _other => ["constraint", "loop", "agents", "api", "budget"].contains(&table),
+                "constraint.directory" | "constraint.mirror" | "run.grace_seconds" => false,
+                _other => ["constraint", "loop", "agents", "api", "budget", "phase", "run"].contains(&table),
             };
             assert_eq!(policy != Policy::default(), is_seen_by_decisions, "{}", key.name);
             assert!(!is_seen_by_decisions || !seen.contains(&policy), "{} moves what another key moves", key.name);

@@ -8,15 +8,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use haltline_agents::plain::{self, PlainError, PlainEvent, PlainHappening};
-use haltline_core::loop_::Happening;
+use haltline_core::loop_;
+use haltline_core::phase::Happening;
 use haltline_core::{Instant, Retry, Verdict, constraint};
 use haltline_engine::EngineError;
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Fail;
+use haltline_engine::course::CoursePlace;
 use haltline_engine::store::Committed;
 use serde::Serialize;
 use serde_json::json;
 
+use super::phase;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::hook::watch;
@@ -146,23 +149,23 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
     match event.what {
         PlainHappening::Loop(mut what) => {
             match &mut what {
-                Happening::ToolStart { action, guarded, tampering, .. } => {
+                loop_::Happening::ToolStart { action, guarded, tampering, .. } => {
                     let config = surroundings::user_config()?;
                     *tampering = watch::tampering(action, engine.store().folder(), &config);
                     *guarded = engine.guarding(action);
                 }
-                Happening::Prompt { bypass, .. } => *bypass = *bypass && !inside,
-                Happening::SessionStart { .. }
-                | Happening::Message { .. }
-                | Happening::ToolEnd { .. }
-                | Happening::Batch { .. }
-                | Happening::SpawnStart { .. }
-                | Happening::SpawnEnd { .. }
-                | Happening::Hook { .. }
-                | Happening::Stop { .. }
-                | Happening::Compaction { .. }
-                | Happening::Cleanup { .. }
-                | Happening::SessionEnd { .. } => {}
+                loop_::Happening::Prompt { bypass, .. } => *bypass = *bypass && !inside,
+                loop_::Happening::SessionStart { .. }
+                | loop_::Happening::Message { .. }
+                | loop_::Happening::ToolEnd { .. }
+                | loop_::Happening::Batch { .. }
+                | loop_::Happening::SpawnStart { .. }
+                | loop_::Happening::SpawnEnd { .. }
+                | loop_::Happening::Hook { .. }
+                | loop_::Happening::Stop { .. }
+                | loop_::Happening::Compaction { .. }
+                | loop_::Happening::Cleanup { .. }
+                | loop_::Happening::SessionEnd { .. } => {}
             }
             engine.report(&event.stream, what).map_err(|error| match error {
                 // A failing store refuses only where the owner wants it so (E7).
@@ -184,6 +187,12 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
             };
             let session = Some(event.stream.session.as_str());
             engine.constraint(&id, session, what).map_err(|error| Failure::of_constraint(&id, error))
+        }
+        PlainHappening::Iteration(report) => {
+            let project = engine.project();
+            let place = CoursePlace::session(project, &phase::session_folder(&project.root));
+            let what = Happening::Report(report);
+            engine.phase(&place, None, Some(&event.stream.session), what).map_err(Failure::of_course)
         }
         PlainHappening::Later(kind) => Err(Failure::Plain(PlainError::not_yet(kind).to_string())),
     }

@@ -9,7 +9,7 @@ use haltline_core::{CircuitName, Instant, State};
 use haltline_engine::store::{SCHEMA_VERSION, Store};
 use haltline_engine::{network_kind, set_aside_files};
 
-use super::{constraint, memory, trust};
+use super::{constraint, memory, phase, trust};
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
@@ -31,6 +31,14 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
     let mut incidents_24h = of_constraints.filter(|trip| trip.tripped > day_ago).count();
     let sessions = sessions(workplace, &rows, day_ago)?;
     incidents_24h += sessions.incidents_24h.iter().map(|one| one.incidents).sum::<usize>();
+    let mut courses = Vec::new();
+    for (name, state) in &rows {
+        let State::Course(course) = state else { continue };
+        incidents_24h += course.history.iter().filter(|line| line.is_trip() && line.at > day_ago).count();
+        if course.is_held() || course.seen.at > day_ago {
+            courses.push(phase::view(workplace, name, course)?);
+        }
+    }
     let head = store.head(project.key)?;
     let bytes = ["", "-wal"].iter().filter_map(|suffix| {
         let mut path = store.path().into_os_string();
@@ -61,6 +69,7 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
             facts: head.seq,
             head: head.short(),
         },
+        courses,
         sessions,
         memory: memory::usual_folders(workplace).iter().map(|folder| memory::view(workplace, folder)).collect(),
         set_aside: set_aside.map(|file| file.display().to_string()).collect(),

@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use haltline_core::constraint::{Circuit, Standing, Trip};
-use haltline_core::{CircuitName, State, shorten};
+use haltline_core::constraint::{self, Circuit, Standing};
+use haltline_core::phase::{self, Course};
+use haltline_core::{CircuitName, Instant, State, shorten};
 use haltline_engine::Incident;
 use haltline_engine::replay::TripsFile;
 use haltline_engine::store::Store;
@@ -19,36 +20,30 @@ use crate::workplace::Workplace;
 pub fn run(workplace: &Workplace, wanted: Option<&str>) -> Result<ExitCode, Failure> {
     let engine = &workplace.engine;
     engine.mirror_in();
-    let incidents = engine.incidents()?;
-    let constraints = constraints(workplace)?;
-    let found = match wanted {
-        Some(id) => incidents.iter().find(|incident| incident.id == id),
-        None => incidents.first(),
-    };
-    let constraint = match wanted {
-        Some(id) => constraints.iter().find(|constraint| constraint.trip.incident == id),
-        None => constraints.iter().max_by_key(|constraint| constraint.trip.since.at),
-    };
-    let view = match (found, constraint) {
-        (Some(incident), Some(constraint)) if wanted.is_none() && constraint.trip.since.at > incident.tripped => {
-            of_constraint(workplace, constraint)
+    let mut candidates = candidates(workplace)?;
+    if let Some(id) = wanted {
+        candidates.retain(|candidate| candidate.id() == id);
+    }
+    // Without a name the newest is meant.
+    let Some(found) = candidates.into_iter().max_by_key(Candidate::tripped) else {
+        let state_folder = engine.store().folder();
+        if let Some(trip) = wanted.and_then(|id| TripsFile::find(state_folder, id)) {
+            workplace.answer(&ReplayWhyView::new(trip), text::why_replay)?;
+            return Ok(exit_code::FINE);
         }
-        (Some(incident), _) => of_session(workplace, incident)?,
-        (None, Some(constraint)) => of_constraint(workplace, constraint),
-        (None, None) => {
-            let state_folder = engine.store().folder();
-            if let Some(trip) = wanted.and_then(|id| TripsFile::find(state_folder, id)) {
-                workplace.answer(&ReplayWhyView::new(trip), text::why_replay)?;
-                return Ok(exit_code::FINE);
-            }
-            return Err(Failure::Plain(match wanted {
-                Some(id) => format!(
-                    "incident {}: nothing here has that name; `haltline why` shows the newest, `haltline status` what is open",
-                    shorten(id)
-                ),
-                None => "there is no incident in this project: nothing has tripped".to_owned(),
-            }));
-        }
+        return Err(Failure::Plain(match wanted {
+            Some(id) => format!(
+                "incident {}: nothing here has that name; `haltline why` shows the newest, `haltline status` what is open",
+                shorten(id)
+            ),
+            None => "there is no incident in this project: nothing has tripped".to_owned(),
+        }));
+    };
+    let now = engine.now();
+    let view = match &found {
+        Candidate::Session(incident) => of_session(workplace, incident)?,
+        Candidate::Constraint(name, trip, circuit) => WhyView::of_constraint(name, trip, circuit, now),
+        Candidate::Course(name, trip, course) => WhyView::of_course(name, trip, course, now),
     };
     workplace.answer(&view, text::why)?;
     Ok(exit_code::FINE)
@@ -69,28 +64,51 @@ fn of_session(workplace: &Workplace, incident: &Incident) -> Result<WhyView, Fai
     Ok(WhyView::of_session(incident, board, tree, engine.config(), engine.now()))
 }
 
-/// A constraint's trip that has not ended.
-struct OfConstraint {
-    name: CircuitName,
-    trip: Trip,
-    circuit: Box<Circuit>,
+/// A trip that can be explained. Those of constraints and courses are known while they have not ended.
+enum Candidate {
+    Session(Box<Incident>),
+    Constraint(CircuitName, constraint::Trip, Box<Circuit>),
+    Course(CircuitName, phase::Trip, Box<Course>),
 }
 
-fn constraints(workplace: &Workplace) -> Result<Vec<OfConstraint>, Failure> {
+impl Candidate {
+    fn id(&self) -> &str {
+        match self {
+            Candidate::Session(incident) => &incident.id,
+            Candidate::Constraint(_, trip, _) => &trip.incident,
+            Candidate::Course(_, trip, _) => &trip.incident,
+        }
+    }
+
+    fn tripped(&self) -> Instant {
+        match self {
+            Candidate::Session(incident) => incident.tripped,
+            Candidate::Constraint(_, trip, _) => trip.since.at,
+            Candidate::Course(_, trip, _) => trip.since.at,
+        }
+    }
+}
+
+fn candidates(workplace: &Workplace) -> Result<Vec<Candidate>, Failure> {
     let engine = &workplace.engine;
-    let mut found = Vec::new();
+    let incidents = engine.incidents()?.into_iter().map(|incident| Candidate::Session(Box::new(incident)));
+    let mut found: Vec<Candidate> = incidents.collect();
     for (name, state) in engine.store().circuits(engine.project().key)? {
-        let State::Constraint(circuit) = state else { continue };
-        let trip = match &circuit.standing {
-            Standing::Open(trip) | Standing::HalfOpen(trip) => trip.clone(),
-            Standing::Closed | Standing::Retired { .. } => continue,
-        };
-        found.push(OfConstraint { name, trip, circuit });
+        match state {
+            State::Constraint(circuit) => {
+                let trip = match &circuit.standing {
+                    Standing::Open(trip) | Standing::HalfOpen(trip) => trip.clone(),
+                    Standing::Closed | Standing::Retired { .. } => continue,
+                };
+                found.push(Candidate::Constraint(name, trip, circuit));
+            }
+            State::Course(course) => {
+                if let Some(trip) = course.trip().cloned() {
+                    found.push(Candidate::Course(name, trip, course));
+                }
+            }
+            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => {}
+        }
     }
     Ok(found)
-}
-
-fn of_constraint(workplace: &Workplace, constraint: &OfConstraint) -> WhyView {
-    let OfConstraint { name, trip, circuit } = constraint;
-    WhyView::of_constraint(name, trip, circuit, workplace.engine.now())
 }

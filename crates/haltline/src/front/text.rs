@@ -8,6 +8,7 @@ mod incident;
 mod install;
 mod journal;
 mod memory;
+mod phase;
 mod session;
 mod status;
 
@@ -23,6 +24,7 @@ pub use incident::{circuits, false_positives, why};
 pub use install::{init, init_done, uninstall};
 pub use journal::{show, verify};
 pub use memory::{memory_clean, memory_report};
+pub use phase::{open_block, phase_answer, phase_history, phase_report, phase_status};
 pub use session::sessions;
 pub use status::{status, trust};
 
@@ -36,7 +38,7 @@ pub fn complain(failure: &Failure) {
     match failure {
         Failure::Silent => {}
         Failure::Plain(text) | Failure::Closed(text) => eprintln!("error: {text}"),
-        Failure::NotOperator(text) => eprintln!("refused: {text}"),
+        Failure::NotOperator(text) | Failure::Refused(text) => eprintln!("refused: {text}"),
     }
 }
 

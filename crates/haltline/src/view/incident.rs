@@ -2,10 +2,11 @@
 
 use haltline_core::constraint::{self, Circuit};
 use haltline_core::loop_::{self, Board, Exemption, Pattern, Standing, Tree, dollars};
+use haltline_core::phase::{self, Course};
 use haltline_core::{CircuitName, Instant, Moment};
 use haltline_engine::config::Config;
 use haltline_engine::replay::KeptTrip;
-use haltline_engine::{Incident, IncidentEvent};
+use haltline_engine::{Incident, IncidentEvent, course_options};
 use serde::Serialize;
 
 use super::SCHEMA;
@@ -99,6 +100,46 @@ impl WhyView {
             ended: incident.closed.as_ref().map(HappenedView::new),
             session_cost: cost(tree),
             next: next(incident, state),
+        }
+    }
+
+    pub fn of_course(name: &CircuitName, trip: &phase::Trip, course: &Course, now: Moment) -> Self {
+        let line = |line: &phase::HistoryLine| HappenedView {
+            at: line.at.to_seconds_text(),
+            what: match line.event {
+                phase::HistoryEvent::StateChange => "state_change",
+                phase::HistoryEvent::Progress => "progress",
+                phase::HistoryEvent::Error => "error",
+            },
+            text: Some(line.reason.clone()),
+        };
+        let mut next = vec!["haltline phase status".to_owned()];
+        if let Some(("run", run)) = name.scope().split_once('/') {
+            next = vec![format!("haltline phase status --run={}", run.split('@').next().unwrap_or(run))];
+        }
+        next.extend(course_options(name));
+        Self {
+            schema: SCHEMA,
+            incident: trip.incident.clone(),
+            circuit: name.to_string(),
+            pattern: trip.cause.word(),
+            code: trip.cause.code(),
+            state: course.word_at(now),
+            tripped: trip.since.at.to_seconds_text(),
+            turn: None,
+            count: trip.count,
+            level: 0,
+            why: phase::trip_text(trip),
+            until: trip.until().map(Instant::to_seconds_text),
+            remaining_s: None,
+            limits: Vec::new(),
+            evidence: course.history.iter().rev().filter(|line| line.at <= trip.since.at).take(5).map(line).collect(),
+            refused: u32::try_from(course.totals.refused).unwrap_or(u32::MAX),
+            after: Vec::new(),
+            followed_by: None,
+            ended: None,
+            session_cost: course.spent.micros.map_or("unknown".to_owned(), dollars),
+            next,
         }
     }
 

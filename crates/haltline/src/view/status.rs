@@ -19,6 +19,8 @@ pub struct StatusView {
     pub waiting: Vec<WaitingView>,
     pub incidents_24h: usize,
     pub store: StoreView,
+    /// Courses of work: phases, loops, Ralph.
+    pub courses: Vec<super::phase::CourseView>,
     /// Running sessions.
     pub sessions: super::session::SessionsView,
     /// Memory folders of the project and of haltline.

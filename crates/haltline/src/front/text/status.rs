@@ -53,6 +53,18 @@ pub fn status(view: &StatusView) -> String {
             fit(&circuit.id, 55)
         ));
     }
+    if !view.courses.is_empty() {
+        out.push_str("\nPhases and loops:\n");
+    }
+    for course in &view.courses {
+        let phase = course.phase.as_deref().unwrap_or("no phase yet");
+        let words = match &course.trip {
+            Some(trip) => format!("{phase}, {}: {}", count(course.iteration, "iteration"), trip.reason),
+            None => format!("{phase}, {}", count(course.iteration, "iteration")),
+        };
+        out.push_str(&format!("  {:<10}{}\n", course.state, fit(&course.circuit, 66)));
+        out.push_str(&wrap("            ", &words));
+    }
     out.push_str(&super::sessions(&view.sessions, &view.store, &view.memory));
     if !view.waiting.is_empty() {
         out.push_str("\nWaiting for `haltline trust`:\n");

@@ -1,0 +1,232 @@
+//! How a program that prints plain text ended, from the last lines of it.
+//!
+//! Agents read and print files that quote the notices of their own clients, so a notice counts only where a client
+//! would write it: at the start of a line, near the end, quoted by nothing, with no prose of the agent behind it. Where
+//! that is in doubt the program said nothing; its exit code and its lack of progress will speak for it.
+
+use super::{Ending, fault, first_bytes};
+
+/// How many lines at the end are looked at; empty ones do not count.
+const LINES_MAX: usize = 20;
+/// How many lines may stand behind a notice: hints what to buy, and what a script says when its command failed.
+const LINES_BEHIND_MAX: usize = 5;
+/// The longest notice.
+const NOTICE_BYTES_MAX: usize = 400;
+/// So many words with a full stop are a sentence of the agent.
+const SENTENCE_WORDS: usize = 6;
+
+/// How notices of used-up allowances begin, in small letters.
+const NOTICES: [&str; 11] = [
+    "claude ai usage limit reached",
+    "claude usage limit reached",
+    "you've reached your usage limit",
+    "you're out of extra usage",
+    "you're now out of extra usage",
+    "5-hour limit reached",
+    "weekly limit reached",
+    "session limit reached",
+    "opus weekly limit reached",
+    "usage limit reached",
+    "you have exhausted your",
+];
+
+/// How hints behind a notice begin, in small letters.
+const HINTS: [&str; 6] = ["/", "or try again", "upgrade", "visit", "your limit will reset", "tokens used"];
+
+/// How clients announce that they failed.
+const ANNOUNCEMENTS: [&str; 4] = ["api error:", "error:", "stream error:", "codex error:"];
+
+/// What stands before a client's words without quoting them.
+const MARKS: [char; 12] = ['■', '●', '⏺', '✗', '✖', '✘', '❌', '⚠', '🖐', '\u{fe0f}', '•', '!'];
+
+struct Line<'a> {
+    text: &'a str,
+    is_code: bool,
+}
+
+pub(super) fn ending(words: &str) -> Ending {
+    let lines = last_lines(words);
+    for (place, line) in lines.iter().enumerate().rev() {
+        let behind = &lines[place + 1..];
+        if behind.len() > LINES_BEHIND_MAX || behind.iter().any(|line| is_prose(line.text)) {
+            break;
+        }
+        let is_introduced = place > 0 && lines[place - 1].text.ends_with(':');
+        if line.is_code || is_introduced || line.text.len() > NOTICE_BYTES_MAX {
+            continue;
+        }
+        let (text, is_announced) = unmarked(line.text);
+        if is_limit(text) || is_announced {
+            // A long notice goes on in the next line.
+            let whole: Vec<&str> = std::iter::once(text).chain(behind.iter().map(|line| line.text)).collect();
+            if let Some(ending) = fault::ending(text, None, None) {
+                return match ending {
+                    Ending::ApiLimit { message, .. } => {
+                        Ending::ApiLimit { resets: super::reset::said_in(&whole.join(" ")), message }
+                    }
+                    other => other,
+                };
+            }
+        }
+    }
+    Ending::Silent
+}
+
+/// Whether a text as a whole is the notice of a used-up allowance.
+pub(super) fn is_notice(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_first = lines.next().is_some_and(|line| line.len() <= NOTICE_BYTES_MAX && is_limit(unmarked(line).0));
+    is_first && lines.all(is_hint)
+}
+
+/// The last lines that are not empty, and whether each stands in a block of code.
+fn last_lines(words: &str) -> Vec<Line<'_>> {
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    let mut is_fenced = false;
+    for line in words.lines() {
+        let text = line.trim();
+        if text.is_empty() {
+            continue;
+        }
+        let is_fence = text.starts_with("```") || text.starts_with("~~~");
+        is_fenced ^= is_fence;
+        let is_indented = line.starts_with("    ") || line.starts_with('\t');
+        lines.push(Line { text, is_code: is_fenced || is_fence || is_indented });
+    }
+    let start = lines.len().saturating_sub(LINES_MAX);
+    lines.split_off(start)
+}
+
+/// The line without the marks, the time and the announcement before it; and whether it was announced as an error.
+fn unmarked(line: &str) -> (&str, bool) {
+    let mut text = line.trim_start_matches(|letter: char| MARKS.contains(&letter) || letter == ' ');
+    if let Some((stamp, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        && stamp.len() < 40
+        && stamp.starts_with(|letter: char| letter.is_ascii_digit())
+    {
+        text = rest.trim_start();
+    }
+    let lower = first_bytes(text, 32).to_ascii_lowercase();
+    let announced = ANNOUNCEMENTS.iter().find(|announcement| lower.starts_with(**announcement));
+    // What follows the status of a response is told by the announcement, which therefore stays.
+    match announced {
+        Some(&"api error:") => (text, true),
+        Some(announcement) => (text[announcement.len()..].trim_start(), true),
+        None => (text, false),
+    }
+}
+
+fn is_limit(text: &str) -> bool {
+    let lower = first_bytes(text, 80).to_lowercase().replace('’', "'");
+    let hit = lower.strip_prefix("you've hit your ");
+    hit.is_some_and(|rest| rest.contains("limit")) || NOTICES.iter().any(|notice| lower.starts_with(notice))
+}
+
+fn is_hint(line: &str) -> bool {
+    let lower = first_bytes(line, 32).to_lowercase();
+    HINTS.iter().any(|hint| lower.starts_with(hint))
+}
+
+/// A sentence that somebody wrote, unlike the hint of a client.
+fn is_prose(line: &str) -> bool {
+    let is_sentence = line.ends_with(['.', '!', '?', ':']) && line.split_whitespace().count() >= SENTENCE_WORDS;
+    is_sentence && !is_hint(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reset;
+    use super::*;
+
+    fn is_limit_ending(text: &str) -> bool {
+        matches!(ending(text), Ending::ApiLimit { .. })
+    }
+
+    #[test]
+    fn a_notice_at_the_end_is_a_limit() {
+        for text in [
+            "Claude AI usage limit reached|1749924000",
+            "Working on it.\n\nYou've hit your limit · resets 10pm (America/New_York)\n",
+            "5-hour limit reached ∙ resets 3pm\n     /upgrade to increase your usage limit.\n",
+            "■ You've hit your usage limit. Upgrade to Pro (https://openai.com) or try again in 5 days 22 hours 11\nminutes.\n",
+            "[2026-02-12T10:00:00] ERROR: You've hit your usage limit. To get more access now, send a request to your admin.\nor try again at 3:04 PM.\ntokens used\n12,345\n",
+            "You’re out of extra usage · resets 9pm",
+            "API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow down\"}}",
+            "ERROR: exceeded retry limit, last status: 429 Too Many Requests",
+            "You've hit your limit · resets 1am\nnpm ERR! code ELIFECYCLE\nloop.sh: claude exited with 1\n",
+        ] {
+            assert!(is_limit_ending(text), "{text}");
+        }
+        let two_lines = "You've hit your usage limit. Send a request to your admin.\nor try again at 3:04 PM.";
+        let Ending::ApiLimit { resets, .. } = ending(two_lines) else { panic!("a limit") };
+        assert_eq!(resets, Some(Reset::Clock { hour: 15, minute: 4, zone: None }));
+    }
+
+    #[test]
+    fn a_limit_that_a_file_speaks_of_is_none() {
+        for (what, text) in [
+            ("a block of code", "Here is the notice:\n\n```\nYou've hit your limit · resets 3pm\n```\n"),
+            ("an open block of code", "```text\nYou've hit your limit · resets 3pm\n"),
+            ("an indented block", "The log has\n\n    You've hit your limit · resets 3pm\n"),
+            ("a field of JSON", "  \"message\": \"You've hit your limit · resets 3pm\",\n"),
+            ("a JSON line", "{\"result\":\"Claude AI usage limit reached|1749924000\"}\n"),
+            ("an added line", "+You've hit your limit · resets 3pm\n"),
+            ("a removed line", "-Claude AI usage limit reached|1749924000\n"),
+            ("grep with a file", "src/limit.rs:12:You've hit your limit · resets 3pm\n"),
+            ("grep with a number", "12:You've hit your limit · resets 3pm\n"),
+            ("a numbered listing", "  12→You've hit your limit · resets 3pm\n"),
+            ("a comment", "// You've hit your limit · resets 3pm\n"),
+            ("a heading", "# 5-hour limit reached\n"),
+            ("a quotation", "> You've hit your limit · resets 3pm\n"),
+            ("a table", "| You've hit your limit | resets 3pm |\n"),
+            ("a tool's answer", "⎿  You've hit your limit · resets 3pm\n"),
+            ("inside a sentence", "The client says You've hit your limit when it does.\n"),
+            ("in quotes", "\"You've hit your limit · resets 3pm\"\n"),
+            ("introduced", "The file says:\nYou've hit your limit · resets 3pm\n"),
+            (
+                "followed by prose",
+                "You've hit your limit · resets 3pm\nThat is the line we have to look for in the tail.\n",
+            ),
+            ("rate limits as a subject", "I added a rate limit to the API and handled 429 responses.\n"),
+            ("usage limits as a subject", "The usage limit is now configurable.\n"),
+            ("a test's name", "test tests::usage_limit_reached ... ok\n"),
+        ] {
+            assert_eq!(ending(text), Ending::Silent, "{what}");
+        }
+        let long_ago = format!("You've hit your limit · resets 3pm\n{}", "ok\n".repeat(30));
+        assert_eq!(ending(&long_ago), Ending::Silent);
+    }
+
+    #[test]
+    fn words_about_errors_are_no_errors() {
+        for text in [
+            "\"is_error\": false,\n\"error_count\": 0\n",
+            "{\"is_error\": false, \"errors\": [], \"permission_denials\": []}\n",
+            "All error handling is in place; timeouts and overloaded servers are retried.\n",
+            "Fixed the network error in the client.\n",
+            "error[E0308]: mismatched types\n",
+        ] {
+            assert_eq!(ending(text), Ending::Silent, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_announces_its_failure_is_believed() {
+        for text in [
+            "API Error: 529 Overloaded. This is a server-side issue.\n",
+            "ERROR: stream disconnected before completion: error sending request\n",
+            "Error: Unable to connect to API (ECONNREFUSED)\n",
+        ] {
+            assert!(matches!(ending(text), Ending::Infrastructure { .. }), "{text}");
+        }
+        assert_eq!(ending("API Error: 400 scripted bad request\n"), Ending::Silent);
+    }
+
+    #[test]
+    fn a_result_is_a_notice_only_as_a_whole() {
+        assert!(is_notice("Claude AI usage limit reached|1749924000"));
+        assert!(is_notice("You've hit your limit · resets 3pm\n/upgrade to increase your usage limit."));
+        assert!(!is_notice("You've hit your limit is now shown in red.\nI also changed the tests."));
+        assert!(!is_notice("I taught the parser what a usage limit is."));
+    }
+}

@@ -1,0 +1,453 @@
+//! When a limit of the service ends, in the many ways clients say it.
+//!
+//! Nothing here knows the local time of the machine or the rules of time zones: both are files, and this crate reads
+//! none. A client names times in the zone of the machine it runs on, with that zone's name or without one; whoever
+//! knows that zone's distance from UTC passes it to [`Reset::moment_locally`].
+
+use haltline_core::Instant;
+
+/// When the limit ends, as the client said it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// At this instant.
+    At(Instant),
+    /// This many milliseconds after it was said.
+    In(u64),
+    /// The next time a clock shows this.
+    Clock {
+        /// 0 to 23.
+        hour: u8,
+        /// 0 to 59.
+        minute: u8,
+        /// Where that clock hangs, as the client spelt it.
+        zone: Option<String>,
+    },
+    /// On this day of the calendar.
+    Date {
+        /// The year, where it was said.
+        year: Option<u16>,
+        /// 1 to 12.
+        month: u8,
+        /// 1 to 31.
+        day: u8,
+        /// 0 to 23.
+        hour: u8,
+        /// 0 to 59.
+        minute: u8,
+        /// Where that calendar hangs, as the client spelt it.
+        zone: Option<String>,
+    },
+}
+
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+/// A clock that showed the time this short a while ago means that one: the notice took a moment to get here.
+const GRACE: i64 = 10 * MINUTE;
+/// The zones farthest east.
+const ZONE_MAX: i64 = 14 * HOUR;
+/// The longest wait that is believed.
+const WAIT_MAX: u64 = 366 * 24 * 60 * 60 * 1000;
+
+/// How far a clock is from UTC.
+enum Offset {
+    Known(i64),
+    Unknown,
+}
+
+impl Reset {
+    /// The moment meant, never before `now`. A clock without a zone is taken as UTC. In a zone whose distance from UTC
+    /// nobody here knows, the moment is the first one it could be, and after that every hour at that minute: coming too
+    /// early costs one refused request, coming too late a night.
+    pub fn moment(&self, now: Instant) -> Instant {
+        self.resolve(now, None)
+    }
+
+    /// The same, where times are this many seconds ahead of UTC unless they name a zone that is known to be another.
+    pub fn moment_locally(&self, now: Instant, ahead_of_utc_seconds: i32) -> Instant {
+        self.resolve(now, Some(i64::from(ahead_of_utc_seconds) * 1000))
+    }
+
+    fn resolve(&self, now: Instant, local: Option<i64>) -> Instant {
+        let moment = match self {
+            Reset::At(instant) => *instant,
+            Reset::In(millis) => now.plus_millis(i64::try_from(*millis).unwrap_or(i64::MAX)),
+            Reset::Clock { hour, minute, zone } => match offset(zone.as_deref(), local) {
+                Offset::Known(ahead) => {
+                    let here = now.as_millis() + ahead;
+                    let today = here.div_euclid(DAY) * DAY + i64::from(*hour) * HOUR + i64::from(*minute) * MINUTE;
+                    let next = if today + GRACE < here { today + DAY } else { today };
+                    Instant::from_millis(next - ahead)
+                }
+                Offset::Unknown => next_hour_at(*minute, now),
+            },
+            Reset::Date { year, month, day, hour, minute, zone } => {
+                match (civil(*year, (*month, *day), (*hour, *minute), now), offset(zone.as_deref(), local)) {
+                    (Some(there), Offset::Known(ahead)) => there.plus_millis(-ahead),
+                    (Some(there), Offset::Unknown) if there.plus_millis(-ZONE_MAX) > now => {
+                        there.plus_millis(-ZONE_MAX)
+                    }
+                    (Some(_), Offset::Unknown) | (None, Offset::Known(_) | Offset::Unknown) => {
+                        next_hour_at(*minute, now)
+                    }
+                }
+            }
+        };
+        moment.max(now)
+    }
+}
+
+/// The next full minute of this number within an hour, seconds left out.
+fn next_hour_at(minute: u8, now: Instant) -> Instant {
+    let this = now.as_millis().div_euclid(HOUR) * HOUR + i64::from(minute) * MINUTE;
+    Instant::from_millis(if this > now.as_millis() { this } else { this + HOUR })
+}
+
+/// That day at that time, as if in UTC; without a year the nearest one that is not long over.
+fn civil(year: Option<u16>, (month, day): (u8, u8), (hour, minute): (u8, u8), now: Instant) -> Option<Instant> {
+    let at = |year: u16| Instant::parse(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:00Z")).ok();
+    let this_year: u16 = now.to_date_text().get(..4)?.parse().ok()?;
+    match year {
+        Some(year) => at(year),
+        None => {
+            let long_over = now.plus_millis(-180 * DAY);
+            at(this_year).filter(|there| *there > long_over).or_else(|| at(this_year + 1))
+        }
+    }
+}
+
+/// Zones that are a distance from UTC by their name alone.
+fn offset(zone: Option<&str>, local: Option<i64>) -> Offset {
+    let Some(zone) = zone else { return Offset::Known(local.unwrap_or(0)) };
+    let lower = zone.to_ascii_lowercase();
+    // `Etc/GMT+5` is five hours behind UTC: its sign is the other way round.
+    let (name, sign) = match lower.strip_prefix("etc/") {
+        Some(name) => (name, -1),
+        None => (lower.as_str(), 1),
+    };
+    let rest = name.strip_prefix("utc").or_else(|| name.strip_prefix("gmt"));
+    let fixed = match rest.or_else(|| name.strip_prefix('z')) {
+        Some("") => Some(0),
+        Some(distance) => signed_hours(distance).map(|millis| millis * sign),
+        None => signed_hours(name),
+    };
+    fixed.or(local).map_or(Offset::Unknown, Offset::Known)
+}
+
+/// `+2`, `-05:30`.
+fn signed_hours(text: &str) -> Option<i64> {
+    let sign = match text.as_bytes().first()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let (hours, minutes) = text[1..].split_once(':').unwrap_or((&text[1..], "0"));
+    let hours = hours.parse::<i64>().ok().filter(|hours| (0..=14).contains(hours))?;
+    let minutes = minutes.parse::<i64>().ok().filter(|minutes| (0..60).contains(minutes))?;
+    Some(sign * (hours * HOUR + minutes * MINUTE))
+}
+
+/// How much of a message is searched.
+const MESSAGE_BYTES_MAX: usize = 4096;
+
+/// When the limit of this message ends, where it says so.
+pub(super) fn said_in(message: &str) -> Option<Reset> {
+    let end = message.floor_char_boundary(MESSAGE_BYTES_MAX);
+    let message = &message[..end];
+    if let Some(reset) = stamp(message) {
+        return Some(reset);
+    }
+    let words: Vec<&str> = message.split_whitespace().map(bare).collect();
+    let is = |place: usize, word: &str| words.get(place).is_some_and(|other| other.eq_ignore_ascii_case(word));
+    let mut starts = (0..words.len()).filter(|&place| {
+        ["reset", "resets", "retry"].iter().any(|word| is(place, word))
+            || (is(place, "again") && place > 0 && is(place - 1, "try"))
+    });
+    starts.find_map(|place| told_by(&words[place + 1..]))
+}
+
+/// A word without the punctuation around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|letter: char| !letter.is_alphanumeric() && !"+-".contains(letter))
+}
+
+/// `…|1749924000`, and the fields of an error that is JSON.
+fn stamp(message: &str) -> Option<Reset> {
+    let digits = |text: &str| -> Option<u64> {
+        let text = text.trim_start_matches(['"', ':', ' ']);
+        let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+        text[..end].parse().ok()
+    };
+    let after = |mark: &str| message.find(mark).map(|place| &message[place + mark.len()..]);
+    let at = ["resets_at", "resetsAt", "|"].iter().filter_map(|mark| instant_of(digits(after(mark)?)?)).next();
+    let seconds = || after("resets_in_seconds").and_then(digits);
+    at.map(Reset::At).or_else(|| seconds().map(|seconds| Reset::In(seconds.saturating_mul(1000).min(WAIT_MAX))))
+}
+
+/// Seconds or milliseconds since the epoch, where they can be a time of this century.
+pub(super) fn instant_of(number: u64) -> Option<Instant> {
+    let millis = match number {
+        1_000_000_000..=4_100_000_000 => number * 1000,
+        1_000_000_000_000..=4_100_000_000_000 => number,
+        _ => return None,
+    };
+    i64::try_from(millis).ok().map(Instant::from_millis)
+}
+
+fn told_by(mut words: &[&str]) -> Option<Reset> {
+    const FILLERS: [&str; 9] = ["", "at", "on", "will", "be", "by", "around", "is", "again"];
+    while let Some((first, rest)) = words.split_first() {
+        if !FILLERS.iter().any(|filler| filler.eq_ignore_ascii_case(first)) {
+            break;
+        }
+        words = rest;
+    }
+    let first = words.first()?;
+    if ["in", "after"].iter().any(|word| word.eq_ignore_ascii_case(first)) {
+        return duration(&words[1..]);
+    }
+    if first.len() > 15
+        && let Ok(instant) = Instant::parse(first)
+    {
+        return Some(Reset::At(instant));
+    }
+    duration(words).or_else(|| dated(words)).or_else(|| {
+        let (hour, minute, used) = clock(words)?;
+        Some(Reset::Clock { hour, minute, zone: zone(words.get(used)) })
+    })
+}
+
+/// `5 days 22 hours 11 minutes`, `3h12m5s`, `17 seconds`.
+fn duration(words: &[&str]) -> Option<Reset> {
+    let mut millis: Option<u64> = None;
+    let mut add = |number: u64, each: u64| {
+        millis = Some(millis.unwrap_or(0).saturating_add(number.saturating_mul(each)).min(WAIT_MAX));
+    };
+    let mut place = 0;
+    while let Some(word) = words.get(place) {
+        if word.eq_ignore_ascii_case("and") {
+            place += 1;
+        } else if let Ok(number) = word.parse::<u64>() {
+            let Some(each) = words.get(place + 1).and_then(|word| unit(word)) else { break };
+            add(number, each);
+            place += 2;
+        } else if let Some(parts) = compact(word) {
+            parts.into_iter().for_each(|(number, each)| add(number, each));
+            place += 1;
+        } else {
+            break;
+        }
+    }
+    millis.map(Reset::In)
+}
+
+/// `3h12m5s`.
+fn compact(word: &str) -> Option<Vec<(u64, u64)>> {
+    let mut rest = word;
+    let mut parts = Vec::new();
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let letters = rest[digits..].bytes().take_while(u8::is_ascii_alphabetic).count();
+        let number = rest[..digits].parse().ok()?;
+        parts.push((number, unit(&rest[digits..digits + letters])?));
+        rest = &rest[digits + letters..];
+    }
+    (!parts.is_empty()).then_some(parts)
+}
+
+/// Milliseconds of one such unit.
+fn unit(word: &str) -> Option<u64> {
+    let word = word.to_ascii_lowercase();
+    Some(match word.as_str() {
+        "d" | "day" | "days" => 86_400_000,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600_000,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60_000,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1000,
+        "ms" => 1,
+        _ => return None,
+    })
+}
+
+/// `Feb 7, 11am (Asia/Seoul)`, `Jul 5th, 2026 8:19 PM`, `Aug 18`.
+fn dated(words: &[&str]) -> Option<Reset> {
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let name = words.first()?.to_ascii_lowercase();
+    let month = MONTHS.iter().position(|month| name.starts_with(month) && name.len() <= 9)?;
+    let day = words.get(1)?;
+    let digits = day.bytes().take_while(u8::is_ascii_digit).count();
+    let suffix = day[digits..].to_ascii_lowercase();
+    let day: u8 = day[..digits].parse().ok().filter(|day| (1..=31).contains(day))?;
+    if !["", "st", "nd", "rd", "th"].contains(&suffix.as_str()) {
+        return None;
+    }
+    let mut rest = &words[2..];
+    let year = rest.first().and_then(|word| word.parse().ok()).filter(|year| (2020..2100).contains(year));
+    rest = if year.is_some() { &rest[1..] } else { rest };
+    rest = match rest.split_first() {
+        Some((first, after)) if first.is_empty() || first.eq_ignore_ascii_case("at") => after,
+        Some(_) | None => rest,
+    };
+    let (hour, minute, used) = clock(rest).unwrap_or((0, 0, 0));
+    let month = u8::try_from(month + 1).ok()?;
+    Some(Reset::Date { year, month, day, hour, minute, zone: zone(rest.get(used)) })
+}
+
+/// `3pm`, `12:50am`, `3:28 PM`, `15:00`: the hour, the minute and how many words they took.
+fn clock(words: &[&str]) -> Option<(u8, u8, usize)> {
+    let word = words.first()?.to_ascii_lowercase();
+    let half_of = |text: &str| match text {
+        "am" | "a.m" => Some(false),
+        "pm" | "p.m" => Some(true),
+        _ => None,
+    };
+    let digits = word.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b':').count();
+    let (hour, minute) = match word[..digits].split_once(':') {
+        Some((hour, minute)) => (hour, Some(minute)),
+        None => (&word[..digits], None),
+    };
+    let hour: u8 = hour.parse().ok()?;
+    let (half, used) =
+        match (half_of(&word[digits..]), words.get(1).and_then(|next| half_of(&next.to_ascii_lowercase()))) {
+            (Some(half), _) => (Some(half), 1),
+            (None, _) if digits < word.len() => return None,
+            (None, Some(half)) => (Some(half), 2),
+            (None, None) => (None, 1),
+        };
+    // A bare number is no time of day.
+    if half.is_none() && minute.is_none() {
+        return None;
+    }
+    let minute: u8 = minute.unwrap_or("0").get(..2.min(minute.unwrap_or("0").len()))?.parse().ok()?;
+    let hour = match half {
+        Some(is_after_noon) if (1..=12).contains(&hour) => hour % 12 + if is_after_noon { 12 } else { 0 },
+        Some(_) => return None,
+        None => hour,
+    };
+    (hour < 24 && minute < 60).then_some((hour, minute, used))
+}
+
+/// The name of a zone behind a time.
+fn zone(word: Option<&&str>) -> Option<String> {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "/_+-:".contains(letter);
+    let word = word?.split(|letter| !is_part(letter)).next()?;
+    let is_zone =
+        word.contains('/') || ["utc", "gmt", "z"].iter().any(|name| word.to_ascii_lowercase().starts_with(name));
+    (is_zone && word.len() <= 40).then(|| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Instant {
+        Instant::parse(text).expect("an instant")
+    }
+
+    fn clock_at(hour: u8, minute: u8, zone: Option<&str>) -> Reset {
+        Reset::Clock { hour, minute, zone: zone.map(str::to_owned) }
+    }
+
+    fn date(year: Option<u16>, (month, day): (u8, u8), (hour, minute): (u8, u8), zone: Option<&str>) -> Reset {
+        Reset::Date { year, month, day, hour, minute, zone: zone.map(str::to_owned) }
+    }
+
+    #[test]
+    fn every_wording_that_clients_use_is_understood() {
+        let cases = [
+            ("Claude AI usage limit reached|1749924000", Reset::At(Instant::from_millis(1_749_924_000_000))),
+            (
+                "Claude usage limit reached. Your limit will reset at 5pm (Europe/Warsaw).",
+                clock_at(17, 0, Some("Europe/Warsaw")),
+            ),
+            ("5-hour limit reached ∙ resets 5am", clock_at(5, 0, None)),
+            (
+                "You've hit your session limit · resets 12:50am (America/Los_Angeles)",
+                clock_at(0, 50, Some("America/Los_Angeles")),
+            ),
+            (
+                "You've hit your limit - resets Feb 7, 11am (Asia/Seoul)/login to",
+                date(None, (2, 7), (11, 0), Some("Asia/Seoul")),
+            ),
+            (
+                "You've hit your limit · resets Apr 23 at 4pm (America/Recife)",
+                date(None, (4, 23), (16, 0), Some("America/Recife")),
+            ),
+            ("You're out of extra usage · resets 9pm", clock_at(21, 0, None)),
+            (
+                "Upgrade to Pro (https://openai.com/chatgpt/pricing) or try again in 5 days 22 hours 11\nminutes.",
+                Reset::In(511_860_000),
+            ),
+            ("or try again in 3 hours 12 minutes", Reset::In(11_520_000)),
+            ("to purchase more credits or try again at 3:28 PM.", clock_at(15, 28, None)),
+            ("or try again at Jul 5th, 2026 8:19 PM.", date(Some(2026), (7, 5), (20, 19), None)),
+            ("try again at Aug 20, 2026, 7:38 AM", date(Some(2026), (8, 20), (7, 38), None)),
+            ("Try again Aug 18.", date(None, (8, 18), (0, 0), None)),
+            ("Rate limit is exceeded. Try again in 17 seconds.", Reset::In(17_000)),
+            ("Your quota will reset after 3h12m5s.", Reset::In(11_525_000)),
+            (
+                r#"{"type":"usage_limit_reached","resets_at":1777936568,"resets_in_seconds":13872}"#,
+                Reset::At(Instant::from_millis(1_777_936_568_000)),
+            ),
+            (r#"{"type":"usage_limit_reached","resets_in_seconds":13872}"#, Reset::In(13_872_000)),
+            ("resets at 15:00 UTC", clock_at(15, 0, Some("UTC"))),
+            ("Resets at 3pm (UTC)", clock_at(15, 0, Some("UTC"))),
+            ("limit resets 2026-02-12T10:30:00Z", Reset::At(at("2026-02-12T10:30:00Z"))),
+        ];
+        for (message, expected) in cases {
+            assert_eq!(said_in(message), Some(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_time_names_none() {
+        for message in [
+            "",
+            "You've hit your usage limit. To get more access now, send a request to your admin.",
+            "wait for limits to reset (every 5h and every week.).",
+            "This request would exceed your account's rate limit. Please try again later.",
+            "a|b|12",
+            "resets 25:00",
+            "resets 13pm",
+            "try again at 10 de jul. de 2026, 11:52",
+        ] {
+            assert_eq!(said_in(message), None, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_clock_means_the_next_time_it_shows_that() {
+        let now = at("2026-02-12T14:30:00Z");
+        assert_eq!(clock_at(15, 0, None).moment(now), at("2026-02-12T15:00:00Z"));
+        assert_eq!(clock_at(9, 15, None).moment(now), at("2026-02-13T09:15:00Z"));
+        // A notice that took a few minutes to get here speaks of now.
+        assert_eq!(clock_at(14, 25, None).moment(now), now);
+        assert_eq!(clock_at(15, 0, Some("UTC+2")).moment(now), at("2026-02-13T13:00:00Z"));
+        assert_eq!(clock_at(15, 0, Some("Etc/GMT+5")).moment(now), at("2026-02-12T20:00:00Z"));
+        assert_eq!(clock_at(15, 0, None).moment_locally(now, -18_000), at("2026-02-12T20:00:00Z"));
+        assert_eq!(clock_at(15, 0, Some("America/Bogota")).moment_locally(now, -18_000), at("2026-02-12T20:00:00Z"));
+        assert_eq!(clock_at(15, 0, Some("UTC")).moment_locally(now, -18_000), at("2026-02-12T15:00:00Z"));
+    }
+
+    #[test]
+    fn in_a_zone_nobody_knows_it_is_tried_within_the_hour() {
+        let now = at("2026-02-12T14:30:00Z");
+        assert_eq!(clock_at(3, 45, Some("Asia/Tokyo")).moment(now), at("2026-02-12T14:45:00Z"));
+        assert_eq!(clock_at(3, 0, Some("Asia/Tokyo")).moment(now), at("2026-02-12T15:00:00Z"));
+        let later = date(Some(2026), (2, 20), (11, 0), Some("Asia/Seoul"));
+        assert_eq!(later.moment(now), at("2026-02-19T21:00:00Z"));
+        let soon = date(Some(2026), (2, 12), (16, 0), Some("Asia/Seoul"));
+        assert_eq!(soon.moment(now), at("2026-02-12T15:00:00Z"));
+    }
+
+    #[test]
+    fn a_date_without_a_year_is_the_nearest_and_one_that_is_over_is_now() {
+        let now = at("2026-12-30T14:30:00Z");
+        assert_eq!(date(None, (1, 3), (9, 0), None).moment(now), at("2027-01-03T09:00:00Z"));
+        assert_eq!(date(None, (12, 30), (9, 0), None).moment(now), now);
+        assert_eq!(date(None, (12, 31), (9, 0), None).moment_locally(now, 3600), at("2026-12-31T08:00:00Z"));
+        assert_eq!(date(Some(2026), (2, 30), (9, 0), None).moment(now), at("2026-12-30T15:00:00Z"));
+        assert_eq!(Reset::At(at("2020-01-01T00:00:00Z")).moment(now), now);
+        assert_eq!(Reset::In(5000).moment(now), at("2026-12-30T14:30:05Z"));
+        assert!(Reset::In(u64::MAX).moment(now) > now);
+    }
+}

@@ -1,0 +1,492 @@
+//! `PRP_PHASE_STATUS`: what an agent says of a phase of its work, and the same block as haltline prints it (P7).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use haltline_core::{Instant, shorten};
+
+use super::Status;
+use super::lines::{self, Entry, Line};
+
+pub(super) const BEGIN: &str = "---PRP_PHASE_STATUS---";
+pub(super) const END: &str = "---END_PRP_PHASE_STATUS---";
+
+/// One phase as it stands. What the agent did not say is missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PhaseStatus {
+    /// When it was written.
+    pub timestamp: Option<Instant>,
+    /// The phase, as it was spelt.
+    pub phase: Option<String>,
+    /// How the work stands.
+    pub status: Option<Status>,
+    /// Which iteration of the phase, from 1.
+    pub iteration: Option<u64>,
+    /// How much is done, to 100.
+    pub progress_percent: Option<u64>,
+    /// The tests.
+    pub tests: TestTally,
+    /// The files that were touched.
+    pub files: FileTally,
+    /// The breaker, as the writer of the block saw it.
+    pub circuit_breaker: BreakerTally,
+    /// Both conditions for leaving the phase.
+    pub dual_gate: DualGate,
+    /// The calls left.
+    pub rate_limit: RateLimit,
+    /// Further figures by name in small letters: `METRICS`, `QA_METRICS`, and the length of `PATTERNS_APPLIED`.
+    pub metrics: BTreeMap<String, f64>,
+    /// What is in the way; an empty list says that nothing is.
+    pub blockers: Option<Vec<String>>,
+    /// Whether the phase should end.
+    pub exit_signal: Option<bool>,
+    /// What to do next.
+    pub recommendation: Option<String>,
+}
+
+/// `TESTS`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct TestTally {
+    pub total: Option<u64>,
+    pub passing: Option<u64>,
+    pub failing: Option<u64>,
+    pub skipped: Option<u64>,
+}
+
+/// `FILES`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct FileTally {
+    pub created: Option<u64>,
+    pub modified: Option<u64>,
+    pub deleted: Option<u64>,
+}
+
+/// `CIRCUIT_BREAKER`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct BreakerTally {
+    pub state: Option<BreakerState>,
+    pub no_progress_count: Option<u64>,
+    pub same_error_count: Option<u64>,
+}
+
+/// The state of a breaker in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum BreakerState {
+    Closed,
+    HalfOpen,
+    Open,
+}
+
+impl BreakerState {
+    const WORDS: [(&'static str, BreakerState); 3] =
+        [("CLOSED", BreakerState::Closed), ("HALF_OPEN", BreakerState::HalfOpen), ("OPEN", BreakerState::Open)];
+
+    fn word(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "CLOSED",
+            BreakerState::HalfOpen => "HALF_OPEN",
+            BreakerState::Open => "OPEN",
+        }
+    }
+}
+
+/// `DUAL_GATE`: the figures allow it, and the agent wants it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct DualGate {
+    pub gate_1: Option<bool>,
+    pub gate_2: Option<bool>,
+    pub can_exit: Option<bool>,
+}
+
+/// `RATE_LIMIT`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Calls in this hour.
+    pub hourly: Option<Hourly>,
+    /// How the limit of five hours stands, in the writer's words.
+    pub five_hours: Option<String>,
+}
+
+/// Calls in this hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hourly {
+    /// Made.
+    pub made: u64,
+    /// Allowed, where the block says so.
+    pub limit: Option<u64>,
+}
+
+const OWN: [&str; 15] = [
+    "TIMESTAMP",
+    "PHASE",
+    "STATUS",
+    "ITERATION",
+    "PROGRESS_PERCENT",
+    "TESTS",
+    "FILES",
+    "CIRCUIT_BREAKER",
+    "DUAL_GATE",
+    "RATE_LIMIT",
+    "METRICS",
+    "QA_METRICS",
+    "BLOCKERS",
+    "EXIT_SIGNAL",
+    "RECOMMENDATION",
+];
+
+/// Keys that end a section though nothing is kept of them.
+const OTHERS: [&str; 4] = ["PATTERNS_APPLIED", "MEMORY_CONTEXT", "VERDICT", "ATTEMPT"];
+
+const NUMBER: &str = "a whole number";
+const FLAG: &str = "true or false";
+
+impl PhaseStatus {
+    pub(super) fn read(block: &[Line<'_>]) -> Self {
+        let mut status = Self::default();
+        for entry in entries(block) {
+            // Patience: what does not fit is missing.
+            status.take(&entry).ok();
+        }
+        status
+    }
+
+    /// The same, where the first thing that does not fit is told.
+    pub(super) fn read_strictly(block: &[Line<'_>]) -> Result<Self, String> {
+        let mut status = Self::default();
+        for entry in entries(block) {
+            status.take(&entry).map_err(|expected| {
+                let (Entry::Field(key, value) | Entry::Item(key, value)) = &entry;
+                format!("{key} {}: expected {expected}", shorten(value))
+            })?;
+        }
+        let TestTally { total, passing, failing, skipped } = status.tests;
+        if let (Some(total), Some(passing), Some(failing), Some(skipped)) = (total, passing, failing, skipped) {
+            let sum = passing.saturating_add(failing).saturating_add(skipped);
+            if sum != total {
+                let parts = format!("PASSING {passing}, FAILING {failing} and SKIPPED {skipped}");
+                return Err(format!("TESTS.TOTAL \"{total}\": expected {sum}, the sum of {parts}"));
+            }
+        }
+        Ok(status)
+    }
+
+    fn take(&mut self, entry: &Entry<'_>) -> Result<(), &'static str> {
+        match entry {
+            Entry::Field(key, value) => self.take_field(key, value),
+            Entry::Item(list, item) => {
+                match list.as_str() {
+                    "BLOCKERS" if !lines::is_none(item) => {
+                        self.blockers.get_or_insert_default().push((*item).to_owned());
+                    }
+                    "PATTERNS_APPLIED" if !lines::is_none(item) => {
+                        *self.metrics.entry("patterns_applied".to_owned()).or_default() += 1.0;
+                    }
+                    _ => {}
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn take_field(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
+        let number = || lines::whole(value).ok_or(NUMBER);
+        let flag = || lines::flag(value).ok_or(FLAG);
+        match key {
+            "TIMESTAMP" => {
+                let instant = Instant::parse(lines::bare(value)).ok();
+                self.timestamp = Some(instant.ok_or("RFC 3339, such as 2026-02-12T10:30:00Z")?);
+            }
+            "PHASE" => self.phase = Some(phase_name(value).ok_or("the name of a phase, such as GREEN")?),
+            "STATUS" => {
+                let status = lines::word(value, &Status::WORDS);
+                self.status = Some(status.ok_or("one of IN_PROGRESS, BLOCKED, COMPLETE")?);
+            }
+            "ITERATION" => {
+                let iteration = lines::whole(value).filter(|&number| number > 0);
+                self.iteration = Some(iteration.ok_or("a whole number, 1 or more")?);
+            }
+            "PROGRESS_PERCENT" => {
+                let percent = lines::whole(value).filter(|&number| number <= 100);
+                self.progress_percent = Some(percent.ok_or("a whole number from 0 to 100")?);
+            }
+            "TESTS.TOTAL" => self.tests.total = Some(number()?),
+            "TESTS.PASSING" => self.tests.passing = Some(number()?),
+            "TESTS.FAILING" => self.tests.failing = Some(number()?),
+            "TESTS.SKIPPED" => self.tests.skipped = Some(number()?),
+            "FILES.CREATED" => self.files.created = Some(number()?),
+            "FILES.MODIFIED" => self.files.modified = Some(number()?),
+            "FILES.DELETED" => self.files.deleted = Some(number()?),
+            "CIRCUIT_BREAKER.STATE" => {
+                let state = lines::word(value, &BreakerState::WORDS);
+                self.circuit_breaker.state = Some(state.ok_or("one of CLOSED, HALF_OPEN, OPEN")?);
+            }
+            "CIRCUIT_BREAKER.NO_PROGRESS_COUNT" => self.circuit_breaker.no_progress_count = Some(number()?),
+            "CIRCUIT_BREAKER.SAME_ERROR_COUNT" => self.circuit_breaker.same_error_count = Some(number()?),
+            "DUAL_GATE.GATE_1" => self.dual_gate.gate_1 = Some(flag()?),
+            "DUAL_GATE.GATE_2" => self.dual_gate.gate_2 = Some(flag()?),
+            "DUAL_GATE.CAN_EXIT" => self.dual_gate.can_exit = Some(flag()?),
+            "RATE_LIMIT.HOURLY" => {
+                let made = number()?;
+                let limit = lines::bare(value).split_once('/').and_then(|(_, limit)| lines::whole(limit));
+                self.rate_limit.hourly = Some(Hourly { made, limit });
+            }
+            "RATE_LIMIT.5H_LIMIT" => self.rate_limit.five_hours = lines::text(value),
+            "BLOCKERS" if value.is_empty() || lines::is_none(value) => self.blockers = Some(Vec::new()),
+            "BLOCKERS" => self.blockers = Some(vec![value.to_owned()]),
+            "EXIT_SIGNAL" => self.exit_signal = Some(flag()?),
+            "RECOMMENDATION" => self.recommendation = lines::text(value),
+            "TESTS" | "FILES" | "CIRCUIT_BREAKER" | "DUAL_GATE" | "RATE_LIMIT" | "METRICS" | "QA_METRICS"
+                if !value.is_empty() =>
+            {
+                return Err("nothing: its fields stand below it, indented");
+            }
+            "PATTERNS_APPLIED" => {
+                self.metrics.insert("patterns_applied".to_owned(), 0.0);
+            }
+            other => {
+                let metric = other.strip_prefix("METRICS.").or_else(|| other.strip_prefix("QA_METRICS."));
+                if let Some(name) = metric {
+                    self.metrics.insert(name.to_ascii_lowercase(), figure(value).ok_or("a number")?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn entries<'a>(block: &[Line<'a>]) -> Vec<Entry<'a>> {
+    lines::entries(block, |key| OWN.contains(&key) || OTHERS.contains(&key))
+}
+
+/// Phases are an open list: any name is one.
+fn phase_name(value: &str) -> Option<String> {
+    const NAME_BYTES_MAX: usize = 64;
+    let name = lines::bare(value);
+    let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    is_name.then(|| name.to_owned())
+}
+
+/// A number that may have a fraction or be below nothing; of `3/10` the 3. `true` and `false` are 1 and 0.
+fn figure(value: &str) -> Option<f64> {
+    let whole = lines::whole(value).map(|number| number as f64);
+    let flag = || lines::flag(value).map(|flag| f64::from(u8::from(flag)));
+    let decimal = || lines::bare(value).parse::<f64>().ok().filter(|number| number.is_finite());
+    whole.or_else(flag).or_else(decimal)
+}
+
+/// The text on one line: a block has one field a line.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl fmt::Display for PhaseStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |value: Option<u64>| value.map(|number| number.to_string());
+        let flag = |value: Option<bool>| value.map(|flag| flag.to_string());
+        let mut block = Block { formatter };
+        block.line(BEGIN)?;
+        block.field("TIMESTAMP", self.timestamp.map(stamp))?;
+        block.field("PHASE", self.phase.clone())?;
+        block.field("STATUS", self.status.map(|status| status.word().to_owned()))?;
+        block.field("ITERATION", number(self.iteration))?;
+        block.field("PROGRESS_PERCENT", number(self.progress_percent))?;
+        let TestTally { total, passing, failing, skipped } = self.tests;
+        let tests = [("TOTAL", total), ("PASSING", passing), ("FAILING", failing), ("SKIPPED", skipped)];
+        block.section("TESTS", tests.map(|(key, value)| (key, number(value))))?;
+        let FileTally { created, modified, deleted } = self.files;
+        let files = [("CREATED", created), ("MODIFIED", modified), ("DELETED", deleted)];
+        block.section("FILES", files.map(|(key, value)| (key, number(value))))?;
+        let BreakerTally { state, no_progress_count, same_error_count } = self.circuit_breaker;
+        block.section(
+            "CIRCUIT_BREAKER",
+            [
+                ("STATE", state.map(|state| state.word().to_owned())),
+                ("NO_PROGRESS_COUNT", number(no_progress_count)),
+                ("SAME_ERROR_COUNT", number(same_error_count)),
+            ],
+        )?;
+        let DualGate { gate_1, gate_2, can_exit } = self.dual_gate;
+        let gates = [("GATE_1", gate_1), ("GATE_2", gate_2), ("CAN_EXIT", can_exit)];
+        block.section("DUAL_GATE", gates.map(|(key, value)| (key, flag(value))))?;
+        let hourly = self.rate_limit.hourly.map(|Hourly { made, limit }| match limit {
+            Some(limit) => format!("{made}/{limit}"),
+            None => made.to_string(),
+        });
+        block.section("RATE_LIMIT", [("HOURLY", hourly), ("5H_LIMIT", self.rate_limit.five_hours.clone())])?;
+        let is_qa = self.phase.as_deref().is_some_and(|phase| phase.eq_ignore_ascii_case("QA"));
+        let metrics = self.metrics.iter().map(|(name, value)| (name.to_ascii_uppercase(), Some(value.to_string())));
+        block.section(if is_qa { "QA_METRICS" } else { "METRICS" }, metrics)?;
+        if let Some(blockers) = &self.blockers {
+            block.line("BLOCKERS:")?;
+            blockers.iter().try_for_each(|blocker| block.line(&format!("  - {}", one_line(blocker))))?;
+            if blockers.is_empty() {
+                block.line("  - none")?;
+            }
+        }
+        block.field("EXIT_SIGNAL", flag(self.exit_signal))?;
+        block.field("RECOMMENDATION", self.recommendation.clone())?;
+        block.line(END)
+    }
+}
+
+/// Whole seconds as the seed's files spell them, milliseconds where there are some.
+fn stamp(instant: Instant) -> String {
+    if instant == instant.whole_second() { instant.to_seconds_text() } else { instant.to_string() }
+}
+
+/// Writes a block; what is missing is left out.
+struct Block<'a, 'b> {
+    formatter: &'a mut fmt::Formatter<'b>,
+}
+
+impl Block<'_, '_> {
+    fn line(&mut self, text: &str) -> fmt::Result {
+        writeln!(self.formatter, "{text}")
+    }
+
+    fn field(&mut self, key: &str, value: Option<String>) -> fmt::Result {
+        match value.map(|value| one_line(&value)).filter(|value| !value.is_empty()) {
+            Some(value) => writeln!(self.formatter, "{key}: {value}"),
+            None => Ok(()),
+        }
+    }
+
+    fn section<K: AsRef<str>>(
+        &mut self,
+        name: &str,
+        fields: impl IntoIterator<Item = (K, Option<String>)>,
+    ) -> fmt::Result {
+        let mut is_begun = false;
+        for (key, value) in fields {
+            if value.is_some() && !is_begun {
+                writeln!(self.formatter, "{name}:")?;
+                is_begun = true;
+            }
+            self.field(&format!("  {}", key.as_ref()), value)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{StatusBlock, last_block, parse_phase_status};
+    use super::*;
+
+    fn report(fields: &str) -> Result<PhaseStatus, String> {
+        parse_phase_status(&format!("{BEGIN}\n{fields}\n{END}\n")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_mistake_in_a_report_is_named_with_its_field_and_what_was_expected() {
+        for (fields, problem) in [
+            ("TESTS:\n  PASSING: three", r#"TESTS.PASSING "three": expected a whole number"#),
+            ("TESTS:\nTOTAL: -3", r#"TESTS.TOTAL "-3": expected a whole number"#),
+            ("STATUS: DONE", r#"STATUS "DONE": expected one of IN_PROGRESS, BLOCKED, COMPLETE"#),
+            ("EXIT_SIGNAL: true | false", r#"EXIT_SIGNAL "true | false": expected true or false"#),
+            ("ITERATION: 0", r#"ITERATION "0": expected a whole number, 1 or more"#),
+            ("PROGRESS_PERCENT: 101", r#"PROGRESS_PERCENT "101": expected a whole number from 0 to 100"#),
+            ("PHASE: RED|GREEN", r#"PHASE "RED|GREEN": expected the name of a phase, such as GREEN"#),
+            ("TIMESTAMP: noon", r#"TIMESTAMP "noon": expected RFC 3339, such as 2026-02-12T10:30:00Z"#),
+            (
+                "CIRCUIT_BREAKER:\n  STATE: AJAR",
+                r#"CIRCUIT_BREAKER.STATE "AJAR": expected one of CLOSED, HALF_OPEN, OPEN"#,
+            ),
+            ("METRICS:\n  docs: many", r#"METRICS.DOCS "many": expected a number"#),
+            ("TESTS: 3/10", r#"TESTS "3/10": expected nothing: its fields stand below it, indented"#),
+            (
+                "TESTS:\n  TOTAL: 10\n  PASSING: 3\n  FAILING: 5\n  SKIPPED: 1",
+                r#"TESTS.TOTAL "10": expected 9, the sum of PASSING 3, FAILING 5 and SKIPPED 1"#,
+            ),
+        ] {
+            assert_eq!(report(fields), Err(problem.to_owned()), "{fields}");
+        }
+        // Three of four figures are no contradiction, and fields nobody knows are no mistake.
+        assert!(report("TESTS:\n  TOTAL: 10\n  PASSING: 3\n  FAILING: 5\nMOOD: fine\nVERDICT: PENDING").is_ok());
+    }
+
+    #[test]
+    fn patience_takes_the_rest_of_a_block_with_a_mistake() {
+        let text = format!("{BEGIN}\nPHASE: GREEN\nITERATION: soon\nTESTS:\n  PASSING: 3/10\n{END}");
+        let expected = PhaseStatus {
+            phase: Some("GREEN".to_owned()),
+            tests: TestTally { passing: Some(3), ..TestTally::default() },
+            ..PhaseStatus::default()
+        };
+        assert_eq!(last_block(&text), Some(StatusBlock::Phase(Box::new(expected))));
+    }
+
+    #[test]
+    fn a_text_of_several_lines_is_printed_on_one() {
+        let status = PhaseStatus {
+            recommendation: Some(format!("Split the feature.\n{END}\nEXIT_SIGNAL: true")),
+            blockers: Some(vec!["two\nlines".to_owned()]),
+            ..PhaseStatus::default()
+        };
+        let printed = status.to_string();
+        assert_eq!(printed.lines().count(), 5, "{printed}");
+        assert_eq!(parse_phase_status(&printed).expect("its own block").exit_signal, None);
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        "[A-Za-z0-9#>*:|/\"'-]{1,6}( [a-z0-9#>(*:|/'-]{1,8}){0,4}"
+            .prop_filter("a list has a word for empty", |text| !lines::is_none(text))
+    }
+
+    fn number() -> impl Strategy<Value = Option<u64>> {
+        prop::option::of(prop_oneof![0..20u64, any::<u64>()])
+    }
+
+    prop_compose! {
+        fn phase_status()(
+            seconds in prop::option::of(0..4_000_000_000_000i64),
+            phase in prop::option::of("[A-Z]{1,9}(_[A-Z0-9]{1,4})?"),
+            status in prop::option::of(prop::sample::select(vec![Status::InProgress, Status::Blocked, Status::Complete])),
+            iteration in prop::option::of(1..=u64::MAX),
+            progress_percent in prop::option::of(0..=100u64),
+            [passing, failing, skipped, no_progress_count, same_error_count] in prop::array::uniform5(number()),
+            [created, modified, deleted] in prop::array::uniform3(number()),
+            has_total in any::<bool>(),
+            state in prop::option::of(prop::sample::select(vec![BreakerState::Closed, BreakerState::HalfOpen, BreakerState::Open])),
+            [gate_1, gate_2, can_exit, exit_signal] in prop::array::uniform4(prop::option::of(any::<bool>())),
+            hourly in prop::option::of((any::<u64>(), prop::option::of(any::<u64>()))),
+            five_hours in prop::option::of(text()),
+            metrics in prop::collection::btree_map("[a-z][a-z_0-9]{0,9}", -1e12..1e12f64, 0..4),
+            blockers in prop::option::of(prop::collection::vec(text(), 0..3)),
+            recommendation in prop::option::of(text()),
+        ) -> PhaseStatus {
+            let sum = passing.zip(failing).zip(skipped).map(|((passing, failing), skipped)| {
+                passing.saturating_add(failing).saturating_add(skipped)
+            });
+            PhaseStatus {
+                timestamp: seconds.map(Instant::from_millis),
+                phase, status, iteration, progress_percent,
+                tests: TestTally { total: sum.filter(|_| has_total), passing, failing, skipped },
+                files: FileTally { created, modified, deleted },
+                circuit_breaker: BreakerTally { state, no_progress_count, same_error_count },
+                dual_gate: DualGate { gate_1, gate_2, can_exit },
+                rate_limit: RateLimit { hourly: hourly.map(|(made, limit)| Hourly { made, limit }), five_hours },
+                metrics, blockers, exit_signal, recommendation,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(status in phase_status()) {
+            let printed = status.to_string();
+            prop_assert_eq!(parse_phase_status(&printed), Ok(status.clone()));
+            prop_assert_eq!(last_block(&printed), Some(StatusBlock::Phase(Box::new(status.clone()))));
+            let quoted: String = printed.lines().map(|line| format!("> {line}\r\n")).collect();
+            prop_assert_eq!(last_block(&format!("Here it is:\n> ```\n{quoted}> ```\n")), Some(StatusBlock::Phase(Box::new(status))));
+        }
+    }
+}

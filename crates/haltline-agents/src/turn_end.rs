@@ -1,0 +1,254 @@
+//! What a turn that changed nothing was, from the last thing the agent said: a question to the user, a plan, or neither.
+//!
+//! An agent that waits for an answer makes no progress and is not stuck either (P4). English only, and a short list of
+//! openings: a question that is missed counts as an iteration without progress, which a few more will show; a
+//! rhetorical question that is taken for one would hide an agent that is stuck.
+
+mod complaint;
+
+pub use complaint::{Complaint, complaint};
+
+use crate::headless::{Ending, Told};
+
+/// What the turn was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnEnd {
+    /// The agent asked the user something.
+    Asked {
+        /// What.
+        question: String,
+    },
+    /// The agent planned, and wrote nothing.
+    PlanOnly,
+    /// Neither.
+    Other,
+}
+
+/// How many sentences at the end may hold the question.
+const SENTENCES_MAX: usize = 3;
+/// How many items of a list may stand behind it: the answers it offers.
+const ITEMS_MAX: usize = 10;
+/// So many items make a plan.
+const PLAN_ITEMS_MIN: usize = 2;
+/// How much of a question is kept.
+const QUESTION_BYTES_MAX: usize = 500;
+
+/// How a request begins that is no question by its mark.
+const REQUESTS: [&str; 17] = [
+    "please confirm",
+    "please advise",
+    "please clarify",
+    "please choose",
+    "please decide",
+    "please specify",
+    "please provide",
+    "please tell me",
+    "please let me know",
+    "let me know",
+    "tell me",
+    "waiting for your",
+    "awaiting your",
+    "i'll wait for your",
+    "i will wait for your",
+    "i'm waiting for your",
+    "i need your",
+];
+
+/// What makes a sentence with a question mark one that the user is meant to answer. It stands between blanks.
+const ADDRESSES: [&str; 14] = [
+    " you ",
+    " your ",
+    " you'd ",
+    " should i ",
+    " shall i ",
+    " may i ",
+    " can i ",
+    " could i ",
+    " do i ",
+    " want me ",
+    " should we ",
+    " shall we ",
+    " okay to ",
+    " ok to ",
+];
+
+/// Phrases that are courtesy, not a question: whoever says them has finished.
+const COURTESIES: [&str; 14] = [
+    "anything else",
+    "any questions",
+    "any other questions",
+    "any issues",
+    "any problems",
+    "any feedback",
+    "any changes",
+    "any further",
+    "further assistance",
+    "further changes",
+    "is unclear",
+    "need more detail",
+    "need any",
+    "have questions",
+];
+
+/// How a plan begins.
+const PLANS: [&str; 15] = [
+    "here is my plan",
+    "here's my plan",
+    "here is the plan",
+    "here's the plan",
+    "here is a plan",
+    "here's a plan",
+    "here is what i will do",
+    "here's what i'll do",
+    "implementation plan",
+    "proposed plan",
+    "plan",
+    "my plan",
+    "the plan",
+    "i plan to",
+    "i propose",
+];
+
+/// What a report of finished work says, and a plan does not.
+const REPORTS: [&str; 9] =
+    [" done", " completed", " implemented", " i fixed", " i added", " i changed", " i updated", " i ran", "passed"];
+
+/// What the turn was.
+pub fn reading(told: &Told) -> TurnEnd {
+    match &told.ending {
+        Ending::Finished | Ending::Silent => {}
+        Ending::Hook { .. }
+        | Ending::ApiLimit { .. }
+        | Ending::Infrastructure { .. }
+        | Ending::Turns
+        | Ending::Failed { .. } => return TurnEnd::Other,
+    }
+    let message = Prose::of(&told.last_message);
+    if let Some(question) = told.asked.clone().or_else(|| message.question()) {
+        return TurnEnd::Asked { question };
+    }
+    if told.writing_calls == 0 && (told.is_planning || message.is_plan()) {
+        return TurnEnd::PlanOnly;
+    }
+    TurnEnd::Other
+}
+
+/// A message without code, quotations and status blocks.
+struct Prose {
+    lines: Vec<Line>,
+}
+
+struct Line {
+    text: String,
+    is_item: bool,
+}
+
+impl Prose {
+    fn of(message: &str) -> Self {
+        let (mut is_code, mut is_block) = (false, false);
+        let mut lines = Vec::new();
+        for line in message.lines() {
+            let line = line.trim();
+            if line.starts_with("```") || line.starts_with("~~~") {
+                is_code = !is_code;
+            } else if !is_code && line.starts_with("---") && line.ends_with("_STATUS---") {
+                is_block = !line.starts_with("---END_");
+            } else if !is_code && !is_block && !line.starts_with('>') && !line.is_empty() {
+                let (text, is_item) = without_bullet(line);
+                lines.push(Line { text: without_marks(text), is_item });
+            }
+        }
+        Self { lines }
+    }
+
+    /// The question at the end.
+    fn question(&self) -> Option<String> {
+        let (mut sentences_left, mut items_left) = (SENTENCES_MAX, ITEMS_MAX);
+        for line in self.lines.iter().rev() {
+            for sentence in sentences(&line.text).into_iter().rev() {
+                let left = if line.is_item { &mut items_left } else { &mut sentences_left };
+                *left = left.checked_sub(1)?;
+                if is_question(sentence) {
+                    let end = sentence.floor_char_boundary(QUESTION_BYTES_MAX);
+                    return Some(sentence[..end].to_owned());
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether it is a plan and nothing but one.
+    fn is_plan(&self) -> bool {
+        let text = |line: &Line| format!(" {} ", line.text.to_lowercase().replace('’', "'"));
+        let begins = self.lines.iter().filter(|line| !line.is_item).take(2).any(|line| {
+            let text = text(line);
+            PLANS.iter().any(|plan| text.trim_start().starts_with(plan))
+        });
+        let items = self.lines.iter().filter(|line| line.is_item).count();
+        let reports = self.lines.iter().map(text).any(|text| REPORTS.iter().any(|report| text.contains(report)));
+        begins && items >= PLAN_ITEMS_MIN && !reports
+    }
+}
+
+/// The text of an item of a list, and whether it is one.
+fn without_bullet(line: &str) -> (&str, bool) {
+    if let Some(rest) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).or_else(|| line.strip_prefix("• "))
+    {
+        return (rest, true);
+    }
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    match line[digits..].strip_prefix(". ").or_else(|| line[digits..].strip_prefix(") ")) {
+        Some(rest) if digits > 0 => (rest, true),
+        Some(_) | None => (line, false),
+    }
+}
+
+/// The text without headings' and emphasis' marks and without what stands in quotation marks or as code: a question that is
+/// quoted is somebody else's.
+fn without_marks(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut within: Option<char> = None;
+    for letter in text.trim_start_matches(['#', ' ']).chars() {
+        match within {
+            Some(end) if letter == end => within = None,
+            Some(_) => {}
+            None if letter == '`' || letter == '"' => within = Some(letter),
+            None if letter == '“' => within = Some('”'),
+            None if letter == '*' => {}
+            None => kept.push(letter),
+        }
+    }
+    kept
+}
+
+/// The sentences of a line, each with its mark.
+fn sentences(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    let mut letters = line.char_indices().peekable();
+    while let Some((place, letter)) = letters.next() {
+        let is_last = letters.peek().is_none_or(|(_, next)| next.is_whitespace());
+        if ".?!".contains(letter) && is_last {
+            found.push(line[start..=place].trim());
+            start = place + 1;
+        }
+    }
+    found.push(line[start..].trim());
+    found.retain(|sentence| !sentence.is_empty());
+    found
+}
+
+fn is_question(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase().replace('’', "'");
+    let words: String = lower.chars().map(|letter| if "?,;:!.()".contains(letter) { ' ' } else { letter }).collect();
+    let words = format!(" {words} ");
+    if COURTESIES.iter().any(|courtesy| lower.contains(courtesy)) {
+        return false;
+    }
+    if lower.ends_with('?') {
+        return ADDRESSES.iter().any(|address| words.contains(address));
+    }
+    // `Before I go on, please confirm …` is a request too; `the dialogue says please confirm` is none.
+    let asks = lower.split([',', '—', ':']).map(str::trim_start);
+    asks.take(3).any(|clause| REQUESTS.iter().any(|request| clause.starts_with(request)))
+}

@@ -1,0 +1,138 @@
+//! Which commits are new: reachable now and not then, and with something in them that was not there.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use super::exclusions::Exclusions;
+use super::repository::Repository;
+use super::status::is_id;
+use super::tree_path::shown;
+use crate::git::{Git, GitError};
+
+/// How many commits are counted at most.
+const COMMITS_MAX: usize = 10_000;
+/// How many digits of a commit's id are shown.
+const ID_DIGITS_SHOWN: usize = 8;
+/// How much of a commit's subject is shown.
+const SUBJECT_CHARACTERS_MAX: usize = 60;
+
+/// A commit as git lists it.
+struct Commit {
+    id: String,
+    tree: String,
+    subject: String,
+}
+
+impl Commit {
+    fn shown(&self) -> String {
+        let id = self.id.get(..ID_DIGITS_SHOWN).unwrap_or(&self.id);
+        let subject: String = self.subject.chars().take(SUBJECT_CHARACTERS_MAX).collect();
+        format!("{id} {subject}")
+    }
+}
+
+/// What every work tree of one repository could reach.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    tips: BTreeSet<String>,
+    tips_elsewhere: BTreeSet<String>,
+    /// The trees of the commits that were checked out.
+    trees: BTreeSet<String>,
+}
+
+impl Reach {
+    /// The work trees among `all` that share their repository with `one`.
+    pub(super) fn around(one: &Repository, all: &[Repository]) -> Self {
+        let mut reach = Self::default();
+        for same in all.iter().filter(|other| other.common == one.common) {
+            reach.tips.extend(same.tips.iter().cloned());
+            reach.tips_elsewhere.extend(same.tips_elsewhere.iter().cloned());
+            reach.trees.extend(same.tree.clone());
+        }
+        reach
+    }
+
+    fn knows(&self, tip: &str) -> bool {
+        self.tips.contains(tip) || self.tips_elsewhere.contains(tip)
+    }
+}
+
+/// The new commits of one work tree, newest first, as one line each.
+///
+/// A commit does not count whose tree is that of one of its parents (an empty commit, a merge that brings nothing), of
+/// the commit that was checked out, or of a commit that is no longer reachable: it was only written anew.
+pub(super) fn since(
+    now: &Repository,
+    then: &Reach,
+    all_now: &Reach,
+    exclusions: &Exclusions,
+    git: &Git,
+    seen: &mut BTreeSet<String>,
+) -> Vec<String> {
+    if now.tips.iter().all(|tip| then.knows(tip)) {
+        return Vec::new();
+    }
+    let found = (|| {
+        let specs = exclusions.pathspecs(now.top.as_path());
+        let new = list(git, &now.tips, [&then.tips, &then.tips_elsewhere], specs)?;
+        let gone = list(git, &then.tips, [&all_now.tips, &all_now.tips_elsewhere], Vec::new())?;
+        Ok::<_, GitError>((new, gone))
+    })();
+    let Ok((new, gone)) = found else {
+        // What was reachable then is no longer there to compare with, or git is not. That there is another tree is sure.
+        let is_new = now.tree.as_ref().is_some_and(|tree| !then.trees.contains(tree));
+        let head = now.head.as_deref().filter(|head| is_new && seen.insert((*head).to_owned()));
+        return head.into_iter().map(|head| head.chars().take(ID_DIGITS_SHOWN).collect()).collect();
+    };
+    let gone: BTreeSet<String> = gone.into_iter().map(|commit| commit.tree).collect();
+    let counts = |commit: &Commit| !gone.contains(&commit.tree) && !then.trees.contains(&commit.tree);
+    new.iter().filter(|commit| counts(commit) && seen.insert(commit.id.clone())).map(Commit::shown).collect()
+}
+
+/// Commits reachable from `tips` and not from `without`, that change anything `specs` leaves over.
+fn list(
+    git: &Git,
+    tips: &BTreeSet<String>,
+    without: [&BTreeSet<String>; 2],
+    specs: Vec<Vec<u8>>,
+) -> Result<Vec<Commit>, GitError> {
+    if tips.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut input = String::new();
+    for tip in tips {
+        input.push_str(tip);
+        input.push('\n');
+    }
+    for tip in without.into_iter().flatten() {
+        input.push('^');
+        input.push_str(tip);
+        input.push('\n');
+    }
+    let count = format!("--max-count={COMMITS_MAX}");
+    let mut arguments: Vec<OsString> =
+        ["rev-list", "--stdin", "--encoding=UTF-8", "--format=%T %s", &count].map(OsString::from).into();
+    if !specs.is_empty() {
+        // With paths given, git itself leaves out commits that change nothing in them.
+        arguments.extend(["--full-history", "--"].map(OsString::from));
+        arguments.extend(specs.into_iter().map(OsString::from_vec));
+    }
+    Ok(read(&git.run_with_input(&arguments, input.as_bytes())?.bytes))
+}
+
+/// Two lines for each commit: `commit ID`, and what the format asked for.
+fn read(answer: &[u8]) -> Vec<Commit> {
+    let mut commits = Vec::new();
+    let mut lines = answer.split(|&byte| byte == b'\n');
+    while let (Some(first), Some(second)) = (lines.next(), lines.next()) {
+        let id = first.strip_prefix(b"commit ").unwrap_or(first);
+        let end = second.iter().position(|&byte| byte == b' ').unwrap_or(second.len());
+        let (tree, subject) = second.split_at(end);
+        if is_id(id) && is_id(tree) {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            commits.push(Commit { id: text(id), tree: text(tree), subject: shown(subject.trim_ascii()) });
+        }
+    }
+    commits
+}

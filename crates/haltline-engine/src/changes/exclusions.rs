@@ -1,0 +1,142 @@
+//! What never counts as work: what the runners themselves write, and what the caller names.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Folders that are built or fetched, not written: neither searched for repositories nor walked without git.
+const BUILT_FOLDERS: [&str; 24] = [
+    "node_modules",
+    "bower_components",
+    "target",
+    "dist",
+    "build",
+    ".venv",
+    "venv",
+    "__pycache__",
+    ".tox",
+    ".nox",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".cache",
+    ".gradle",
+    ".next",
+    ".nuxt",
+    ".svelte-kit",
+    ".turbo",
+    ".parcel-cache",
+    ".terraform",
+    ".dart_tool",
+    "DerivedData",
+    "Pods",
+];
+
+/// The same rules as [`is_runners`], as git wants them for the commits that change nothing else.
+const RUNNERS_PATTERNS: [&str; 9] = [
+    "**/.prp-session/**",
+    "**/.haltline*",
+    "**/.haltline*/**",
+    "**/.ralph/.*",
+    "**/.ralph/.*/**",
+    "**/.ralph/logs/**",
+    "**/.ralph/**/*.log",
+    "**/.ralph/status.json",
+    "**/.ralph/progress.json",
+];
+
+/// What does not count in one look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Exclusions {
+    /// Whole paths, from the root of the file system.
+    listed: Vec<PathBuf>,
+}
+
+impl Exclusions {
+    /// The caller's list; relative paths start at `root`.
+    pub(super) fn new(root: &Path, listed: &[PathBuf]) -> Self {
+        Self { listed: listed.iter().map(|path| root.join(path)).collect() }
+    }
+
+    pub(super) fn listed(&self) -> &[PathBuf] {
+        &self.listed
+    }
+
+    /// Whether `path` below `top` counts.
+    pub(super) fn counts(&self, top: &Path, path: &Path) -> bool {
+        if is_runners(path) {
+            return false;
+        }
+        let whole = if self.listed.is_empty() { PathBuf::new() } else { top.join(path) };
+        !self.listed.iter().any(|listed| whole.starts_with(listed))
+    }
+
+    /// The same as pathspecs of git, in the repository at `top`.
+    pub(super) fn pathspecs(&self, top: &Path) -> Vec<Vec<u8>> {
+        let runners = RUNNERS_PATTERNS.iter().map(|pattern| format!(":(exclude,top,glob){pattern}").into_bytes());
+        let mut specs: Vec<Vec<u8>> = runners.collect();
+        for inside in self.listed.iter().filter_map(|path| path.strip_prefix(top).ok()) {
+            if !inside.as_os_str().is_empty() {
+                specs.push([b":(exclude,top,literal)", inside.as_os_str().as_bytes()].concat());
+            }
+        }
+        specs
+    }
+}
+
+/// Whether a folder of that name is built or fetched.
+pub(super) fn is_built(name: &[u8]) -> bool {
+    BUILT_FOLDERS.iter().any(|built| built.as_bytes() == name)
+}
+
+/// Whether a runner keeps its own state or log there. Plans and prompts below `.ralph` are work.
+fn is_runners(path: &Path) -> bool {
+    let mut components = path.iter().map(OsStrExt::as_bytes);
+    while let Some(component) = components.next() {
+        if component == b".prp-session" || component.starts_with(b".haltline") {
+            return true;
+        }
+        if component == b".ralph" {
+            let below: Vec<&[u8]> = components.clone().collect();
+            let is_state = match below[..] {
+                [] => false,
+                [name] if name == b"status.json" || name == b"progress.json" => true,
+                [first, ..] if first.starts_with(b".") || (first == b"logs" && below.len() > 1) => true,
+                [.., last] => last.ends_with(b".log"),
+            };
+            if is_state {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_and_logs_of_runners_do_not_count_but_their_plans_do() {
+        let exclusions = Exclusions::new(Path::new("/top"), &[PathBuf::from("own/state"), PathBuf::from("/top/sub/x")]);
+        let counts = |path: &str| exclusions.counts(Path::new("/top"), Path::new(path));
+        for path in [
+            ".prp-session/circuit-breaker.json",
+            "sub/.prp-session/metrics.json",
+            ".haltline.toml",
+            ".haltline/run/1.json",
+            ".ralph/.circuit_breaker_state",
+            ".ralph/logs/ralph.txt",
+            ".ralph/live.log",
+            ".ralph/deep/er.log",
+            ".ralph/status.json",
+            "own/state",
+            "own/state/file",
+            "sub/x",
+        ] {
+            assert!(!counts(path), "{path}");
+        }
+        for path in [".ralph/fix_plan.md", ".ralph/specs/a.md", ".ralph/logs", "status.json", "own/states", "a.log"] {
+            assert!(counts(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Reads the answer of `git status --porcelain=v2 -z --branch`. Any bytes are read; what is not understood is passed over.
+
+/// What git says of the work tree.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Status<'a> {
+    /// The commit that is checked out, if there is one yet.
+    pub(super) head: Option<String>,
+    /// The paths that differ from it, in git's order.
+    pub(super) entries: Vec<Entry<'a>>,
+}
+
+/// A path that differs from the commit.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Entry<'a> {
+    pub(super) path: &'a [u8],
+    /// Mode and id in the index, where it differs from the commit.
+    pub(super) staged: Option<String>,
+    /// The work tree differs from the index.
+    pub(super) is_unstaged: bool,
+    /// git does not know it.
+    pub(super) is_untracked: bool,
+}
+
+/// The arguments of the call. Submodules are looked at on their own, so a look inside them is not asked for.
+pub(super) fn arguments(has_untracked: bool) -> [&'static str; 8] {
+    [
+        "status",
+        "--porcelain=v2",
+        "-z",
+        "--branch",
+        "--no-ahead-behind",
+        "--no-renames",
+        "--ignore-submodules=dirty",
+        if has_untracked { "--untracked-files=all" } else { "--untracked-files=no" },
+    ]
+}
+
+/// Reads an answer; the last record of one that is cut is left out.
+pub(super) fn read(answer: &[u8], is_cut: bool) -> Status<'_> {
+    let mut status = Status::default();
+    let whole = if is_cut { answer.iter().rposition(|&byte| byte == 0).map_or(0, |end| end + 1) } else { answer.len() };
+    let mut records = answer[..whole].split(|&byte| byte == 0);
+    while let Some(record) = records.next() {
+        let Some((kind, rest)) = record.split_first() else { continue };
+        let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+        let entry = match kind {
+            b'#' => {
+                if let Some(id) = rest.strip_prefix(b"branch.oid ").filter(|id| is_id(id)) {
+                    status.head = Some(text(id));
+                }
+                None
+            }
+            // XY sub mH mI mW hH hI path
+            b'1' => changed(rest, 7, 3, 6),
+            // XY sub mH mI mW hH hI score path, and where it was before in a record of its own
+            b'2' => {
+                records.next();
+                changed(rest, 8, 3, 6)
+            }
+            // XY sub m1 m2 m3 mW h1 h2 h3 path
+            b'u' => changed(rest, 9, 3, 7).map(|entry| Entry { staged: None, is_unstaged: true, ..entry }),
+            b'?' if !rest.is_empty() => Some(Entry { path: rest, is_untracked: true, ..Entry::default() }),
+            _ => None,
+        };
+        status.entries.extend(entry);
+    }
+    status
+}
+
+/// A record of `fields` fields before the path, with mode and id of the index at the given places.
+fn changed(record: &[u8], fields: usize, mode: usize, id: usize) -> Option<Entry<'_>> {
+    let parts: Vec<&[u8]> = record.splitn(fields + 1, |&byte| byte == b' ').collect();
+    let path = *parts.get(fields).filter(|path| !path.is_empty())?;
+    let [in_index, in_tree] = *parts.first()? else { return None };
+    let staged = (*in_index != b'.').then(|| format!("{} {}", text(parts[mode]), text(parts[id])));
+    Some(Entry { path, staged, is_unstaged: *in_tree != b'.', is_untracked: false })
+}
+
+/// Whether it is an object's id, of either length.
+pub(super) fn is_id(id: &[u8]) -> bool {
+    (id.len() == 40 || id.len() == 64) && id.iter().all(u8::is_ascii_hexdigit)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0123456789abcdef0123456789abcdef01234567";
+
+    #[test]
+    fn every_kind_of_record_is_read_and_a_cut_one_is_left_out() {
+        let answer = format!(
+            "# branch.oid {ID}\0# branch.head main\0# stash 2\0\
+             1 .M N... 100644 100644 100644 {ID} {ID} with space\nline\0\
+             1 M. N... 100644 100755 100755 {ID} {ID} b\0\
+             2 R. N... 100644 100644 100644 {ID} {ID} R100 new\0old\0\
+             u UU N... 100644 100644 100644 100644 {ID} {ID} {ID} fight\0\
+             ? loose\0? cut off"
+        );
+        let status = read(answer.as_bytes(), true);
+        assert_eq!(status.head.as_deref(), Some(ID));
+        let entry = |path, staged: Option<&str>, is_unstaged, is_untracked| Entry {
+            path,
+            staged: staged.map(|mode| format!("{mode} {ID}")),
+            is_unstaged,
+            is_untracked,
+        };
+        let expected = vec![
+            entry(&b"with space\nline"[..], None, true, false),
+            entry(b"b", Some("100755"), false, false),
+            entry(b"new", Some("100644"), false, false),
+            entry(b"fight", None, true, false),
+            entry(b"loose", None, false, true),
+        ];
+        assert_eq!(status.entries, expected);
+        assert_eq!(read(b"# branch.oid (initial)\0", false), Status::default());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_read(bytes: Vec<u8>, is_cut: bool) {
+            assert!(read(&bytes, is_cut).entries.len() <= bytes.len());
+        }
+
+        #[test]
+        fn anything_after_a_kind_is_read(kind in "[12u?#!]", rest in "[ .MA?\\PC\0]{0,60}") {
+            let record = format!("{kind} {rest}");
+            assert!(read(record.as_bytes(), false).entries.len() <= record.len());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What a run may take, and when that is used up.
+
+use haltline_agents::headless;
+use haltline_core::phase::Spent;
+
+use crate::cli::Run;
+
+/// The limits of what a client reports of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    tokens: Option<u64>,
+    micros: Option<u64>,
+}
+
+impl Budget {
+    /// The limits the user gave.
+    pub fn new(command: &Run) -> Self {
+        Self { tokens: command.max_tokens, micros: command.max_cost }
+    }
+
+    /// What is used up, in words, where something is.
+    pub fn exceeded(&self, spent: Spent) -> Option<String> {
+        match (self.tokens, spent.tokens, self.micros, spent.micros) {
+            (Some(limit), Some(tokens), _, _) if tokens >= limit => Some(format!("{tokens} of {limit} tokens")),
+            (_, _, Some(limit), Some(micros)) if micros >= limit => {
+                Some(format!("${:.2} of ${:.2}", micros as f64 / 1e6, limit as f64 / 1e6))
+            }
+            _within => None,
+        }
+    }
+
+    /// What was limited though nothing is known of it: the user must not believe to be protected.
+    pub fn unknown(&self, spent: Spent) -> Option<&'static str> {
+        match (self.tokens, spent.tokens, self.micros, spent.micros) {
+            (Some(_), None, _, _) => Some("--max-tokens: the command reports no tokens, so they cannot be limited"),
+            (_, _, Some(_), None) => Some("--max-cost: the command reports no cost, so it cannot be limited"),
+            _known => None,
+        }
+    }
+}
+
+/// What a client said it took, as a course keeps it.
+pub fn taken(spent: headless::Spent, wall_ms: u64) -> Spent {
+    Spent { wall_ms, tokens: spent.tokens, micros: spent.cost_micros }
+}

@@ -1,0 +1,66 @@
+//! Orphans of a run come to this process instead of init while the run lasts (Linux), so that a daemon that left the
+//! command's group and emptied its environment is still known, and so that nobody waits in vain for its end.
+//!
+//! While a run lasts, whatever else this process starts must stay in this process's own group: by that it is told
+//! from orphans.
+
+#[cfg(target_os = "linux")]
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+#[cfg(target_os = "linux")]
+use rustix::process::{Pid, WaitOptions};
+
+/// Orphans taken note of at once.
+#[cfg(target_os = "linux")]
+const AT_ONCE_MAX: usize = 10_000;
+
+/// While this lives, orphans come to us.
+pub(super) struct Adoption {
+    pub is_on: bool,
+}
+
+impl Adoption {
+    pub(super) fn begin() -> Self {
+        Self { is_on: set(true) }
+    }
+}
+
+impl Drop for Adoption {
+    fn drop(&mut self) {
+        if self.is_on {
+            set(false);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn set(is_on: bool) -> bool {
+    rustix::process::set_child_subreaper(is_on.then(rustix::process::getpid)).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set(_is_on: bool) -> bool {
+    false
+}
+
+/// Takes note of orphans that have ended: a command may make thousands of them in a night. The command itself and what
+/// we started otherwise are somebody else's to wait for.
+#[cfg(target_os = "linux")]
+pub(super) fn take_note(leader: i32) {
+    let own_group = rustix::process::getpgrp();
+    let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    for _ in 0..AT_ONCE_MAX {
+        let (Ok(WaitStatus::Exited(ended, _)) | Ok(WaitStatus::Signaled(ended, _, _))) = waitid(Id::All, peek) else {
+            return;
+        };
+        let Some(pid) = Pid::from_raw(ended.as_raw()).filter(|_| ended.as_raw() != leader) else { return };
+        if rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == own_group) {
+            return;
+        }
+        if rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn take_note(_leader: i32) {}

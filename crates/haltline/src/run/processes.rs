@@ -1,0 +1,197 @@
+//! The processes of this machine as `/proc` tells them, and signals that reach no stranger.
+//!
+//! A process number is used again; together with the moment the process started it is not. A signal goes through a
+//! handle of the process that was compared after it was opened, so a number that changed hands in between is harmless.
+
+use std::fs::File;
+use std::io::Read;
+
+use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
+
+/// More environment than a process can have on Linux (6 MB).
+const ENVIRONMENT_BYTES_MAX: u64 = 8 << 20;
+
+/// One process, told from every other that ever had or will have its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Identity {
+    /// When it started, in ticks since boot; 0 where the system does not say.
+    pub started: u64,
+    /// Its number.
+    pub pid: i32,
+}
+
+impl Identity {
+    /// The process with this number now.
+    pub fn of(pid: i32) -> Option<Self> {
+        if cfg!(target_os = "linux") {
+            Some(Process::read(pid)?.identity)
+        } else {
+            Some(Self { started: 0, pid }).filter(|_| is_there(pid))
+        }
+    }
+
+    /// This process.
+    pub fn own() -> Self {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        Self::of(pid).unwrap_or(Self { started: 0, pid })
+    }
+
+    /// Sends a signal to this process and to no other. False where it is gone, or not ours to signal.
+    pub(super) fn signal(self, signal: Signal) -> bool {
+        let Some(pid) = Pid::from_raw(self.pid) else { return false };
+        #[cfg(target_os = "linux")]
+        if let Ok(handle) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
+            return Self::of(self.pid) == Some(self) && rustix::process::pidfd_send_signal(handle, signal).is_ok();
+        }
+        // No handles here (an old kernel, a sandbox): compared first, so that only a number that changes hands within
+        // this moment is a danger.
+        Self::of(self.pid) == Some(self) && rustix::process::kill_process(pid, signal).is_ok()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_there(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
+
+#[cfg(target_os = "linux")]
+fn is_there(_pid: i32) -> bool {
+    true
+}
+
+/// What `/proc/PID/stat` says of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub identity: Identity,
+    pub name: String,
+    pub parent: i32,
+    pub group: i32,
+    pub session: i32,
+    /// It has ended and waits for its parent to notice.
+    pub is_zombie: bool,
+}
+
+impl Process {
+    pub(super) fn read(pid: i32) -> Option<Self> {
+        let mut bytes = Vec::with_capacity(512);
+        File::open(format!("/proc/{pid}/stat")).ok()?.take(4096).read_to_end(&mut bytes).ok()?;
+        Self::parse(pid, &String::from_utf8_lossy(&bytes))
+    }
+
+    fn parse(pid: i32, stat: &str) -> Option<Self> {
+        // The name stands in brackets and may hold anything, brackets included.
+        let (before, after) = stat.rsplit_once(')')?;
+        let name = before.split_once('(')?.1.to_owned();
+        let fields: Vec<&str> = after.split_ascii_whitespace().take(20).collect();
+        let number = |place: usize| fields.get(place)?.parse::<i32>().ok();
+        let started = fields.get(19)?.parse().ok()?;
+        // A process whose first thread has ended lives on while others run.
+        let is_zombie = matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1;
+        Some(Self {
+            identity: Identity { started, pid },
+            name,
+            parent: number(1)?,
+            group: number(2)?,
+            session: number(3)?,
+            is_zombie,
+        })
+    }
+
+    /// Whether its environment says that it belongs to this run, or to a run inside it.
+    pub(super) fn is_marked(&self, run_id: &str) -> bool {
+        let Ok(file) = File::open(format!("/proc/{}/environ", self.identity.pid)) else { return false };
+        let mut bytes = Vec::new();
+        // What ends while it is read has no environment any more.
+        if file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut bytes).is_err() {
+            return false;
+        }
+        bears_mark(&bytes, run_id)
+    }
+}
+
+fn bears_mark(environment: &[u8], run_id: &str) -> bool {
+    environment.split(|&byte| byte == 0).any(|line| {
+        if let Some(id) = line.strip_prefix(super::RUN_VARIABLE.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) {
+            return id == run_id.as_bytes();
+        }
+        line.strip_prefix(super::OUTER_RUNS_VARIABLE.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="))
+            .is_some_and(|ids| ids.split(|&byte| byte == b':').any(|id| id == run_id.as_bytes()))
+    })
+}
+
+/// Every process that is there, zombies included. Empty where there is no `/proc`.
+pub(super) fn all() -> Vec<Process> {
+    if !cfg!(target_os = "linux") {
+        return Vec::new();
+    }
+    let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Process::read).collect()
+}
+
+/// Whether nobody watches over our process group, so that stopping it would be for ever: its parent is in another
+/// session, or gone. The kernel ignores Ctrl-Z for such a group, and so do we.
+pub(super) fn is_own_group_orphaned() -> bool {
+    let (own, session) = (rustix::process::getpgrp(), rustix::process::getsid(None).ok());
+    let mut above = rustix::process::getppid();
+    // A script that started us may be in our group; whoever started the script is the one that matters.
+    for _ in 0..64 {
+        let Some(parent) = above else { return true };
+        if rustix::process::getsid(Some(parent)).ok() != session {
+            return true;
+        }
+        if rustix::process::getpgid(Some(parent)).ok() != Some(own) {
+            return false;
+        }
+        above = Process::read(parent.as_raw_nonzero().get()).and_then(|process| Pid::from_raw(process.parent));
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_brackets_and_spaces() {
+        let stat = "7 (a) b (c) S 3 5 6 34816 5 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9911 1 2 3";
+        let expected = Process {
+            identity: Identity { started: 9911, pid: 7 },
+            name: "a) b (c".to_owned(),
+            parent: 3,
+            group: 5,
+            session: 6,
+            is_zombie: false,
+        };
+        assert_eq!(Process::parse(7, stat), Some(expected));
+        assert_eq!(Process::parse(7, "7 (a) S 3"), None);
+        assert_eq!(Process::parse(7, ""), None);
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_has_ended_is_no_zombie_while_others_run() {
+        let stat = |threads: u32| format!("7 (a) Z 3 5 6 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 9911 0");
+        let is_zombie = |threads| Process::parse(7, &stat(threads)).map(|process| process.is_zombie);
+        assert_eq!((is_zombie(1), is_zombie(2)), (Some(true), Some(false)));
+    }
+
+    #[test]
+    fn a_mark_is_the_whole_value_of_the_run_or_one_of_the_runs_around_it() {
+        assert!(bears_mark(b"A=1\0HALTLINE_RUN=ab\0", "ab"));
+        assert!(!bears_mark(b"HALTLINE_RUN=abc\0XHALTLINE_RUN=ab\0", "ab"));
+        assert!(bears_mark(b"HALTLINE_RUN_OUTER=x:ab\0HALTLINE_RUN=inner\0", "ab"));
+        assert!(!bears_mark(b"HALTLINE_RUN_OUTER=x:abc\0", "ab"));
+        assert!(!bears_mark(b"", "ab"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_is_found_and_a_stranger_with_its_number_is_not_signalled() {
+        let own = Identity::own();
+        assert!(all().iter().any(|process| process.identity == own && process.session > 0));
+        let stranger = Identity { started: own.started + 1, ..own };
+        assert!(!stranger.signal(Signal::KILL), "the number is ours, the process is not");
+    }
+}

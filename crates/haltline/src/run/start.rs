@@ -1,0 +1,143 @@
+//! Starting a command in a process group of its own, and why one does not start.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::io::Errno;
+
+use super::{OUTER_RUNS_VARIABLE, RUN_VARIABLE, Supervised, Terminal};
+
+/// How many runs around a run are remembered in its mark.
+const OUTER_RUNS_MAX: usize = 32;
+
+/// Why a command did not start. Each says what to do about it.
+#[derive(Debug)]
+pub enum StartError {
+    /// No command was given.
+    Empty,
+    /// The folder to run in is not there.
+    NoFolder(PathBuf),
+    /// No program has that name.
+    NotFound(OsString),
+    /// The program's file is there, the interpreter that its first line names is not.
+    NoInterpreter(OsString),
+    /// The file may not be executed.
+    NotExecutable(OsString),
+    /// The file is not a program.
+    NoProgram(OsString),
+    /// The system said no.
+    Other(OsString, std::io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Empty => write!(formatter, "no command given: write it after `--`"),
+            StartError::NoFolder(folder) => {
+                write!(formatter, "cannot run in {}: no such folder; create it, or name another", folder.display())
+            }
+            StartError::NotFound(program) if program.as_encoded_bytes().contains(&b'/') => {
+                write!(formatter, "{}: no such file; check the path", program.display())
+            }
+            StartError::NotFound(program) => write!(
+                formatter,
+                "{}: no program of this name is on the PATH; install it, or give its path",
+                program.display()
+            ),
+            StartError::NoInterpreter(program) => write!(
+                formatter,
+                "{}: the interpreter that its first line names is not there; install it, or correct the line",
+                program.display()
+            ),
+            StartError::NotExecutable(program) => write!(
+                formatter,
+                "{}: may not be executed; `chmod +x` it, or start it through its interpreter",
+                program.display()
+            ),
+            StartError::NoProgram(program) => write!(
+                formatter,
+                "{0}: is not a program this machine can run; a script needs a first line like `#!/bin/sh`, or run `sh {0}`",
+                program.display()
+            ),
+            StartError::Other(program, error) => write!(formatter, "{}: cannot start: {error}", program.display()),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Starts the command as the leader of a new group, marked as part of the run.
+pub(super) fn start(wanted: &Supervised<'_>) -> Result<Child, StartError> {
+    let [program, arguments @ ..] = wanted.command else { return Err(StartError::Empty) };
+    if program.is_empty() {
+        return Err(StartError::Empty);
+    }
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(wanted.folder).process_group(0);
+    command.envs(wanted.environment.iter().map(|(name, value)| (name, value)));
+    command.env(RUN_VARIABLE, wanted.run_id);
+    match outer_runs(std::env::var_os(OUTER_RUNS_VARIABLE), std::env::var_os(RUN_VARIABLE)) {
+        Some(outer) => command.env(OUTER_RUNS_VARIABLE, outer),
+        None => command.env_remove(OUTER_RUNS_VARIABLE),
+    };
+    match wanted.terminal {
+        Terminal::Inherit => {}
+        Terminal::Pipe => {
+            if rustix::termios::isatty(rustix::stdio::stdin()) {
+                command.stdin(Stdio::null());
+            }
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+    }
+    command.spawn().map_err(|error| explain(wanted.folder, program, error))
+}
+
+/// The marks of the runs that this process itself is in.
+fn outer_runs(outer: Option<OsString>, own: Option<OsString>) -> Option<OsString> {
+    let own = own.filter(|own| !own.is_empty())?;
+    let outer = outer.and_then(|outer| outer.into_string().ok()).unwrap_or_default();
+    let mut ids: Vec<&str> = outer.split(':').filter(|id| !id.is_empty()).collect();
+    let own = own.to_string_lossy();
+    ids.push(&own);
+    Some(ids.split_off(ids.len().saturating_sub(OUTER_RUNS_MAX)).join(":").into())
+}
+
+fn explain(folder: &Path, program: &OsStr, error: std::io::Error) -> StartError {
+    if !folder.is_dir() {
+        return StartError::NoFolder(folder.to_owned());
+    }
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    let program = program.to_owned();
+    match (error.kind(), errno) {
+        (ErrorKind::NotFound, _) if is_path && folder.join(&program).exists() => StartError::NoInterpreter(program),
+        (ErrorKind::NotFound, _) => StartError::NotFound(program),
+        (ErrorKind::PermissionDenied, _) => StartError::NotExecutable(program),
+        (_, Some(Errno::NOEXEC)) => StartError::NoProgram(program),
+        (_, Some(Errno::NOTDIR)) => StartError::NotFound(program),
+        _other => StartError::Other(program, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_inside_runs_knows_all_of_them() {
+        let os = |text: &str| Some(OsString::from(text));
+        assert_eq!(outer_runs(None, None), None);
+        assert_eq!(outer_runs(os("a"), None), None);
+        assert_eq!(outer_runs(None, os("a")), os("a"));
+        assert_eq!(outer_runs(os("a:b"), os("c")), os("a:b:c"));
+        let many = (0..100).map(|id| id.to_string()).collect::<Vec<_>>().join(":");
+        assert_eq!(
+            outer_runs(os(&many), os("x")).map(|ids| ids.to_string_lossy().split(':').count()),
+            Some(OUTER_RUNS_MAX)
+        );
+    }
+}

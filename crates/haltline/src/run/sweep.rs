@@ -1,0 +1,280 @@
+//! Nothing stays behind: what is left of a run once its command has ended is asked to end, then made to.
+//!
+//! What belongs to a run (Linux): the command's process group, every process whose environment bears the run's mark,
+//! every orphan that came to us because we stand in for init while the run lasts, and all that descends from these.
+//! That holds for daemons that left the group and emptied their environment. Elsewhere it is the group alone.
+//! Never hit: this process, those above it, and what we started ourselves, which shares our own group.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use haltline_engine::clock::Patience;
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use super::processes::{self, Identity, Process};
+
+/// How often one looks again while processes are given time. The end of a child of ours is noticed at once.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long killing may take. A process that survives this is not ours to kill, or hangs in the kernel.
+const KILLING_MAX: Duration = Duration::from_secs(10);
+/// Between two rounds of killing.
+const ROUND: Duration = Duration::from_millis(2);
+/// Looks in a row that must find nothing: one that forks and ends while one looks can be missed once.
+const EMPTY_LOOKS: u32 = 3;
+
+/// A process that was still there when the command had ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftProcess {
+    /// Its number.
+    pub pid: i32,
+    /// Its name; the system shortens it to 15 letters.
+    pub name: String,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// What became of a process that was left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was asked to end (SIGTERM) and did.
+    Terminated,
+    /// It was killed.
+    Killed,
+    /// It is still there: it belongs to another user, or hangs in the kernel.
+    StillThere,
+}
+
+/// Which processes belong to a run.
+#[derive(Clone, Debug)]
+pub(super) struct Belonging<'a> {
+    pub run_id: &'a str,
+    /// The command's own process, whose number is the group's.
+    pub leader: Identity,
+    /// Whether the group's number is certainly still that of the run: its leader lives, or was not taken note of.
+    pub has_group: bool,
+    /// Whether orphans of the run come to this process.
+    pub adopts: bool,
+}
+
+impl Belonging<'_> {
+    /// What is alive of the run, the leader excepted if it has ended. Takes note of orphans that have ended.
+    pub(super) fn find(&self) -> Vec<Process> {
+        let mut all = processes::all();
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let above = line_above(&all, own);
+        let is_adopted = {
+            let own_group = rustix::process::getpgrp().as_raw_nonzero().get();
+            let leader = self.leader.pid;
+            let adopts = self.adopts;
+            move |process: &Process| {
+                adopts && process.parent == own && process.group != own_group && process.identity.pid != leader
+            }
+        };
+        all.iter()
+            .filter(|process| process.is_zombie && is_adopted(process))
+            .for_each(|orphan| reap(orphan.identity.pid));
+        // What was there before the command is none of it, whatever it says of itself.
+        all.retain(|process| {
+            !process.is_zombie
+                && process.identity.started >= self.leader.started
+                && !above.contains(&process.identity.pid)
+        });
+        // Parents come before their children, so that one pass finds nearly all.
+        all.sort_by_key(|process| process.identity);
+        let mut found: BTreeSet<i32> = all
+            .iter()
+            .filter(|process| {
+                process.identity == self.leader
+                    || self.has_group && process.group == self.leader.pid
+                    || is_adopted(process)
+                    || process.is_marked(self.run_id)
+            })
+            .map(|process| process.identity.pid)
+            .collect();
+        loop {
+            let before = found.len();
+            for process in &all {
+                if found.contains(&process.parent) {
+                    found.insert(process.identity.pid);
+                }
+            }
+            if found.len() == before {
+                break;
+            }
+        }
+        all.retain(|process| found.contains(&process.identity.pid));
+        all
+    }
+
+    /// To the whole group at once: nobody can fork away from that.
+    fn signal_group(&self, signal: Signal) {
+        if self.has_group
+            && let Some(group) = Pid::from_raw(self.leader.pid)
+        {
+            // Nobody may be left in it.
+            rustix::process::kill_process_group(group, signal).ok();
+        }
+    }
+
+    /// Whether anybody is left in the group, where no more can be known.
+    fn is_group_empty(&self) -> bool {
+        let group = Pid::from_raw(self.leader.pid).filter(|_| self.has_group);
+        group.is_none_or(|group| rustix::process::test_kill_process_group(group).is_err())
+    }
+}
+
+/// This process and those above it.
+fn line_above(all: &[Process], own: i32) -> BTreeSet<i32> {
+    let parents: BTreeMap<i32, i32> = all.iter().map(|process| (process.identity.pid, process.parent)).collect();
+    let mut line = BTreeSet::new();
+    let mut next = Some(own);
+    while let Some(pid) = next
+        && line.insert(pid)
+    {
+        next = parents.get(&pid).copied();
+    }
+    line
+}
+
+/// Takes note of the end of an orphan.
+fn reap(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // It may be noted already.
+        rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).ok();
+    }
+}
+
+/// How the wait inside a sweep went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waited {
+    /// Go on as planned.
+    Patiently,
+    /// A person has no patience left.
+    Hurry,
+}
+
+/// How much time processes get.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// To end by themselves, before anybody is asked.
+    pub settle: Duration,
+    /// To end when asked.
+    pub grace: Duration,
+}
+
+/// Ends what is left of a run. `wait` waits at most as long as it is told and may return early.
+pub(super) fn sweep(
+    belonging: &Belonging<'_>,
+    times: Times,
+    wait: &mut dyn FnMut(Duration) -> Waited,
+) -> Vec<LeftProcess> {
+    if !cfg!(target_os = "linux") {
+        sweep_group(belonging, times, wait);
+        return Vec::new();
+    }
+    let settling = Patience::new(times.settle);
+    while !is_over(belonging) && !settling.left().is_zero() {
+        if wait(settling.left().min(LOOK_EVERY)) == Waited::Hurry {
+            break;
+        }
+    }
+    if is_over(belonging) {
+        return Vec::new();
+    }
+    let mut left = Left::default();
+    let asking = Patience::new(times.grace);
+    loop {
+        let found = belonging.find();
+        left.saw(&found, Outcome::Terminated);
+        if found.is_empty() || asking.left().is_zero() {
+            break;
+        }
+        for process in found.iter().filter(|process| left.asked.insert(process.identity)) {
+            process.identity.signal(Signal::TERM);
+            // One that stands still hears nothing.
+            process.identity.signal(Signal::CONT);
+        }
+        if wait(asking.left().min(LOOK_EVERY)) == Waited::Hurry {
+            break;
+        }
+    }
+    let killing = Patience::new(KILLING_MAX);
+    while !is_over(belonging) && !killing.left().is_zero() {
+        let found = belonging.find();
+        left.saw(&found, Outcome::Killed);
+        stop_all(belonging, found, &mut left);
+        belonging.signal_group(Signal::KILL);
+        for process in belonging.find() {
+            process.identity.signal(Signal::KILL);
+        }
+        wait(ROUND);
+    }
+    left.told(&belonging.find())
+}
+
+/// Whether nothing is left.
+fn is_over(belonging: &Belonging<'_>) -> bool {
+    (0..EMPTY_LOOKS).all(|_| belonging.find().is_empty())
+}
+
+/// One that stands still cannot fork: all are stopped, those born meanwhile as well, before any is killed.
+fn stop_all(belonging: &Belonging<'_>, mut found: Vec<Process>, left: &mut Left) {
+    let mut stopped = BTreeSet::new();
+    for _round in 0..16 {
+        belonging.signal_group(Signal::STOP);
+        let mut is_new = false;
+        for process in &found {
+            if stopped.insert(process.identity) {
+                is_new = true;
+                process.identity.signal(Signal::STOP);
+            }
+        }
+        if !is_new {
+            return;
+        }
+        found = belonging.find();
+        left.saw(&found, Outcome::Killed);
+    }
+}
+
+fn sweep_group(belonging: &Belonging<'_>, times: Times, wait: &mut dyn FnMut(Duration) -> Waited) {
+    let asking = Patience::new(times.grace);
+    if !belonging.is_group_empty() {
+        belonging.signal_group(Signal::TERM);
+        belonging.signal_group(Signal::CONT);
+    }
+    while !belonging.is_group_empty() && !asking.left().is_zero() {
+        if wait(asking.left().min(LOOK_EVERY)) == Waited::Hurry {
+            break;
+        }
+    }
+    belonging.signal_group(Signal::KILL);
+}
+
+/// What was seen of those left behind.
+#[derive(Default)]
+struct Left {
+    asked: BTreeSet<Identity>,
+    seen: BTreeMap<Identity, LeftProcess>,
+}
+
+impl Left {
+    /// How many are told by name: a storm has thousands.
+    const TOLD_MAX: usize = 100;
+
+    fn saw(&mut self, found: &[Process], outcome: Outcome) {
+        for process in found {
+            let pid = process.identity.pid;
+            if let Some(known) = self.seen.get_mut(&process.identity) {
+                known.outcome = outcome;
+            } else if self.seen.len() < Self::TOLD_MAX {
+                self.seen.insert(process.identity, LeftProcess { pid, name: process.name.clone(), outcome });
+            }
+        }
+    }
+
+    fn told(mut self, still_there: &[Process]) -> Vec<LeftProcess> {
+        self.saw(still_there, Outcome::StillThere);
+        self.seen.into_values().collect()
+    }
+}
