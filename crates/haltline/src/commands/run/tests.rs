@@ -24,7 +24,9 @@ pub fn of_reports(paths: &[impl AsRef<Path>], since: SystemTime, problems: &mut 
         }
         let mut bytes = Vec::new();
         let read = fs::File::open(path).and_then(|file| file.take(REPORT_BYTES_MAX).read_to_end(&mut bytes));
-        match read.map_err(|error| error.to_string()).and_then(|_| from_junit(&bytes).map_err(|error| error.to_string()))
+        match read
+            .map_err(|error| error.to_string())
+            .and_then(|_| from_junit(&bytes).map_err(|error| error.to_string()))
         {
             Ok(counts) => sum = Some(sum.map_or(counts, |sum| sum.plus(counts))),
             Err(problem) => problems.push(format!("{}: {problem}", path.display())),
