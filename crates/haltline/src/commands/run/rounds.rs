@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use haltline_agents::headless::{Headless, Told};
 use haltline_agents::price::Price;
 use haltline_agents::status_block::last_block;
 use haltline_core::phase::{
-    Course, Fact as PhaseFact, Happening, Iterated, Joining, Over, PhaseName, Spent, Stand, Start,
+    Course, Fact as PhaseFact, Happening, Iterated, Joining, Over, PhaseName, Spent, Stand, Start, trip_text,
 };
 use haltline_core::{Fact, Instant, Verdict};
 use haltline_engine::changes::{Change, Look, LookOptions};
@@ -149,13 +149,13 @@ impl Rounds<'_> {
                 return Ok(end);
             }
             let iteration = self.course()?.map_or(1, |course| course.iteration);
-            let began = SystemTime::now();
+            let reports = tests::Reports::look(&self.command.junit);
             let round = match self.iterate(inbox, iteration, guidance(&committed))? {
                 Ok(round) => round,
                 Err(error) => return Ok(End::Unstartable { problem: error.to_string() }),
             };
             let mut problems = Vec::new();
-            let counts = self.tests(inbox, &round, began, &mut problems)?;
+            let counts = self.tests(inbox, &round, &reports, &mut problems)?;
             let after = Look::take(root, &options);
             let changes = after.changes_since(&before);
             before = after;
@@ -192,9 +192,19 @@ impl Rounds<'_> {
         if !verdict.refuses() {
             return Ok(None);
         }
-        let reason = verdict.reason().map(|reason| reason.text.clone()).unwrap_or_default();
-        let is_aborted = self.course()?.is_some_and(|course| course.stand == Stand::Over(Over::Aborted));
-        Ok(Some(if is_aborted && !self.views.is_empty() { End::Aborted } else { End::Tripped { reason } }))
+        let course = self.course()?;
+        let is_aborted = course.as_ref().is_some_and(|course| course.stand == Stand::Over(Over::Aborted));
+        if is_aborted && !self.views.is_empty() {
+            return Ok(Some(End::Aborted));
+        }
+        let reason = match course.as_ref().and_then(Course::trip) {
+            Some(trip) => format!("{} (haltline why {})", trip_text(trip), trip.incident),
+            None => {
+                let said = verdict.reason().map(|reason| reason.text.as_str()).unwrap_or_default();
+                format!("{said}; `haltline phase begin LOOP --new-run --run` allows another")
+            }
+        };
+        Ok(Some(End::Tripped { reason }))
     }
 
     fn limit_reached(&self) -> Result<Option<End>, Failure> {
@@ -260,7 +270,7 @@ impl Rounds<'_> {
         &self,
         inbox: &mut Inbox,
         round: &Round,
-        began: SystemTime,
+        reports: &tests::Reports,
         problems: &mut Vec<String>,
     ) -> Result<Option<tests::TestCounts>, Failure> {
         let printed = match &self.command.test {
@@ -271,7 +281,7 @@ impl Rounds<'_> {
             }
             None => tests::of_output(&round.told, &round.ended.output.out.text()),
         };
-        let reported = tests::of_reports(&self.command.junit, began, problems);
+        let reported = reports.counts(problems);
         Ok(reported.or(printed).or_else(|| tests::of_block(last_block(&round.told.words).as_ref())))
     }
 
@@ -413,7 +423,7 @@ impl Rounds<'_> {
             .iter()
             .filter(|sign| sign.weight > 0)
             .map(|sign| format!("{} {}", sign.source.word(), sign.count))
-            .chain(error.clone().into_iter().chain(neutral.clone()).map(|text| haltline_core::shorten(&text)))
+            .chain(error.clone().into_iter().chain(neutral.clone()).map(|text| text::fit(&text, 100)))
             .collect();
         let time = ending::span(ended.wall);
         let left = match ended.left_behind.len() {
@@ -451,7 +461,7 @@ impl Rounds<'_> {
                 now.plus_millis(i64::try_from(longer.as_millis()).unwrap_or(i64::MAX))
             }
         };
-        let why = haltline_core::shorten(&wait.why);
+        let why = text::fit(&wait.why, 120);
         let left = Duration::from_millis(u64::try_from(until.as_millis() - now.as_millis()).unwrap_or(0));
         let is_beyond = self.time_left().is_some_and(|time| left >= time);
         if self.command.is_impatient || is_beyond {
