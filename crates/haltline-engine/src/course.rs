@@ -47,8 +47,9 @@ pub enum StateFile {
 impl CoursePlace {
     /// The phases of a session folder.
     pub fn session(project: &Project, folder: &Path) -> Self {
+        let folder = settled(folder);
         let file = StateFile::Session(folder.join(session_file::NAME));
-        Self { name: name("session", project, &scope(project, folder)), file: Some(file) }
+        Self { name: name("session", project, &scope(project, &folder)), file: Some(file) }
     }
 
     /// The iterations of a run; `None` = the one nobody named.
@@ -58,8 +59,9 @@ impl CoursePlace {
 
     /// The loops of Ralph.
     pub fn ralph(project: &Project, folder: &Path) -> Self {
+        let folder = settled(folder);
         let file = StateFile::Ralph(folder.join(ralph_file::NAME));
-        Self { name: name("ralph", project, &scope(project, folder)), file: Some(file) }
+        Self { name: name("ralph", project, &scope(project, &folder)), file: Some(file) }
     }
 }
 
@@ -78,9 +80,18 @@ fn worktree(project: &Project) -> Option<String> {
 }
 
 fn scope(project: &Project, folder: &Path) -> String {
-    let folder = fs::canonicalize(folder).or_else(|_not_there| std::path::absolute(folder));
-    let folder = folder.unwrap_or_else(|_unnameable| project.root.clone());
-    folder.strip_prefix(&project.root).unwrap_or(&folder).to_string_lossy().into_owned()
+    folder.strip_prefix(&project.root).unwrap_or(folder).to_string_lossy().into_owned()
+}
+
+/// One spelling for a folder, the same before and after it is made.
+fn settled(folder: &Path) -> PathBuf {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_unnameable| folder.to_owned());
+    for known in absolute.ancestors() {
+        if let (Ok(real), Ok(rest)) = (fs::canonicalize(known), absolute.strip_prefix(known)) {
+            return real.join(rest);
+        }
+    }
+    absolute
 }
 
 impl StateFile {

@@ -61,8 +61,6 @@ fn place(workplace: &Workplace, place: &PhasePlace) -> Result<CoursePlace, Failu
         return Ok(CoursePlace::run(project, run.as_deref()));
     }
     let folder = place.session_dir.clone().unwrap_or_else(|| session_folder(&project.root));
-    let folder = std::path::absolute(&folder)
-        .map_err(|error| Failure::Plain(format!("session folder {}: {error}", folder.display())))?;
     Ok(CoursePlace::session(project, &folder))
 }
 
