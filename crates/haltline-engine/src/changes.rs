@@ -36,8 +36,6 @@ use tree_path::TreePath;
 pub const EXAMPLES_MAX: usize = 5;
 /// How many work trees one look covers.
 const REPOSITORIES_MAX: usize = 64;
-/// How many problems a look tells of.
-const PROBLEMS_MAX: usize = 16;
 
 /// Limits of a look, and what does not count in it.
 #[derive(Clone, Debug)]
@@ -314,9 +312,7 @@ impl Taking<'_> {
             }
             None => "this is no repository: its .git cannot be read".to_owned(),
         };
-        if self.problems.len() < PROBLEMS_MAX {
-            self.problems.push(Problem { top: TreePath::of(top), text: problem });
-        }
+        self.problems.push(Problem { top: TreePath::of(top), text: problem });
         false
     }
 }

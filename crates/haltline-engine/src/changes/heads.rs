@@ -98,6 +98,10 @@ impl Heads {
 
     fn ask(&self) -> Option<BTreeMap<TreePath, Blob>> {
         let ((then, now), git) = (self.trees.as_ref()?, self.git.as_ref()?);
+        if ![then, now].iter().all(|tree| is_id(tree.as_bytes())) {
+            // A look comes from a file, and git would take an option for one.
+            return None;
+        }
         let answer = git.run(&["diff-tree", "-r", "-z", "--raw", "--no-renames", then, now]).ok()?;
         if answer.is_cut {
             return None;
