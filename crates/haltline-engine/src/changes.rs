@@ -4,6 +4,7 @@
 //! starts no program of the repository, changes nothing, and has limits on everything. Two looks are compared; what is
 //! only moved (an edit that is staged, a commit written anew, a file that is touched) is no change.
 
+mod blob;
 mod budget;
 mod commits;
 mod compare;
@@ -196,7 +197,7 @@ impl Look {
             let top = repository.top.as_path();
             part(&mut sum, TreePath::of(top.strip_prefix(self.root.as_path()).unwrap_or(Path::new(""))).bytes());
             part(&mut sum, repository.tree.as_deref().unwrap_or_default().as_bytes());
-            for (path, state) in &repository.paths {
+            for (path, state) in repository.paths.iter().filter(|(_path, state)| !state.is_as_committed) {
                 part(&mut sum, path.bytes());
                 state.content.write_to(&mut sum);
             }

@@ -256,10 +256,11 @@ fn source_of(place: Place, source: Source) -> Source {
     }
 }
 
-/// Where a path differs.
+/// Where a path differs from the commit.
 fn sources_of(state: &PathState) -> impl Iterator<Item = Source> {
-    let unstaged = state.is_unstaged.then_some(Source::Unstaged);
+    let is_in_tree = !state.is_as_committed;
+    let untracked = (is_in_tree && state.is_untracked).then_some(Source::Untracked);
+    let unstaged = (is_in_tree && state.is_unstaged).then_some(Source::Unstaged);
     let staged = state.staged.is_some().then_some(Source::Staged);
-    let untracked = state.is_untracked.then_some(Source::Untracked);
     if untracked.is_some() { [untracked, None] } else { [unstaged, staged] }.into_iter().flatten()
 }
