@@ -4,6 +4,7 @@
 //! starts no program of the repository, changes nothing, and has limits on everything. Two looks are compared; what is
 //! only moved (an edit that is staged, a commit written anew, a file that is touched) is no change.
 
+mod blob;
 mod budget;
 mod commits;
 mod compare;
@@ -36,8 +37,6 @@ use tree_path::TreePath;
 pub const EXAMPLES_MAX: usize = 5;
 /// How many work trees one look covers.
 const REPOSITORIES_MAX: usize = 64;
-/// How many problems a look tells of.
-const PROBLEMS_MAX: usize = 16;
 
 /// Limits of a look, and what does not count in it.
 #[derive(Clone, Debug)]
@@ -198,7 +197,7 @@ impl Look {
             let top = repository.top.as_path();
             part(&mut sum, TreePath::of(top.strip_prefix(self.root.as_path()).unwrap_or(Path::new(""))).bytes());
             part(&mut sum, repository.tree.as_deref().unwrap_or_default().as_bytes());
-            for (path, state) in &repository.paths {
+            for (path, state) in repository.paths.iter().filter(|(_path, state)| !state.is_as_committed) {
                 part(&mut sum, path.bytes());
                 state.content.write_to(&mut sum);
             }
@@ -314,9 +313,7 @@ impl Taking<'_> {
             }
             None => "this is no repository: its .git cannot be read".to_owned(),
         };
-        if self.problems.len() < PROBLEMS_MAX {
-            self.problems.push(Problem { top: TreePath::of(top), text: problem });
-        }
+        self.problems.push(Problem { top: TreePath::of(top), text: problem });
         false
     }
 }
