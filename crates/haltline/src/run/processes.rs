@@ -3,6 +3,7 @@
 //! A process number is used again; together with the moment the process started it is not. A signal goes through a
 //! handle of the process that was compared after it was opened, so a number that changed hands in between is harmless.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 
@@ -121,14 +122,27 @@ fn bears_mark(environment: &[u8], run_id: &str) -> bool {
     })
 }
 
-/// Every process that is there, zombies included. Empty where there is no `/proc`.
-pub(super) fn all() -> Vec<Process> {
+/// The numbers of all processes, the newest first as far as numbers tell. Empty where there is no `/proc`.
+pub(super) fn numbers() -> Vec<i32> {
     if !cfg!(target_os = "linux") {
         return Vec::new();
     }
     let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter_map(Process::read).collect()
+    let mut numbers: Vec<i32> = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    numbers
+}
+
+/// The numbers of this process and of those above it.
+pub(super) fn own_line() -> BTreeSet<i32> {
+    let mut line = BTreeSet::new();
+    let mut next = Some(rustix::process::getpid().as_raw_nonzero().get());
+    while let Some(pid) = next
+        && line.insert(pid)
+    {
+        next = Process::read(pid).map(|process| process.parent);
+    }
+    line
 }
 
 /// Whether nobody watches over our process group, so that stopping it would be for ever: its parent is in another
@@ -190,7 +204,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn this_process_is_found_and_a_stranger_with_its_number_is_not_signalled() {
         let own = Identity::own();
-        assert!(all().iter().any(|process| process.identity == own && process.session > 0));
+        assert!(numbers().contains(&own.pid) && own_line().contains(&own.pid) && own_line().len() > 1);
         let stranger = Identity { started: own.started + 1, ..own };
         assert!(!stranger.signal(Signal::KILL), "the number is ours, the process is not");
     }

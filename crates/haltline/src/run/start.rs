@@ -128,6 +128,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_missing_folder_and_a_file_that_is_no_program_are_told_apart_from_a_missing_program() {
+        let failed = |folder: &str, errno: Errno| {
+            explain(Path::new(folder), OsStr::new("agent"), std::io::Error::from(errno)).to_string()
+        };
+        assert!(failed("/no/such/folder", Errno::NOENT).starts_with("cannot run in /no/such/folder: "));
+        assert!(failed("/", Errno::NOEXEC).starts_with("agent: is not a program"));
+        assert!(failed("/", Errno::NOENT).starts_with("agent: no program of this name"));
+        assert!(failed("/", Errno::AGAIN).starts_with("agent: cannot start: "));
+    }
+
+    #[test]
     fn a_run_inside_runs_knows_all_of_them() {
         let os = |text: &str| Some(OsString::from(text));
         assert_eq!(outer_runs(None, None), None);
