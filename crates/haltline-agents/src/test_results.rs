@@ -40,7 +40,8 @@ impl TestCounts {
         Self { total, passing, failing, skipped }
     }
 
-    fn plus(self, other: Self) -> Self {
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
         Self::of(
             self.passing.saturating_add(other.passing),
             self.failing.saturating_add(other.failing),

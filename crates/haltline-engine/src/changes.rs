@@ -22,6 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use haltline_core::phase::Source;
 use haltline_core::sha256;
 use serde::{Deserialize, Serialize};
 
@@ -62,41 +63,6 @@ impl Default for LookOptions {
             paths_max: 10_000,
             content_file_bytes_max: 16 * 1024 * 1024,
             content_bytes_max: 256 * 1024 * 1024,
-        }
-    }
-}
-
-/// Where a change was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// Commits with something new in them.
-    Commits,
-    /// Paths of which the index has new content.
-    Staged,
-    /// Paths of which the work tree has new content.
-    Unstaged,
-    /// Files git does not know, and does not ignore.
-    Untracked,
-    /// Anything in a repository below the root, a submodule included.
-    Repositories,
-    /// Anything in another work tree of the repository, below the root.
-    Worktrees,
-    /// Files where there is no git.
-    Files,
-}
-
-impl Source {
-    /// Its name, as it is written everywhere.
-    pub fn word(self) -> &'static str {
-        match self {
-            Source::Commits => "commits",
-            Source::Staged => "staged",
-            Source::Unstaged => "unstaged",
-            Source::Untracked => "untracked",
-            Source::Repositories => "repositories",
-            Source::Worktrees => "worktrees",
-            Source::Files => "files",
         }
     }
 }

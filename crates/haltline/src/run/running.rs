@@ -78,7 +78,8 @@ impl<'a> Running<'a> {
             group.signal(Signal::CONT);
             foreground
         });
-        let copying = watch(&mut child, group.pid, &inbox.begin()).map_err(|error| {
+        let is_passed_on = wanted.terminal != Terminal::Listen;
+        let copying = watch(&mut child, group.pid, &inbox.begin(), is_passed_on).map_err(|error| {
             // Without threads nothing can be supervised. The group is killed on the way out.
             StartError::Other(wanted.command.first().cloned().unwrap_or_default(), error)
         })?;
@@ -155,7 +156,7 @@ impl<'a> Running<'a> {
     }
 
     fn idle_limit(&self) -> Option<Duration> {
-        self.wanted.limits.idle.filter(|_| self.wanted.terminal == Terminal::Pipe)
+        self.wanted.limits.idle.filter(|_| self.wanted.terminal != Terminal::Inherit)
     }
 
     fn look_at_the_time(&mut self) {
@@ -424,15 +425,15 @@ impl Drop for Group {
 }
 
 /// Starts the threads that watch a command: one for each stream, one for its end.
-fn watch(child: &mut Child, pid: Pid, notes: &Notes) -> std::io::Result<Vec<Copying>> {
+fn watch(child: &mut Child, pid: Pid, notes: &Notes, is_passed_on: bool) -> std::io::Result<Vec<Copying>> {
     let own = notes.clone();
     std::thread::Builder::new().name("command".to_owned()).spawn(move || wait_for_the_end(pid, &own))?;
     let mut copying = Vec::new();
     if let Some(out) = child.stdout.take() {
-        copying.push(Copying::start(Stream::Out, out.into(), notes.clone())?);
+        copying.push(Copying::start(Stream::Out, out.into(), notes.clone(), is_passed_on)?);
     }
     if let Some(err) = child.stderr.take() {
-        copying.push(Copying::start(Stream::Err, err.into(), notes.clone())?);
+        copying.push(Copying::start(Stream::Err, err.into(), notes.clone(), is_passed_on)?);
     }
     Ok(copying)
 }

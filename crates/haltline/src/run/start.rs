@@ -86,6 +86,9 @@ pub(super) fn start(wanted: &Supervised<'_>) -> Result<Child, StartError> {
     };
     match wanted.terminal {
         Terminal::Inherit => {}
+        Terminal::Listen => {
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
         Terminal::Pipe => {
             if rustix::termios::isatty(rustix::stdio::stdin()) {
                 command.stdin(Stdio::null());
