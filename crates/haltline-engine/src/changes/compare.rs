@@ -124,10 +124,16 @@ impl<'a> Comparison<'a> {
             let Some(before) = then.paths.get(path) else { continue };
             let is_new_in_index = state.staged.is_some() && state.staged != before.staged;
             if !state.content.is_same(&before.content) {
-                for source in sources_of(state) {
-                    if source != Source::Staged || !state.is_unstaged || is_new_in_index {
-                        self.count_path(now, source, path);
-                    }
+                let here = sources_of(state).filter(|&source| {
+                    source != Source::Staged || !(state.is_unstaged || state.is_untracked) || is_new_in_index
+                });
+                let mut here: Vec<Source> = here.collect();
+                if here.is_empty() {
+                    // The tree went back to what the commit has, and left the index behind.
+                    here.push(sources_of(before).next().unwrap_or(Source::Unstaged));
+                }
+                for source in here {
+                    self.count_path(now, source, path);
                 }
             } else if is_new_in_index && (state.is_unstaged || state.content == Content::Folder) {
                 // The index has something that neither the work tree has nor the index had.

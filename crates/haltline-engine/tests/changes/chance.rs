@@ -9,7 +9,7 @@ use haltline_engine::changes::{Change, Source};
 
 use crate::work_tree::{WorkTree, kept, told};
 
-const SEEDS: u64 = 12;
+const SEEDS: u64 = 10;
 const ITERATIONS: usize = 12;
 const NAMES: [&str; 6] = ["a", "b", "sub/c", "new one", "sub/new", "deep/er/new"];
 

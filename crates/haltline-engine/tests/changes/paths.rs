@@ -125,6 +125,9 @@ fn what_is_only_in_the_index_is_seen() {
         tree.write("b", "first b\n");
     });
     assert_eq!(hidden, "staged 1 (b)");
+    tree.write("sub/new", "staged\n");
+    tree.git(&["add", "sub/new"]);
+    assert_eq!(tree.iteration(|tree| tree.remove("sub/new")), "staged 1 (sub/new)");
     assert_eq!(tree.look().fingerprint(), clean.fingerprint());
 }
 
