@@ -63,18 +63,17 @@ fn is_there(_pid: i32) -> bool {
 
 /// What `/proc/PID/stat` says of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Process {
+pub(crate) struct Process {
     pub identity: Identity,
     pub name: String,
     pub parent: i32,
     pub group: i32,
-    pub session: i32,
     /// It has ended and waits for its parent to notice.
     pub is_zombie: bool,
 }
 
 impl Process {
-    pub(super) fn read(pid: i32) -> Option<Self> {
+    pub(crate) fn read(pid: i32) -> Option<Self> {
         let mut bytes = Vec::with_capacity(512);
         File::open(format!("/proc/{pid}/stat")).ok()?.take(4096).read_to_end(&mut bytes).ok()?;
         Self::parse(pid, &String::from_utf8_lossy(&bytes))
@@ -89,14 +88,7 @@ impl Process {
         let started = fields.get(19)?.parse().ok()?;
         // A process whose first thread has ended lives on while others run.
         let is_zombie = matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1;
-        Some(Self {
-            identity: Identity { started, pid },
-            name,
-            parent: number(1)?,
-            group: number(2)?,
-            session: number(3)?,
-            is_zombie,
-        })
+        Some(Self { identity: Identity { started, pid }, name, parent: number(1)?, group: number(2)?, is_zombie })
     }
 
     /// Whether its environment says that it belongs to this run, or to a run inside it.
@@ -176,7 +168,6 @@ mod tests {
             name: "a) b (c".to_owned(),
             parent: 3,
             group: 5,
-            session: 6,
             is_zombie: false,
         };
         assert_eq!(Process::parse(7, stat), Some(expected));

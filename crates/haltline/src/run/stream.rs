@@ -54,12 +54,13 @@ impl Copying {
     pub(super) fn start(stream: Stream, source: OwnedFd, notes: Notes, is_passed_on: bool) -> std::io::Result<Self> {
         let source = Arc::new(source);
         let weak = Arc::downgrade(&source);
-        let (stopped, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (stopped, stop) = std::io::pipe()?;
         let is_busy = Arc::new(AtomicBool::new(false));
         let (pieces, waiting) = sync_channel(PIECES_WAITING_MAX);
-        let copier = Copier { stream, source, stopped, is_busy: Arc::clone(&is_busy), pieces, notes, is_passed_on };
+        let (is_busy_there, stopped) = (Arc::clone(&is_busy), stopped.into());
+        let copier = Copier { stream, source, stopped, is_busy: is_busy_there, pieces, notes, is_passed_on };
         std::thread::Builder::new().name(format!("{stream:?}")).spawn(move || copier.copy())?;
-        Ok(Self { stream, is_open: true, source: weak, is_busy, waiting, _stop: stop })
+        Ok(Self { stream, is_open: true, source: weak, is_busy, waiting, _stop: stop.into() })
     }
 
     /// One piece was listened to; the next may come.

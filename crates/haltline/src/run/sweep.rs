@@ -171,16 +171,18 @@ pub(super) fn sweep(
         return Vec::new();
     }
     let settling = Patience::new(times.settle);
-    while !is_over(belonging) && !settling.left().is_zero() {
-        if wait(settling.left().min(LOOK_EVERY)) == Waited::Hurry {
-            break;
+    while !is_over(belonging) {
+        if settling.left().is_zero() || wait(settling.left().min(LOOK_EVERY)) == Waited::Hurry {
+            return end(belonging, times.grace, wait);
         }
     }
-    if is_over(belonging) {
-        return Vec::new();
-    }
+    Vec::new()
+}
+
+/// Asks, waits, kills.
+fn end(belonging: &Belonging<'_>, grace: Duration, wait: &mut dyn FnMut(Duration) -> Waited) -> Vec<LeftProcess> {
     let mut left = Left::default();
-    let asking = Patience::new(times.grace);
+    let asking = Patience::new(grace);
     loop {
         let found = belonging.find();
         left.saw(&found, Outcome::Terminated);
