@@ -201,6 +201,8 @@ proptest! {
                     iteration: 0,
                     underway: None,
                     finish: None,
+                    // What was done in vain was paid for all the same.
+                    spent: Default::default(),
                     totals: Default::default(),
                     seen: was.seen,
                     ..course.clone()

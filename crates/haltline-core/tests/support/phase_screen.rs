@@ -72,7 +72,7 @@ impl Outcome {
             "file" => course.stand.file_word().to_owned(),
             "held" => yes_or_no(course.is_held()),
             "iteration" => course.iteration.to_string(),
-            "underway" => course.underway.map_or("no".to_owned(), |since| show(since.at)),
+            "underway" => course.underway.map_or("no".to_owned(), |underway| show(underway.since.at)),
             "denials" => course.denials.to_string(),
             "neutral" => course.neutral.to_string(),
             "last-progress" => course.last_progress.to_string(),
