@@ -48,6 +48,8 @@ fn a_mistake_in_a_paragraph_is_an_error_and_never_skipped() {
         ("begin RED -> pass CLOSED | totals iteration 0", "\"totals iteration 0\" is nothing"),
         ("begin RED -> pass CLOSED | says \"RED\"", "-- is       says \"\""),
         ("report a=b -> pass CLOSED", "metric a = \"b\""),
+        ("report a!b=1 -> pass CLOSED", "metric \"a!b\": expected a name of letters, digits"),
+        ("report m1..m65=1 -> pass CLOSED", "too many metrics: expected at most 64"),
         ("report saw stars 3 -> pass CLOSED", "\"stars\" is no sign"),
         ("report error E boom -> pass CLOSED", "expected a text in quotes"),
         ("decide retry -> pass CLOSED", "expected reset, skip, abort or modify"),

@@ -189,7 +189,7 @@ fn report(words: &mut Words) -> Result<Report, String> {
             () if words.take("saw") => report.signals.push(signal(words)?),
             () if words.take("error") => {
                 let (kind, message) = (words.quoted_or_word()?, words.quoted()?);
-                report.error = Some(ErrorSeen::new(&kind, &message));
+                report.error = Some(ErrorSeen::new(&kind, &message.replace("\\n", "\n")));
             }
             () if words.take("neutral") => report.neutral = Some(words.quoted()?),
             () if words.take("denied") => report.denied = true,
