@@ -54,7 +54,9 @@ fn once(workplace: &Workplace, command: &Run) -> Result<ExitCode, Failure> {
     let told = ears.finish();
     let end = match (&ended.cause, over, &told.ending) {
         (Cause::Signal(signal), _, _) => End::Interrupted { signal: *signal },
-        (Cause::Wall, _, _) => End::budget(format!("its time of {}", ending::span(command.max_time.unwrap_or_default()))),
+        (Cause::Wall, _, _) => {
+            End::budget(format!("its time of {}", ending::span(command.max_time.unwrap_or_default())))
+        }
         (Cause::Idle, _, _) => {
             End::budget(format!("{} without a word", ending::span(command.idle.unwrap_or_default())))
         }

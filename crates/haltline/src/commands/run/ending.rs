@@ -228,7 +228,11 @@ fn said_text(said: &Ending) -> Option<String> {
 impl RunView {
     /// A command that ran once.
     pub fn once(end: &End, ended: &Ended, said: &Ending) -> Self {
-        Self { command: Some(CommandView::new(ended, said)), wall_seconds: ended.wall.as_secs(), ..Self::unstarted(end) }
+        Self {
+            command: Some(CommandView::new(ended, said)),
+            wall_seconds: ended.wall.as_secs(),
+            ..Self::unstarted(end)
+        }
     }
 
     /// Nothing ran.

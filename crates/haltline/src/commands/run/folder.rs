@@ -39,8 +39,7 @@ impl RunFolder {
     /// Keeps what an iteration said, without secrets, and says where.
     pub fn keep(&self, iteration: u64, output: &Kept) -> io::Result<PathBuf> {
         let path = self.path.join(format!("iteration-{iteration:06}.log"));
-        let mut file =
-            fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path)?;
+        let mut file = fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path)?;
         for (stream, kept) in [("standard output", &output.out), ("standard error", &output.err)] {
             writeln!(file, "== {stream} ==")?;
             file.write_all(mask(&kept.text()).as_bytes())?;

@@ -151,5 +151,13 @@ fn done(block: Option<&StatusBlock>) -> Option<String> {
 
 fn source(s: haltline_engine::changes::Source) -> Source {
     use haltline_engine::changes::Source as C;
-    match s { C::Commits => Source::Commits, C::Staged => Source::Staged, C::Unstaged => Source::Unstaged, C::Untracked => Source::Untracked, C::Repositories => Source::Repositories, C::Worktrees => Source::Worktrees, C::Files => Source::Files }
+    match s {
+        C::Commits => Source::Commits,
+        C::Staged => Source::Staged,
+        C::Unstaged => Source::Unstaged,
+        C::Untracked => Source::Untracked,
+        C::Repositories => Source::Repositories,
+        C::Worktrees => Source::Worktrees,
+        C::Files => Source::Files,
+    }
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 use haltline_agents::headless::{Headless, Told};
 use haltline_agents::price::Price;
 use haltline_agents::status_block::last_block;
-use haltline_core::phase::{Course, Fact as PhaseFact, Happening, Iterated, Joining, Over, PhaseName, Spent, Stand, Start};
+use haltline_core::phase::{
+    Course, Fact as PhaseFact, Happening, Iterated, Joining, Over, PhaseName, Spent, Stand, Start,
+};
 use haltline_core::{Fact, Instant, Verdict};
 use haltline_engine::changes::{Change, Look, LookOptions};
 use haltline_engine::course::CoursePlace;

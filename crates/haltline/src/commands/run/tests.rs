@@ -24,7 +24,9 @@ pub fn of_reports(paths: &[impl AsRef<Path>], since: SystemTime, problems: &mut 
         }
         let mut bytes = Vec::new();
         let read = fs::File::open(path).and_then(|file| file.take(REPORT_BYTES_MAX).read_to_end(&mut bytes));
-        match read.map_err(|error| error.to_string()).and_then(|_| from_junit(&bytes).map_err(|error| error.to_string()))
+        match read
+            .map_err(|error| error.to_string())
+            .and_then(|_| from_junit(&bytes).map_err(|error| error.to_string()))
         {
             Ok(counts) => sum = Some(sum.map_or(counts, |sum| sum.plus(counts))),
             Err(problem) => problems.push(format!("{}: {problem}", path.display())),
@@ -70,7 +72,20 @@ pub fn shell(line: &str) -> Vec<OsString> {
 }
 
 #[derive(Clone, Copy)]
-pub struct TestCounts { pub total: u64, pub passing: u64, pub failing: u64, pub skipped: u64 }
-impl TestCounts { fn plus(self, _o: Self) -> Self { self } }
-pub fn from_output(_t: &str) -> Option<TestCounts> { None }
-fn from_junit(_b: &[u8]) -> Result<TestCounts, String> { Err("x".into()) }
+pub struct TestCounts {
+    pub total: u64,
+    pub passing: u64,
+    pub failing: u64,
+    pub skipped: u64,
+}
+impl TestCounts {
+    fn plus(self, _o: Self) -> Self {
+        self
+    }
+}
+pub fn from_output(_t: &str) -> Option<TestCounts> {
+    None
+}
+fn from_junit(_b: &[u8]) -> Result<TestCounts, String> {
+    Err("x".into())
+}
