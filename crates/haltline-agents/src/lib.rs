@@ -14,6 +14,7 @@ pub mod install;
 mod json;
 pub mod plain;
 pub mod price;
+pub mod ralph;
 pub mod rehearsal;
 pub mod status_block;
 mod terminal_text;

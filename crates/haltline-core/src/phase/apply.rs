@@ -2,7 +2,7 @@
 
 use super::{
     Course, ErrorMark, Fact, Finish, Foreign, ForeignStand, HistoryEvent, HistoryLine, Iterated, Over, Override,
-    PhaseName, Stand, Trip, TripCause, Underway, trip_text,
+    PhaseName, Stand, Trip, TripCause, Underway, trip_text, words::AUTO_RESET,
 };
 use crate::identity::Digest;
 use crate::{Moment, digest_hex};
@@ -49,7 +49,7 @@ pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
         }
         Fact::Guided { .. } => course.guidance = None,
         Fact::Reset { opens_too, .. } => {
-            close(&mut course, at, "Circuit reset by user");
+            close(&mut course, at, if *opens_too { "Circuit reset by user" } else { AUTO_RESET });
             if *opens_too {
                 course.opens = 0;
                 course.last_progress = 0;

@@ -35,7 +35,8 @@ pub fn decide(course: Option<&Course>, policy: &Policy, question: &Question<'_>,
         Happening::Decide { choice, operator } if known => draft.choose(choice, operator),
         Happening::Decide { .. } => Err(Rejection::NoCourse),
         Happening::AutoReset => {
-            if draft.course.trip().is_some() {
+            // Also a circuit whose cooldown is just over: it was open when it was asked for.
+            if course.is_some_and(|course| course.trip().is_some()) {
                 draft.push(Fact::Reset { who: "auto-reset".to_owned(), opens_too: false });
             }
             Ok(draft.told())

@@ -5,6 +5,9 @@ use super::{Course, Fact, Kind, Stand, Trip, TripCause};
 /// What is suggested when GREEN opens (seed 001).
 pub const GREEN_SUGGESTION: &str = "Consider refactoring approach or splitting the feature";
 
+/// What is said when Ralph's user had an open circuit closed at the start.
+pub(super) const AUTO_RESET: &str = "Auto-reset on startup";
+
 /// Why a circuit opened: `open_reason` of the state file.
 pub fn trip_text(trip: &Trip) -> String {
     let Trip { count, cause, .. } = trip;
@@ -28,7 +31,8 @@ pub fn log_line(fact: &Fact) -> Option<String> {
         }
         Fact::Tripped { trip } => Some(format!("CIRCUIT OPEN: {}", trip_text(trip))),
         Fact::Recovered => Some("Progress detected, circuit closing".to_owned()),
-        Fact::Reset { .. } | Fact::Modified { .. } => Some("Circuit reset by user".to_owned()),
+        Fact::Reset { opens_too: false, .. } => Some(AUTO_RESET.to_owned()),
+        Fact::Reset { opens_too: true, .. } | Fact::Modified { .. } => Some("Circuit reset by user".to_owned()),
         Fact::Began { .. }
         | Fact::Entered { .. }
         | Fact::Resumed { .. }
