@@ -14,6 +14,7 @@ pub mod price;
 pub mod rehearsal;
 pub mod status_block;
 mod terminal_text;
+pub mod test_results;
 pub mod transcript;
 pub mod turn_end;
 

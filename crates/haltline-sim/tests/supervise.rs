@@ -58,13 +58,8 @@ fn a_command_that_cannot_start_is_named() {
     assert!(run("./missing").1.contains("./missing: no such file"));
     assert!(run(&path("no-program")).1.contains("chmod +x"));
     assert!(run(&path("")).1.contains("may not be executed"));
-    let executable = |name: &str| {
-        let allowed = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(place.path(name), allowed).expect("allowed");
-    };
-    executable("no-program");
-    executable("no-interpreter");
-    assert!(run(&path("no-program")).1.contains("#!/bin/sh"));
+    let allowed = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path("no-interpreter"), allowed).expect("allowed");
     assert!(run(&path("no-interpreter")).1.contains("interpreter that its first line names"));
 }
 

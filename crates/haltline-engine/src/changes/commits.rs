@@ -45,10 +45,11 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// The work trees among `all` that share their repository with `one`.
+    /// The work trees among `all` that share their repository with `one`, and `one` itself should its repository have
+    /// moved.
     pub(super) fn around(one: &Repository, all: &[Repository]) -> Self {
         let mut reach = Self::default();
-        for same in all.iter().filter(|other| other.common == one.common) {
+        for same in all.iter().filter(|other| other.common == one.common || other.top == one.top) {
             reach.tips.extend(same.tips.iter().cloned());
             reach.tips_elsewhere.extend(same.tips_elsewhere.iter().cloned());
             reach.trees.extend(same.tree.clone());
@@ -108,8 +109,9 @@ fn list(
     if tips.is_empty() {
         return Ok(Vec::new());
     }
-    let with = tips.iter().map(|tip| format!("{tip}\n"));
-    let without = without.into_iter().flatten().map(|tip| format!("^{tip}\n"));
+    // A look comes from a file, and git takes options among the lines it reads.
+    let with = tips.iter().filter(|tip| is_id(tip.as_bytes())).map(|tip| format!("{tip}\n"));
+    let without = without.into_iter().flatten().filter(|tip| is_id(tip.as_bytes())).map(|tip| format!("^{tip}\n"));
     let input: String = with.chain(without).collect();
     let count = format!("--max-count={COMMITS_MAX}");
     let mut arguments: Vec<OsString> =

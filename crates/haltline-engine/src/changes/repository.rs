@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::blob::{self, Blob};
 use super::budget::Budget;
 use super::content::{Content, hex};
 use super::exclusions::Exclusions;
@@ -72,6 +73,9 @@ pub(super) struct PathState {
     pub(super) is_unstaged: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_untracked: bool,
+    /// The work tree has what the commit has; only the index differs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_as_committed: bool,
     pub(super) content: Content,
 }
 
@@ -137,6 +141,7 @@ impl Repository {
             budget.truncate();
             rest.cut();
         }
+        let mut committed = BTreeMap::new();
         for entry in status.entries {
             let path = TreePath::new(entry.path);
             if !exclusions.counts(top, path.as_path()) {
@@ -151,13 +156,14 @@ impl Repository {
                 rest.add(entry.path, top, budget);
                 continue;
             }
+            if let Some(blob) = entry.committed.filter(|_blob| entry.staged.is_some()) {
+                committed.insert(path.clone(), blob);
+            }
             let content = Content::at(&path.below(top), budget);
-            let staged = entry.staged;
-            paths.insert(
-                path,
-                PathState { staged, is_unstaged: entry.is_unstaged, is_untracked: entry.is_untracked, content },
-            );
+            let (staged, is_unstaged, is_untracked) = (entry.staged, entry.is_unstaged, entry.is_untracked);
+            paths.insert(path, PathState { staged, is_unstaged, is_untracked, is_as_committed: false, content });
         }
+        mark_as_committed(&mut paths, &committed, &git.clone().deadline(budget.left_for_git()));
         let head = status.head;
         let branches = Branches::read(&git.clone().deadline(budget.left_for_git()), top)?;
         let tree = match &head {
@@ -194,6 +200,19 @@ impl Repository {
             // That another commit of a submodule is staged is said here and nowhere else.
             state.staged.is_some()
         });
+    }
+}
+
+/// Marks paths that differ in the index only. They are few: git is asked only where index and work tree differ too.
+fn mark_as_committed(paths: &mut BTreeMap<TreePath, PathState>, committed: &BTreeMap<TreePath, Blob>, git: &Git) {
+    let compared = committed.iter().filter_map(|(path, blob)| {
+        let state = paths.get(path).filter(|state| state.is_unstaged || state.is_untracked)?;
+        Some((path, &state.content, blob))
+    });
+    for path in blob::unchanged(git, compared) {
+        if let Some(state) = paths.get_mut(&path) {
+            state.is_as_committed = true;
+        }
     }
 }
 

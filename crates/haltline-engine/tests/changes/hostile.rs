@@ -159,6 +159,22 @@ fn a_repository_that_breaks_in_between_is_neither_new_nor_gone() {
 }
 
 #[test]
+fn a_look_that_somebody_wrote_gives_git_no_options() {
+    let tree = WorkTree::new();
+    let head = tree.git(&["rev-parse", "HEAD"]);
+    let commit_tree = tree.git(&["rev-parse", "HEAD^{tree}"]);
+    let forged = serde_json::to_string(&tree.look()).expect("written");
+    let forged = forged.replace(&head, "--all").replace(&commit_tree, "--output=forged");
+    let forged: Look = serde_json::from_str(&forged).expect("a look all the same");
+    tree.write("a", "edited\n");
+    tree.commit("work");
+    tree.write("b", "edited\n");
+    let changes = tree.look().changes_since(&forged);
+    assert_eq!(changes.last().map(|change| change.source), Some(Source::Unstaged));
+    assert!(!tree.path("forged").exists());
+}
+
+#[test]
 fn the_callers_repository_is_not_the_one_looked_at() {
     const NAME: &str = "hostile::the_callers_repository_is_not_the_one_looked_at";
     // A runner that a hook of git started has these variables. Only a process of its own can have them here.

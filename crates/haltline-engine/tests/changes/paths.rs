@@ -115,8 +115,20 @@ fn what_is_only_in_the_index_is_seen() {
         tree.write("a", "in the tree\n");
     });
     assert_eq!(other_index, "staged 1 (a)");
-    assert_eq!(tree.iteration(|tree| drop(tree.git(&["rm", "-q", "--cached", "sub/c"]))), "untracked 1 (sub/c)");
+    assert_eq!(tree.iteration(|tree| drop(tree.git(&["rm", "-q", "--cached", "sub/c"]))), "staged 1 (sub/c)");
     assert_eq!(tree.iteration(|tree| drop(tree.git(&["add", "-N", "sub/c"]))), "");
+    tree.git(&["reset", "-q", "--hard"]);
+    let clean = tree.look();
+    let hidden = tree.iteration(|tree| {
+        tree.write("b", "in the index\n");
+        tree.git(&["add", "b"]);
+        tree.write("b", "first b\n");
+    });
+    assert_eq!(hidden, "staged 1 (b)");
+    tree.write("sub/new", "staged\n");
+    tree.git(&["add", "sub/new"]);
+    assert_eq!(tree.iteration(|tree| tree.remove("sub/new")), "staged 1 (sub/new)");
+    assert_eq!(tree.look().fingerprint(), clean.fingerprint());
 }
 
 #[test]

@@ -217,6 +217,40 @@ fn a_folder_that_becomes_a_repository_is_one_change() {
 }
 
 #[test]
+fn a_sub_folder_that_becomes_a_repository_is_one_change() {
+    let tree = WorkTree::new();
+    let made = tree.iteration_at("sub", |tree| drop(tree.git(&["init", "-q", "sub"])));
+    assert_eq!(made, "repositories 1 (./ (new repository))");
+}
+
+#[test]
+fn a_repository_whose_git_directory_moves_has_no_new_commits() {
+    let tree = WorkTree::new();
+    nest(&tree, "nested");
+    let moved = tree.iteration(|tree| {
+        fs::rename(tree.path("nested/.git"), tree.path(".git/moved")).expect("moved");
+        tree.write("nested/.git", "gitdir: ../.git/moved\n");
+    });
+    assert_eq!(moved, "");
+}
+
+#[test]
+fn repositories_with_long_ids_are_read_as_well() {
+    let tree = WorkTree::plain();
+    tree.git(&["init", "-q", "-b", "main", "--object-format=sha256"]);
+    tree.write("a", "first\n");
+    assert_eq!(tree.iteration(|tree| tree.commit("first")), "commits 1 (first)");
+    let edited = tree.iteration(|tree| {
+        tree.write("a", "second\n");
+        tree.commit("second");
+        tree.write("b", "loose\n");
+    });
+    assert_eq!(edited, "commits 1 (second); untracked 1 (b)");
+    tree.remove("b");
+    assert_eq!(tree.iteration(|tree| drop(tree.git(&["reset", "-q", "HEAD~1"]))), "");
+}
+
+#[test]
 fn what_only_looks_like_a_repository_is_passed_over() {
     for broken in ["", "gitdir: /nowhere/at/all\n", "\u{0}\u{1}"] {
         let tree = WorkTree::plain();

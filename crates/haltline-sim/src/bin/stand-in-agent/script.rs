@@ -74,11 +74,11 @@ mod tests {
 
     #[test]
     fn a_run_does_what_is_always_done_and_what_is_its_own() {
-        let script =
-            Script::parse("say a\n# not this\n[run 2-3]\n say b\n[run 3-]\nsay c\n[block x]\nsay d\n").unwrap();
+        let script = Script::parse("say a\n# not this\n[run 2-3]\n say b\n[run 3-]\nsay c\n[block x]\nsay d\n")
+            .expect("a script");
         let runs: Vec<String> = (1..=4).map(|run| script.of_run(run).join(", ")).collect();
         assert_eq!(runs, ["say a", "say a, say b", "say a, say b, say c", "say a, say c"]);
-        assert_eq!(script.block("x").unwrap(), ["say d"]);
+        assert_eq!(script.block("x").expect("there"), ["say d"]);
         assert!(script.block("y").is_err() && Script::parse("[what]").is_err());
     }
 }

@@ -54,7 +54,7 @@ pub fn report(seen: &Seen<'_>, now: Instant) -> (Report, Outlook) {
     let Seen { ended, told, changes, after, metrics, limit } = seen;
     let block = last_block(&told.words);
     let mut signals: Vec<Signal> =
-        changes.iter().map(|change| Signal { source: source(change.source), count: change.count }).collect();
+        changes.iter().map(|change| Signal { source: change.source, count: change.count }).collect();
     signals.extend(self_report(block.as_ref()));
     let has_changed = !changes.is_empty();
     let mut outlook = Outlook { is_done: done(block.as_ref()), wait: None };
@@ -146,18 +146,5 @@ fn done(block: Option<&StatusBlock>) -> Option<String> {
         (Some(true), _) => Some("EXIT_SIGNAL: true".to_owned()),
         (None, Some(Status::Complete)) => Some("STATUS: COMPLETE".to_owned()),
         (Some(false), _) | (None, Some(Status::InProgress | Status::Blocked) | None) => None,
-    }
-}
-
-fn source(s: haltline_engine::changes::Source) -> Source {
-    use haltline_engine::changes::Source as C;
-    match s {
-        C::Commits => Source::Commits,
-        C::Staged => Source::Staged,
-        C::Unstaged => Source::Unstaged,
-        C::Untracked => Source::Untracked,
-        C::Repositories => Source::Repositories,
-        C::Worktrees => Source::Worktrees,
-        C::Files => Source::Files,
     }
 }

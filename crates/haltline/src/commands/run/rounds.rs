@@ -7,6 +7,7 @@ use std::time::Duration;
 use haltline_agents::headless::{Headless, Told};
 use haltline_agents::price::Price;
 use haltline_agents::status_block::last_block;
+use haltline_agents::test_results::{TestCounts, from_output};
 use haltline_core::phase::{
     Course, Fact as PhaseFact, Happening, Iterated, Joining, Over, PhaseName, Spent, Stand, Start, trip_text,
 };
@@ -14,6 +15,7 @@ use haltline_core::{Fact, Instant, Verdict};
 use haltline_engine::changes::{Change, Look, LookOptions};
 use haltline_engine::course::CoursePlace;
 use haltline_engine::store::Committed;
+use rustix::fs::{FileType, SeekFrom};
 
 use super::budget::Budget;
 use super::ears::{Ears, InLoop};
@@ -25,7 +27,9 @@ use crate::cli::Run;
 use crate::commands::phase;
 use crate::error::Failure;
 use crate::front::text;
-use crate::run::{Cause, Ended, Inbox, Keep, Lease, Limits, StartError, Supervised, Taken, Terminal, supervise};
+use crate::run::{
+    Cause, Ended, Go, Inbox, Keep, Lease, Limits, Listener, StartError, Stream, Supervised, Taken, Terminal, supervise,
+};
 use crate::surroundings;
 use crate::workplace::Workplace;
 
@@ -104,6 +108,19 @@ struct Round {
     told: Told,
     over: Option<String>,
     is_aborted: bool,
+}
+
+/// Listens to a command that is only asked how it ends.
+struct Deaf;
+
+impl Listener for Deaf {
+    fn heard(&mut self, _stream: Stream, _bytes: &[u8]) -> Go {
+        Go::On
+    }
+
+    fn ticked(&mut self) -> Go {
+        Go::On
+    }
 }
 
 impl Rounds<'_> {
@@ -234,6 +251,7 @@ impl Rounds<'_> {
         iteration: u64,
         guidance: Option<String>,
     ) -> Result<Result<Round, StartError>, Failure> {
+        rewind_input();
         let mut environment = vec![(OsString::from("HALTLINE_ITERATION"), OsString::from(iteration.to_string()))];
         if let Some(guidance) = guidance {
             self.say(&format!("guidance: {guidance}"));
@@ -272,12 +290,12 @@ impl Rounds<'_> {
         round: &Round,
         reports: &tests::Reports,
         problems: &mut Vec<String>,
-    ) -> Result<Option<tests::TestCounts>, Failure> {
+    ) -> Result<Option<TestCounts>, Failure> {
         let printed = match &self.command.test {
             Some(line) => {
                 let ended = self.check(inbox, line)?;
                 let output = ended.output.out.text() + "\n" + &ended.output.err.text();
-                tests::from_output(&output)
+                from_output(&output)
             }
             None => tests::of_output(&round.told, &round.ended.output.out.text()),
         };
@@ -287,22 +305,13 @@ impl Rounds<'_> {
 
     /// Runs a command of the loop's own, quietly.
     fn check(&self, inbox: &mut Inbox, line: &str) -> Result<Ended, Failure> {
-        struct Deaf;
-        impl crate::run::Listener for Deaf {
-            fn heard(&mut self, _stream: crate::run::Stream, _bytes: &[u8]) -> crate::run::Go {
-                crate::run::Go::On
-            }
-            fn ticked(&mut self) -> crate::run::Go {
-                crate::run::Go::On
-            }
-        }
         let folder = std::env::current_dir()?;
         let supervised = Supervised {
             command: &tests::shell(line),
             folder: &folder,
             environment: &[],
             run_id: &self.run_id,
-            terminal: Terminal::Pipe,
+            terminal: Terminal::Listen,
             limits: Limits { wall: Some(CHECK_WALL), idle: None, grace: grace(self.workplace, self.command) },
             keep: KEEP,
         };
@@ -317,7 +326,7 @@ impl Rounds<'_> {
         round: &Round,
         changes: &[Change],
         after: &Look,
-        counts: Option<tests::TestCounts>,
+        counts: Option<TestCounts>,
     ) -> Result<Option<End>, Failure> {
         let Round { ended, told, over, is_aborted } = round;
         let seen = Seen {
@@ -529,4 +538,13 @@ fn guidance(committed: &Committed) -> Option<String> {
         Fact::Phase(PhaseFact::Guided { guidance }) => Some(guidance.clone()),
         _other => None,
     })
+}
+
+/// Every iteration reads a file on standard input from its beginning; what comes through a pipe can be read only once.
+fn rewind_input() {
+    let input = rustix::stdio::stdin();
+    let is_file = rustix::fs::fstat(input).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
+    if is_file {
+        rustix::fs::seek(input, SeekFrom::Start(0)).ok();
+    }
 }
