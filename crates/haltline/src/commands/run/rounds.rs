@@ -9,7 +9,8 @@ use haltline_agents::price::Price;
 use haltline_agents::status_block::last_block;
 use haltline_agents::test_results::{TestCounts, from_output};
 use haltline_core::phase::{
-    Course, Fact as PhaseFact, Happening, Iterated, Joining, Over, PhaseName, Spent, Stand, Start, trip_text,
+    Course, Fact as PhaseFact, Happening, Iterated, Joining, Over, PhaseName, Signal, Source, Spent, Stand, Start,
+    trip_text,
 };
 use haltline_core::{Fact, Instant, Verdict};
 use haltline_engine::changes::{Change, Look, LookOptions};
@@ -71,11 +72,13 @@ pub fn run(workplace: &Workplace, command: &Run) -> Result<ExitCode, Failure> {
         lease,
         prices: prices(workplace),
         budget: Budget::new(command),
+        iteration: 0,
         spent: Spent::default(),
         session: None,
         views: Vec::new(),
         troubles: 0,
         is_unknown_told: false,
+        ahead_of_utc_s: ahead_of_utc_s(),
     };
     rounds.clear_leftovers(&mut inbox);
     let end = rounds.go(&mut inbox)?;
@@ -92,6 +95,8 @@ struct Rounds<'a> {
     lease: Lease,
     prices: Vec<Price>,
     budget: Budget,
+    /// The iteration under way, or the last one. In observe mode it goes on where the course stands still.
+    iteration: u64,
     /// All of it, with what a resumed run took before.
     spent: Spent,
     /// The client's last session and what it said it took, where it counts whole sessions.
@@ -100,6 +105,8 @@ struct Rounds<'a> {
     /// Waits in a row for trouble nobody said the end of.
     troubles: u32,
     is_unknown_told: bool,
+    /// Clients print the machine's local time.
+    ahead_of_utc_s: i32,
 }
 
 /// An iteration that was run.
@@ -165,9 +172,9 @@ impl Rounds<'_> {
             if let Some(end) = self.halted(&committed.decision.verdict)? {
                 return Ok(end);
             }
-            let iteration = self.course()?.map_or(1, |course| course.iteration);
+            self.iteration += 1;
             let reports = tests::Reports::look(&self.command.junit);
-            let round = match self.iterate(inbox, iteration, guidance(&committed))? {
+            let round = match self.iterate(inbox, guidance(&committed))? {
                 Ok(round) => round,
                 Err(error) => return Ok(End::Unstartable { problem: error.to_string() }),
             };
@@ -177,7 +184,7 @@ impl Rounds<'_> {
             let changes = after.changes_since(&before);
             before = after;
             problems.iter().for_each(|problem| self.say(problem));
-            let end = self.judge(inbox, iteration, &round, &changes, &before, counts)?;
+            let end = self.judge(inbox, &round, &changes, &before, counts)?;
             if let Some(end) = end {
                 return Ok(end);
             }
@@ -198,6 +205,7 @@ impl Rounds<'_> {
                 let iterations = course.as_ref().map_or(0, |course| course.iteration);
                 let cut = unfinished.map_or(String::new(), |number| format!("; iteration {number} was cut off"));
                 self.say(&format!("resumed after {}{cut}", text::count(iterations, "iteration")));
+                self.iteration = iterations;
                 self.spent = course.map(|course| course.spent).unwrap_or_default();
             }
         }
@@ -225,9 +233,8 @@ impl Rounds<'_> {
     }
 
     fn limit_reached(&self) -> Result<Option<End>, Failure> {
-        let iterations = self.course()?.map_or(0, |course| course.iteration);
         if let Some(limit) = self.command.max_iterations
-            && iterations >= limit
+            && self.iteration >= limit
         {
             return Ok(Some(End::budget(text::count(limit, "iteration"))));
         }
@@ -245,14 +252,9 @@ impl Rounds<'_> {
         self.command.max_time.map(|limit| limit.saturating_sub(Duration::from_millis(self.spent.wall_ms)))
     }
 
-    fn iterate(
-        &mut self,
-        inbox: &mut Inbox,
-        iteration: u64,
-        guidance: Option<String>,
-    ) -> Result<Result<Round, StartError>, Failure> {
+    fn iterate(&mut self, inbox: &mut Inbox, guidance: Option<String>) -> Result<Result<Round, StartError>, Failure> {
         rewind_input();
-        let mut environment = vec![(OsString::from("HALTLINE_ITERATION"), OsString::from(iteration.to_string()))];
+        let mut environment = vec![(OsString::from("HALTLINE_ITERATION"), OsString::from(self.iteration.to_string()))];
         if let Some(guidance) = guidance {
             self.say(&format!("guidance: {guidance}"));
             environment.push(("HALTLINE_GUIDANCE".into(), guidance.into()));
@@ -273,7 +275,7 @@ impl Rounds<'_> {
             let course = engine.known_course(name).ok().flatten();
             course.is_some_and(|course| course.stand == Stand::Over(Over::Aborted))
         };
-        let loops = InLoop { lease: &mut self.lease, iteration, aborted: &mut aborted };
+        let loops = InLoop { lease: &mut self.lease, iteration: self.iteration, aborted: &mut aborted };
         let mut ears = Ears::new(Headless::with_prices(&self.prices), &self.budget, self.spent, Some(loops));
         let ended = match supervise(&supervised, &mut ears, inbox) {
             Ok(ended) => ended,
@@ -322,7 +324,6 @@ impl Rounds<'_> {
     fn judge(
         &mut self,
         inbox: &mut Inbox,
-        iteration: u64,
         round: &Round,
         changes: &[Change],
         after: &Look,
@@ -337,17 +338,23 @@ impl Rounds<'_> {
             metrics: counts.map(tests::metrics).unwrap_or_default(),
             limit: self.command.iteration_time,
         };
-        let (mut report, mut outlook) = iteration::report(&seen, self.workplace.engine.now().at);
+        let (mut report, mut outlook) = iteration::report(&seen, self.workplace.engine.now().at, self.ahead_of_utc_s);
+        report.iteration = Some(self.iteration);
         report.spent = self.own_share(told, report.spent);
         // What was cut off by us says nothing about the work.
-        if *is_aborted || matches!(ended.cause, Cause::Signal(_)) || over.is_some() {
+        let is_cut_off = *is_aborted || matches!(ended.cause, Cause::Signal(_)) || over.is_some();
+        if is_cut_off {
             report.error = None;
             report.neutral.get_or_insert_with(|| "cut off".to_owned());
+        } else {
+            outlook.is_done = self.done(inbox, told, outlook.is_done.take())?;
         }
+        // Work that is done needs no further sign.
+        report.signals.extend(outlook.is_done.is_some().then_some(Signal { source: Source::Caller, count: 1 }));
         let (error, neutral) = (report.error.as_ref().map(|error| error.shown.clone()), report.neutral.clone());
         self.spent = self.spent.plus(report.spent);
         if *is_aborted {
-            self.note_round(iteration, ended, told, changes, None, error, neutral);
+            self.note_round(ended, told, changes, None, error, neutral);
             return Ok(Some(End::Aborted));
         }
         let committed = self.tell(Happening::Report(Box::new(report)))?;
@@ -355,7 +362,7 @@ impl Rounds<'_> {
             Fact::Phase(PhaseFact::Iterated(iterated)) => Some(iterated.as_ref().clone()),
             _other => None,
         });
-        self.note_round(iteration, ended, told, changes, iterated.as_ref(), error, neutral);
+        self.note_round(ended, told, changes, iterated.as_ref(), error, neutral);
         if let Some(warning) = self.budget.unknown(self.spent).filter(|_| !self.is_unknown_told) {
             self.is_unknown_told = true;
             text::warn(warning);
@@ -365,18 +372,6 @@ impl Rounds<'_> {
         }
         if let Some(over) = over {
             return Ok(Some(End::budget(over.clone())));
-        }
-        if outlook.is_done.is_none()
-            && let Some(text) = &self.command.done_text
-            && told.words.lines().any(|line| line.trim() == text.trim())
-        {
-            outlook.is_done = Some(format!("the agent said {text:?}"));
-        }
-        if outlook.is_done.is_none()
-            && let Some(line) = &self.command.done_if
-            && self.check(inbox, line)?.how.exit_code() == 0
-        {
-            outlook.is_done = Some(format!("`{line}` succeeded"));
         }
         if let Some(by) = outlook.is_done {
             return Ok(Some(End::Completed { by }));
@@ -391,6 +386,24 @@ impl Rounds<'_> {
                 self.pause(inbox)
             }
         }
+    }
+
+    /// Who says that the work is done: the agent's status block, its words, or a command of the user's.
+    fn done(&self, inbox: &mut Inbox, told: &Told, block: Option<String>) -> Result<Option<String>, Failure> {
+        if block.is_some() {
+            return Ok(block);
+        }
+        if let Some(text) = &self.command.done_text
+            && told.words.lines().any(|line| line.trim() == text.trim())
+        {
+            return Ok(Some(format!("the agent said {text:?}")));
+        }
+        if let Some(line) = &self.command.done_if
+            && self.check(inbox, line)?.how.exit_code() == 0
+        {
+            return Ok(Some(format!("`{line}` succeeded")));
+        }
+        Ok(None)
     }
 
     /// A client that counts whole sessions is asked for the difference.
@@ -408,10 +421,8 @@ impl Rounds<'_> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "everything that is known of an iteration goes into its line")]
     fn note_round(
         &mut self,
-        iteration: u64,
         ended: &Ended,
         told: &Told,
         changes: &[Change],
@@ -419,6 +430,7 @@ impl Rounds<'_> {
         error: Option<String>,
         neutral: Option<String>,
     ) {
+        let iteration = self.iteration;
         let output = match self.folder.keep(iteration, &ended.output) {
             Ok(path) => Some(path.display().to_string()),
             Err(problem) => {
@@ -463,8 +475,9 @@ impl Rounds<'_> {
     fn wait(&mut self, inbox: &mut Inbox, wait: &Wait) -> Result<Option<End>, Failure> {
         let now = self.workplace.engine.now().at;
         let until = match wait.until {
-            Some(until) => until.plus_millis(WAIT_SPARE_MS),
-            None => {
+            // A time that is past already was read wrongly, or the limit was not the one that was told.
+            Some(until) if until > now => until.plus_millis(WAIT_SPARE_MS),
+            Some(_) | None => {
                 let longer = WAIT_FIRST.saturating_mul(1 << self.troubles.min(10)).min(WAIT_LONGEST);
                 self.troubles = self.troubles.saturating_add(1);
                 now.plus_millis(i64::try_from(longer.as_millis()).unwrap_or(i64::MAX))
@@ -512,7 +525,7 @@ impl Rounds<'_> {
             self.tell(Happening::Finish(how))?;
         }
         let course = self.course()?;
-        let rounds = course.as_ref().map_or(0, |course| course.iteration);
+        let rounds = self.iteration.max(course.as_ref().map_or(0, |course| course.iteration));
         let course = course.map(|course| phase::view(self.workplace, &self.place.name, &course)).transpose()?;
         if let (End::Tripped { .. }, Some(course)) = (&end, &course)
             && course.state == "OPEN"
@@ -546,5 +559,23 @@ fn rewind_input() {
     let is_file = rustix::fs::fstat(input).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
     if is_file {
         rustix::fs::seek(input, SeekFrom::Start(0)).ok();
+    }
+}
+
+/// How far the machine's clock is ahead of UTC, by `date`; a machine without it counts as UTC.
+fn ahead_of_utc_s() -> i32 {
+    let output = std::process::Command::new("date").arg("+%z").output().ok();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let (sign, digits) = match text.split_at_checked(1) {
+        Some(("+", digits)) => (1, digits),
+        Some(("-", digits)) => (-1, digits),
+        Some(_) | None => return 0,
+    };
+    match (
+        digits.get(..2).and_then(|hours| hours.parse::<i32>().ok()),
+        digits.get(2..4).and_then(|rest| rest.parse::<i32>().ok()),
+    ) {
+        (Some(hours), Some(minutes)) => sign * (hours * 3_600 + minutes * 60),
+        _unreadable => 0,
     }
 }
