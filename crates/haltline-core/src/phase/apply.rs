@@ -254,6 +254,7 @@ fn line(course: &mut Course, event: HistoryEvent, from: &str, at: Moment, reason
         from: from.to_owned(),
         to: course.stand.file_word().to_owned(),
         reason: reason.to_owned(),
+        is_trip: event == HistoryEvent::StateChange && matches!(course.stand, Stand::Open(_)),
         iteration: course.iteration,
     });
     let excess = course.history.len().saturating_sub(Course::HISTORY_MAX);

@@ -245,16 +245,12 @@ pub struct HistoryLine {
     pub to: String,
     /// In words.
     pub reason: String,
+    /// The circuit opened; an abort, which files spell alike, did not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_trip: bool,
     /// The iteration it belongs to.
     #[serde(default)]
     pub iteration: u64,
-}
-
-impl HistoryLine {
-    /// Whether it tells of an opening.
-    pub fn is_trip(&self) -> bool {
-        self.event == HistoryEvent::StateChange && self.to == "OPEN"
-    }
 }
 
 /// The kinds of lines of seed 001's history.

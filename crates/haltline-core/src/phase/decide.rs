@@ -30,6 +30,8 @@ pub fn decide(course: Option<&Course>, policy: &Policy, question: &Question<'_>,
     draft.see_cooldown_end();
     let outcome = match question.what {
         Happening::Begin { phase, joining, operator } => Ok(draft.begin(phase, *joining, operator.as_ref(), known)),
+        // An iteration belongs to a phase.
+        Happening::Ask { start: Some(_) } if !known => Err(Rejection::NoCourse),
         Happening::Ask { start } => Ok(draft.ask(*start)),
         Happening::Report(report) => draft.report(report, known),
         Happening::Decide { choice, operator } if known => draft.choose(choice, operator),

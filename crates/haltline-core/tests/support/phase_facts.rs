@@ -121,6 +121,7 @@ fn adopted(now: Moment) -> [Row; 4] {
         history: Vec::new(),
     };
     let line = HistoryLine {
+        is_trip: false,
         at: now.at,
         event: HistoryEvent::StateChange,
         from: "CLOSED".to_owned(),

@@ -85,6 +85,7 @@ impl History {
                 unreachable!("the reference knows no {act:?}")
             }
             Act::Ask => {}
+            Act::Start { .. } if !is_known => return "rejected",
             Act::Start { tree } => {
                 if matches!(state, State::Closed | State::Warned) {
                     let number = self.iteration() + 1;

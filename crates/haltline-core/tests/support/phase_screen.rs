@@ -68,7 +68,7 @@ impl Outcome {
                 None => "null".to_owned(),
             },
             "by" => course.trip().map_or("nothing", |trip| trip.cause.word()).to_owned(),
-            "openings" => course.history.iter().filter(|line| line.is_trip()).count().to_string(),
+            "openings" => course.history.iter().filter(|line| line.is_trip).count().to_string(),
             "incident" => course.trip().map_or("none", |trip| &trip.incident).to_owned(),
             "phase" => course.phase.as_ref().map_or("unknown", PhaseName::as_str).to_owned(),
             "file" => course.stand.file_word().to_owned(),

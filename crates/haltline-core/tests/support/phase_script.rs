@@ -299,7 +299,8 @@ fn foreign(words: &mut Words) -> Result<Foreign, String> {
 
 fn line(at: Instant, reason: &str) -> HistoryLine {
     let (from, to) = ("CLOSED".to_owned(), "HALF_OPEN".to_owned());
-    HistoryLine { at, event: HistoryEvent::StateChange, from, to, reason: reason.to_owned(), iteration: 0 }
+    let is_trip = to == "OPEN";
+    HistoryLine { at, event: HistoryEvent::StateChange, from, to, reason: reason.to_owned(), is_trip, iteration: 0 }
 }
 
 impl Words {
