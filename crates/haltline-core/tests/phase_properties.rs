@@ -128,6 +128,11 @@ proptest! {
             if let (Some(Ok(decision)), Some(course)) = (&result, world.course()) {
                 let is_end = matches!(act, Act::Finish(_));
                 prop_assert!(is_end || fits(&decision.verdict, &course.stand), "{act:?}: {:?}", decision.verdict);
+                // What is said is what the folded facts say. Of files that is an open question.
+                if let (Some(reason), false) = (decision.verdict.reason(), matches!(act, Act::Found { .. })) {
+                    let is_over = matches!(course.stand, Stand::Over(_));
+                    prop_assert!(is_over || reason.text.contains(&course.recommendation()), "{act:?}: {}", reason.text);
+                }
             }
             if let Some(Err(_)) = result {
                 prop_assert!(!matches!(act, Act::Begin { .. } | Act::Ask | Act::Start { .. }), "{act:?} is answered");
