@@ -80,6 +80,10 @@ impl History {
         let is_known = !self.past.is_empty();
         let phase = self.past.last().and_then(|last| last.phase);
         let mut state = self.state(at);
+        let was_open = matches!(self.past.last().map(|last| last.state), Some(State::Open { .. }));
+        if was_open && state == State::Warned {
+            self.past.push(Meaning { kind: Kind::Other, state, phase });
+        }
         match act {
             Act::Wait(_) | Act::StepWall(_) | Act::Reboot | Act::Found { .. } | Act::Finish(_) => {
                 unreachable!("the reference knows no {act:?}")
@@ -150,7 +154,8 @@ impl History {
                 self.past.push(Meaning { kind, state, phase });
             }
             Act::AutoReset => {
-                if matches!(state, State::Open { .. }) {
+                // Also one whose cooldown is over and nobody has looked since.
+                if was_open {
                     self.past.push(Meaning { kind: Kind::Closed, state: State::Closed, phase });
                 }
             }
