@@ -103,6 +103,9 @@ fn look(world: &World) -> Option<Outlook> {
     })
 }
 
+/// What an agent says at the end of its work is passed on by the runner.
+const COMPLETED: Act = Act::Finish(haltline_core::phase::Finish::Completed);
+
 const PHASES: [&str; 7] = ["RED", "GREEN", "REFACTOR", "DOCUMENT", "QA", "SPIKE", "LOOP"];
 
 /// Halted, and no clock will end it.
@@ -128,6 +131,11 @@ proptest! {
             if let (Some(Ok(decision)), Some(course)) = (&result, world.course()) {
                 let is_end = matches!(act, Act::Finish(_));
                 prop_assert!(is_end || fits(&decision.verdict, &course.stand), "{act:?}: {:?}", decision.verdict);
+                // What is said is what the folded facts say.
+                if let Some(reason) = decision.verdict.reason() {
+                    let is_over = matches!(course.stand, Stand::Over(_));
+                    prop_assert!(is_over || reason.text.contains(&course.recommendation()), "{act:?}: {}", reason.text);
+                }
             }
             if let Some(Err(_)) = result {
                 let is_answered = matches!(act, Act::Begin { .. } | Act::Ask)
@@ -169,7 +177,7 @@ proptest! {
     #[test]
     fn nothing_an_agent_does_brings_back_what_is_halted(
         before in prop::collection::vec(anything(), 0..40),
-        acts in prop::collection::vec(prop_oneof![8 => of_agent(), 2 => pause(), 1 => Just(Act::Reboot)], 1..40),
+        acts in prop::collection::vec(prop_oneof![8 => of_agent(), 2 => pause(), 1 => Just(Act::Reboot), 1 => Just(COMPLETED)], 1..40),
         steps in prop::collection::vec(clock_step(), 1..40),
     ) {
         let mut world = world(false);
@@ -322,6 +330,7 @@ fn tricks() -> Vec<Act> {
         Act::Report(Told { neutral: true, ..Told::default() }),
         Act::Found { wins: false, stand: 0, count: 0 },
         Act::Found { wins: false, stand: 2, count: 1 },
+        COMPLETED,
         Act::Wait(86_400_000),
     ]
 }

@@ -7,6 +7,9 @@ use super::{
 use crate::identity::Digest;
 use crate::{Moment, digest_hex};
 
+/// How many of the things that got better a line of history names.
+const GAINS_SHOWN_MAX: usize = 5;
+
 /// The course after a fact.
 pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
     let is_new = course.is_none();
@@ -80,7 +83,7 @@ pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
 
 fn begin(course: &mut Course, phase: &PhaseName, at: Moment) {
     let was_over = matches!(course.stand, Stand::Over(_));
-    enter(course, phase, at, if was_over { "A new run" } else { "Run begun" });
+    count_anew(course, phase, at, if was_over { "A new run" } else { "Run begun" });
     course.baselines.clear();
     course.known_failures.clear();
     course.trees.clear();
@@ -89,13 +92,18 @@ fn begin(course: &mut Course, phase: &PhaseName, at: Moment) {
     course.spent = super::Spent::default();
 }
 
-/// Both counters begin anew, history stays (P4).
+/// A state file has counts and no phase. Learning which one it is in is not entering another.
 fn enter(course: &mut Course, phase: &PhaseName, at: Moment, reason: &str) {
-    // A state file has counts and no phase. Learning which one it is in is not entering another.
-    if course.phase.replace(phase.clone()).is_none() && !matches!(course.stand, Stand::Over(_)) {
-        course.finish = None;
-        return;
+    if course.phase.is_none() {
+        course.phase = Some(phase.clone());
+    } else {
+        count_anew(course, phase, at, reason);
     }
+}
+
+/// Both counters begin anew, history stays (P4).
+fn count_anew(course: &mut Course, phase: &PhaseName, at: Moment, reason: &str) {
+    course.phase = Some(phase.clone());
     course.iteration = 0;
     course.underway = None;
     course.finish = None;
@@ -129,6 +137,10 @@ fn iterate(course: &mut Course, iterated: &Iterated, at: Moment) {
     if let Some(phase) = course.phase.clone()
         && !metrics.is_empty()
     {
+        // A course has a few phases; one that has ever new ones forgets what it compared with.
+        if course.baselines.len() >= Course::BASELINES_MAX && !course.baselines.contains_key(&phase) {
+            course.baselines.clear();
+        }
         course.baselines.entry(phase).or_default().merge(metrics);
     }
     remember_tree(course, *tree);
@@ -138,7 +150,8 @@ fn iterate(course: &mut Course, iterated: &Iterated, at: Moment) {
         course.last_progress = *iteration;
         let what = iterated.gains.iter().map(String::as_str);
         let what = what.chain(iterated.signs.iter().filter(|sign| sign.weight > 0).map(|sign| sign.source.word()));
-        let reason = format!("Progress: {}", what.collect::<Vec<_>>().join(", "));
+        let what: Vec<&str> = what.take(GAINS_SHOWN_MAX).collect();
+        let reason = format!("Progress: {}", what.join(", "));
         line(course, HistoryEvent::Progress, course.stand.file_word(), at, &reason);
     } else {
         course.no_progress = course.no_progress.saturating_add(1);
@@ -187,8 +200,12 @@ fn skip(course: &mut Course, to: Option<&PhaseName>, at: Moment) {
     course.closed = Some(at.at);
     match to {
         Some(phase) => {
+            // An iteration of the phase that was left may still end, and moves nothing in this one (E12).
+            let underway = course.underway;
             let reason = format!("Phase skipped by user, {phase} entered");
-            enter(course, phase, at, &reason);
+            count_anew(course, phase, at, &reason);
+            rise(&mut course.generation);
+            course.underway = underway;
         }
         None => {
             forget_counts(course);

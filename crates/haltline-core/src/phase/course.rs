@@ -287,6 +287,8 @@ pub struct Totals {
 impl Course {
     /// How many lines of history are kept.
     pub const HISTORY_MAX: usize = 100;
+    /// How many phases' numbers are remembered.
+    pub(super) const BASELINES_MAX: usize = 16;
     /// How many contents of the work tree are remembered.
     pub(super) const TREES_MAX: usize = 16;
 
@@ -324,7 +326,7 @@ impl Course {
     pub fn word_at(&self, now: Moment) -> &'static str {
         match &self.stand {
             Stand::Open(trip) if trip.cooled(now).is_some() => Stand::Warned.word(),
-            stand => stand.word(),
+            stand @ (Stand::Closed | Stand::Warned | Stand::Open(_) | Stand::Over(_)) => stand.word(),
         }
     }
 

@@ -25,8 +25,14 @@ pub struct Question<'a> {
 /// Decides one event.
 pub fn decide(course: Option<&Course>, policy: &Policy, question: &Question<'_>, now: Moment) -> Step {
     let known = course.is_some();
-    let mut draft =
-        Draft { question, policy, now, course: course.cloned().unwrap_or_else(|| Course::new(now)), facts: Vec::new() };
+    let mut draft = Draft {
+        question,
+        policy,
+        now,
+        course: course.cloned().unwrap_or_else(|| Course::new(now)),
+        is_known: known,
+        facts: Vec::new(),
+    };
     draft.see_cooldown_end();
     let outcome = match question.what {
         Happening::Begin { phase, joining, operator } => Ok(draft.begin(phase, *joining, operator.as_ref(), known)),
@@ -64,6 +70,8 @@ struct Draft<'a> {
     policy: &'a Policy,
     now: Moment,
     course: Course,
+    /// Whether anything is written down of it: the first fact is applied to nothing, as a store does.
+    is_known: bool,
     facts: Vec<Recorded>,
 }
 
@@ -73,7 +81,9 @@ impl Draft<'_> {
     }
 
     fn push_with(&mut self, at: Moment, fact: Fact, text: Option<String>) {
-        self.course = apply(Some(std::mem::replace(&mut self.course, Course::new(at))), &fact, at);
+        let before = std::mem::replace(&mut self.course, Course::new(at));
+        self.course = apply(self.is_known.then_some(before), &fact, at);
+        self.is_known = true;
         let texts = Texts { session: self.question.session.map(str::to_owned), text: text.or_else(|| log_line(&fact)) };
         let circuit = self.question.name.clone();
         self.facts.push(Recorded { circuit, at, fact: AnyFact::Phase(fact), texts });
@@ -125,8 +135,8 @@ impl Draft<'_> {
 
     /// A loop has one phase: entering another would count it anew.
     fn enter(&mut self, phase: &PhaseName) {
-        let is_loop = self.course.phase.as_ref().is_some_and(|current| current.kind() == Kind::Loop);
-        if !is_loop && self.course.phase.as_ref() != Some(phase) {
+        let has_one = self.question.name.is_loop() && self.course.phase.is_some();
+        if !has_one && self.course.phase.as_ref() != Some(phase) {
             self.push(Fact::Entered { phase: phase.clone() });
         }
     }

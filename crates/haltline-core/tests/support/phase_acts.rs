@@ -108,7 +108,7 @@ pub fn of_runner() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What an agent can do at will. It cannot end a run: only the runner does that.
+/// What an agent can do at will.
 pub fn of_agent() -> impl Strategy<Value = Act> {
     let joining = prop::sample::select(vec![Joining::Same, Joining::New, Joining::Resumed]);
     prop_oneof![

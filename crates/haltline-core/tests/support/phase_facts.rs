@@ -14,7 +14,7 @@ type Row = (Fact, &'static str, bool);
 
 pub fn rows(now: Moment) -> Vec<(AnyFact, &'static str, bool)> {
     let course = course().into_iter().chain(iterations()).chain(states(now));
-    let all = course.chain(people()).chain(ends()).chain(adopted(now));
+    let all = course.chain(people()).chain(ends()).chain(adopted(now)).chain(later());
     all.map(|(fact, word, is_momentous)| (AnyFact::Phase(fact), word, is_momentous)).collect()
 }
 
@@ -146,4 +146,10 @@ fn adopted(now: Moment) -> [Row; 4] {
     let undated = ForeignStand::Open { since: None, reason: reason(), cooldown_ms: None };
     [file(Override::Store, ForeignStand::Closed), whole, file(Override::File, open), file(Override::Store, undated)]
         .map(|foreign| (Fact::Adopted(Box::new(foreign)), "adopted", true))
+}
+
+/// Since an iteration that ends late moves nothing.
+fn later() -> [Row; 1] {
+    let stale = Iterated { iteration: 7, stale: true, ..Iterated::default() };
+    [(Fact::Iterated(Box::new(stale)), "stale", false)]
 }

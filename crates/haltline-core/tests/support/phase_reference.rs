@@ -80,6 +80,10 @@ impl History {
         let is_known = !self.past.is_empty();
         let phase = self.past.last().and_then(|last| last.phase);
         let mut state = self.state(at);
+        let was_open = matches!(self.past.last().map(|last| last.state), Some(State::Open { .. }));
+        if was_open && state == State::Warned {
+            self.past.push(Meaning { kind: Kind::Other, state, phase });
+        }
         match act {
             Act::Wait(_) | Act::StepWall(_) | Act::Reboot | Act::Found { .. } | Act::Finish(_) => {
                 unreachable!("the reference knows no {act:?}")
@@ -99,8 +103,6 @@ impl History {
                     (State::Done, _) | (_, Joining::New) => Some(true),
                     (State::Closed | State::Warned, Joining::Resumed) if is_known => None,
                     (State::Closed | State::Warned, Joining::Same) if is_known && phase == Some(wanted) => None,
-                    // A loop has one phase.
-                    (State::Closed | State::Warned, Joining::Same) if phase == Some("LOOP") => None,
                     (State::Closed | State::Warned, Joining::Same) if is_known => Some(false),
                     (State::Closed | State::Warned, Joining::Same | Joining::Resumed) => Some(true),
                 };
@@ -120,7 +122,7 @@ impl History {
                 }
                 State::Closed | State::Warned => {
                     match (told.phase, phase) {
-                        (Some(named), Some(current)) if named != current && current != "LOOP" => {
+                        (Some(named), Some(current)) if named != current => {
                             self.enter(named, false);
                         }
                         (Some(named), None) => self.enter(named, true),
@@ -139,7 +141,14 @@ impl History {
                     (_, Act::Abort) => State::Aborted,
                     (_, Act::Skip) => match next(phase) {
                         Some(next) => {
+                            let is_underway = self.is_underway();
                             self.enter(next, false);
+                            if is_underway {
+                                // It may still end, in a phase that it does not belong to.
+                                let kind = Kind::Started { number: 0, tree: None };
+                                self.past.push(Meaning { kind, state: State::Closed, phase: Some(next) });
+                                self.past.push(Meaning { kind: Kind::Closed, state: State::Closed, phase: Some(next) });
+                            }
                             return self.word(at);
                         }
                         None => State::Done,
@@ -151,7 +160,8 @@ impl History {
                 self.past.push(Meaning { kind, state, phase });
             }
             Act::AutoReset => {
-                if matches!(state, State::Open { .. }) {
+                // Also one whose cooldown is over and nobody has looked since.
+                if was_open {
                     self.past.push(Meaning { kind: Kind::Closed, state: State::Closed, phase });
                 }
             }
