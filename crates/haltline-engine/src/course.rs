@@ -300,7 +300,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// What a person said at a reset, while nothing has happened since: the course does not keep such texts.
-    fn said_at_reset(&self, name: &CircuitName, course: &Course) -> Option<String> {
+    pub fn said_at_reset(&self, name: &CircuitName, course: &Course) -> Option<String> {
         let is_last = course.stand == Stand::Closed && course.closed == Some(course.seen.at);
         let newest = is_last.then(|| self.store().history(self.project().key, name, 1).ok()?.pop()).flatten()?;
         match newest.read().ok()?.fact? {

@@ -34,16 +34,16 @@ pub enum Ralph {
 #[derive(Debug, Args)]
 pub struct RalphRecord {
     /// The loop's number
-    #[arg(value_name = "LOOP", allow_hyphen_values = true)]
+    #[arg(value_name = "LOOP", allow_negative_numbers = true)]
     pub loop_number: String,
     /// How many files it changed
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_negative_numbers = true)]
     pub files_changed: String,
     /// Whether there were errors: true or false
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_negative_numbers = true)]
     pub has_errors: String,
     /// How long the agent's output is, in bytes; taken as Ralph gives it, and not used
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_negative_numbers = true)]
     pub output_length: String,
     /// The error's text
     #[arg(long, value_name = "TEXT")]

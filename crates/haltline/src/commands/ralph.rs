@@ -214,9 +214,14 @@ impl Bridge<'_> {
     }
 
     fn view(&self, course: Option<&Course>) -> RalphView {
-        let now = self.workplace.engine.now();
-        let nothing = Course::new(now);
-        RalphView::new(&self.place.name, course.unwrap_or(&nothing), self.settings.bounds, now)
+        let engine = &self.workplace.engine;
+        let nothing = Course::new(engine.now());
+        let course = course.unwrap_or(&nothing);
+        let mut view = RalphView::new(&self.place.name, course, self.settings.bounds, engine.now());
+        if let Some(said) = engine.said_at_reset(&self.place.name, course) {
+            view.reason = said;
+        }
+        view
     }
 
     /// Verbs that have nothing to say in words still answer a program that asks.

@@ -34,7 +34,7 @@ fn cooldown(view: &RalphView) -> String {
     let Some(open) = &view.open else { return String::new() };
     match (&open.until, open.cooldown_left_seconds) {
         (Some(until), Some(seconds)) => format!("{} left, until {until}", span(seconds)),
-        (Some(_), None) => "the clock is behind the opening: it stays open until a person resets it".to_owned(),
+        (Some(until), None) => format!("the clock is behind the opening: open until {until}"),
         (None, _) => "none: a person resets it".to_owned(),
     }
 }
