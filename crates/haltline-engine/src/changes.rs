@@ -12,6 +12,7 @@ mod content;
 mod exclusions;
 mod files;
 mod heads;
+mod quiet;
 mod repository;
 mod search;
 mod status;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use haltline_core::phase::{
-    Bounds, Course, Foreign, ForeignStand, HistoryEvent, HistoryLine, Override, PhaseName, Stand, Trip, TripCause,
+    Bounds, Course, Foreign, ForeignStand, HistoryEvent, Override, PhaseName, Stand, Trip, TripCause,
 };
-use haltline_core::{Instant, Moment, digest_hex, shorten};
+use haltline_core::{Instant, digest_hex, shorten};
 use serde_json::{Map, Value, json};
 
 use crate::redact::storable;
@@ -15,19 +15,20 @@ pub const NAME: &str = ".circuit_breaker_state";
 /// The history's name beside it.
 pub const HISTORY: &str = ".circuit_breaker_history";
 
-/// The state file as it is written.
-pub fn render(course: &Course, now: Moment) -> Vec<u8> {
-    let state = course.word_at(now);
-    let state = if state == "OVER" { course.stand.file_word() } else { state };
+/// How many changes of state the history keeps.
+const HISTORY_LINES_MAX: usize = 1000;
+
+/// The state file as it is written. `said` is what a person said at the reset that was the last thing to happen.
+pub fn render(course: &Course, said: Option<&str>) -> Vec<u8> {
     let mut file = json!({
-        "state": state,
+        "state": course.stand.file_word(),
         "last_change": course.changed.at.to_seconds_text(),
         "consecutive_no_progress": course.no_progress,
         "consecutive_same_error": course.same_error,
         "consecutive_permission_denials": course.denials,
         "last_progress_loop": course.last_progress,
         "total_opens": course.opens,
-        "reason": reason(course),
+        "reason": said.map_or_else(|| reason(course), str::to_owned),
         "current_loop": course.iteration,
     });
     if let Stand::Open(trip) = &course.stand {
@@ -40,17 +41,18 @@ pub fn render(course: &Course, now: Moment) -> Vec<u8> {
 
 /// Why it is in the state it is in.
 pub fn reason(course: &Course) -> String {
+    let change = course.history.iter().rev().find(|line| line.event == HistoryEvent::StateChange);
     match &course.stand {
         Stand::Open(trip) => trip_reason(trip),
-        Stand::Warned => format!("Monitoring: {} loops without progress", course.no_progress),
-        Stand::Closed | Stand::Over(_) => {
-            let changes = |line: &&HistoryLine| line.event == HistoryEvent::StateChange;
-            course.history.iter().rev().find(changes).map(|line| line.reason.clone()).unwrap_or_default()
+        Stand::Warned if change.is_none_or(|line| line.from == "CLOSED") => {
+            format!("Monitoring: {} loops without progress", course.no_progress)
         }
+        Stand::Warned | Stand::Closed | Stand::Over(_) => change.map(|line| line.reason.clone()).unwrap_or_default(),
     }
 }
 
-fn trip_reason(trip: &Trip) -> String {
+/// Why it opened, in Ralph's words.
+pub fn trip_reason(trip: &Trip) -> String {
     let count = trip.count;
     match &trip.cause {
         TripCause::NoProgress => format!("No progress detected in {count} consecutive loops"),
@@ -61,28 +63,45 @@ fn trip_reason(trip: &Trip) -> String {
     }
 }
 
-/// The history as it is written: changes of state only.
-pub fn render_history(course: &Course) -> Vec<u8> {
-    let changes = course.history.iter().filter(|line| line.event == HistoryEvent::StateChange);
-    let lines: Vec<Value> = changes
-        .map(|line| {
-            json!({
-                "timestamp": line.at.to_seconds_text(),
-                "loop": line.iteration,
-                "from_state": line.from,
-                "to_state": line.to,
-                "reason": line.reason,
-            })
-        })
-        .collect();
+/// The history as it is written: what the file has already, and the changes of state it lacks.
+pub fn render_history(course: &Course, written: Vec<Value>) -> Vec<u8> {
+    let mut lines = written;
+    let changes = course.history.iter().filter(|line| line.event == HistoryEvent::StateChange && line.from != line.to);
+    for change in changes {
+        let line = json!({
+            "timestamp": change.at.to_seconds_text(),
+            "loop": change.iteration,
+            "from_state": change.from,
+            "to_state": change.to,
+            "reason": change.reason,
+        });
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.drain(..lines.len().saturating_sub(HISTORY_LINES_MAX));
     let mut text = serde_json::to_vec_pretty(&lines).expect("texts and numbers can be written");
     text.push(b'\n');
     text
 }
 
+/// The lines of a history.
+pub fn parse_history(content: &[u8]) -> Result<Vec<Value>, String> {
+    serde_json::from_slice(content).map_err(|error| format!("not a JSON list ({})", shorten(&error.to_string())))
+}
+
 /// What tells haltline's own writing from a person's.
-pub fn stamp(content: &[u8]) -> Vec<u8> {
-    digest_hex(&[content], 16).into_bytes()
+pub fn stamp(content: &[u8]) -> String {
+    digest_hex(&[content], 16)
+}
+
+/// The word for what a file claims.
+pub fn word(stand: &ForeignStand) -> &'static str {
+    match stand {
+        ForeignStand::Closed => "CLOSED",
+        ForeignStand::Warned => "HALF_OPEN",
+        ForeignStand::Open { .. } => "OPEN",
+    }
 }
 
 /// What a file says; old files lack keys. A number Ralph's shell would take for 0 is 0 here.

@@ -5,7 +5,7 @@
 //! kept in `fuzz/corpus/`.
 
 mod agent;
-mod told;
+mod output;
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ use haltline_engine::project::Project;
 use haltline_engine::store::{Outcome, Sqlite, SqliteOptions, Store, StoreError, Writing};
 
 pub use agent::{hook, plain_event, shell, transcript};
-pub use told::told;
+pub use output::output;
 
 /// A target's name, as `cargo fuzz` and the corpus' folders spell it, and what it does with bytes.
 pub type Target = (&'static str, fn(&[u8]));
@@ -39,7 +39,7 @@ pub const TARGETS: [Target; 9] = [
     ("plain_event", plain_event),
     ("shell", shell),
     ("transcript", transcript),
-    ("told", told),
+    ("output", output),
 ];
 
 /// The longest message that still is a line, in bytes, the path in it included.

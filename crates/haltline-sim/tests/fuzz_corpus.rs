@@ -75,7 +75,7 @@ fn every_kept_session_is_well_taken() {
 
 #[test]
 fn every_kept_output_is_well_taken() {
-    run("told");
+    run("output");
 }
 
 #[test]

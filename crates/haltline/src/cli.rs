@@ -1,5 +1,7 @@
 //! The command line's words.
 
+mod ralph;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +11,8 @@ use clap_complete::Shell;
 use haltline_agents::transcript::Format;
 use haltline_core::Instant;
 use haltline_core::loop_::Preset;
+
+pub use ralph::{Ralph, RalphRecord};
 
 use crate::commands::Decided;
 
@@ -44,6 +48,9 @@ pub enum Command {
         after_help = "Examples:\n  haltline run --max-time 30m -- claude -p \"fix the build\"\n  haltline run --loop --max-iterations 20 --max-cost 5 -- claude -p --output-format stream-json --verbose \"next task of PLAN.md\"\n  haltline run --loop --test \"cargo test\" --done-if \"cargo test\" -- ./agent.sh\n  haltline run --loop --resume -- ./agent.sh\n\nExit codes of a loop: 0 completed, 75 budget, 77 tripped, 130 aborted, 1 the command cannot run.\nWithout --loop the command's own code is passed on; 75 where a limit ended it, 77 where a hook stopped the agent."
     )]
     Run(Run),
+    /// Be the circuit breaker of a Ralph loop, with Ralph's own files, variables and exit codes
+    #[command(subcommand)]
+    Ralph(Ralph),
     /// Show what is open, what waits for you, and how the store is
     #[command(after_help = "Examples:\n  haltline status\n  haltline status --json")]
     Status,

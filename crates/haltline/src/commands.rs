@@ -12,6 +12,7 @@ mod memory;
 mod notify;
 mod phase;
 mod purge;
+mod ralph;
 mod run;
 mod status;
 pub mod statusline;
@@ -48,6 +49,9 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
     if let Command::Backtest(command) = &arguments.command {
         return backtest::run(command, arguments.folder.as_deref(), arguments.is_json, clock);
     }
+    if let Command::Ralph(command) = &arguments.command {
+        return ralph::run(command, arguments.folder.as_deref(), arguments.is_json, clock);
+    }
     let workplace = Workplace::open(arguments.folder.as_deref(), arguments.is_json, clock)?;
     // These say themselves what is wrong with the files.
     if !matches!(arguments.command, Command::Config(_) | Command::Doctor) {
@@ -71,9 +75,11 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         Command::Init(command) => init::run(&workplace, &command),
         Command::Uninstall(command) => uninstall::run(&workplace, &command),
         Command::Doctor => doctor::run(&workplace),
-        Command::Completions { .. } | Command::Statusline(_) | Command::Event { .. } | Command::Backtest(_) => {
-            Ok(exit_code::FINE)
-        }
+        Command::Completions { .. }
+        | Command::Statusline(_)
+        | Command::Event { .. }
+        | Command::Backtest(_)
+        | Command::Ralph(_) => Ok(exit_code::FINE),
     };
     workplace.tell_notices();
     result

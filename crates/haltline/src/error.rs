@@ -15,6 +15,8 @@ use crate::exit_code;
 pub enum Failure {
     /// The input makes no sense, or the world said no.
     Plain(String),
+    /// The same, where 1 would say something else (Ralph's exit codes).
+    Usage(String),
     /// An operator verb where no operator is (E6).
     NotOperator(String),
     /// Refused until a person decides.
@@ -30,6 +32,7 @@ impl Failure {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Plain(_) => exit_code::ERROR,
+            Failure::Usage(_) => exit_code::usage(),
             Failure::NotOperator(_) | Failure::Refused(_) | Failure::Closed(_) => exit_code::refused(),
             Failure::Silent => exit_code::FINE,
         }
@@ -95,9 +98,11 @@ fn transition_hint(id: &ConstraintId, from: Condition) -> String {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Plain(text) | Failure::NotOperator(text) | Failure::Refused(text) | Failure::Closed(text) => {
-                formatter.write_str(text)
-            }
+            Failure::Plain(text)
+            | Failure::Usage(text)
+            | Failure::NotOperator(text)
+            | Failure::Refused(text)
+            | Failure::Closed(text) => formatter.write_str(text),
             Failure::Silent => Ok(()),
         }
     }

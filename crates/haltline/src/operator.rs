@@ -34,12 +34,7 @@ pub enum Proof {
 
 /// Makes sure that a person acts, and says who it is.
 pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) -> Result<Operator, Failure> {
-    if let Some(agent) = agent_around() {
-        return Err(Failure::NotOperator(format!(
-            "`haltline {verb}` is for people and is refused inside an agent ({agent}); ask the person to run it in their own terminal"
-        )));
-    }
-    let operator = Operator { who: account(), reason: reason.map(str::to_owned) };
+    let operator = outside_agents(verb, reason)?;
     let is_attended = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let doubt = match agent_ancestor() {
         Some(agent) => Some(format!("it runs below the agent {agent:?}")),
@@ -55,6 +50,16 @@ pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) 
         Err(_no_terminal) => Err(Failure::NotOperator(format!(
             "`haltline {verb}` is for people: no terminal to ask at; run it in a terminal, or set operator.unattended = true in your own config for unattended use"
         ))),
+    }
+}
+
+/// Whoever acts, unless that is an agent: enough where other programs reset for people (the Ralph bridge).
+pub fn outside_agents(verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
+    match agent_around() {
+        Some(agent) => Err(Failure::NotOperator(format!(
+            "`haltline {verb}` is for people and is refused inside an agent ({agent}); ask the person to run it in their own terminal"
+        ))),
+        None => Ok(Operator { who: account(), reason: reason.map(str::to_owned) }),
     }
 }
 

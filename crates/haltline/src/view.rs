@@ -11,6 +11,7 @@ pub mod install;
 pub mod journal;
 pub mod memory;
 pub mod phase;
+pub mod ralph;
 pub mod session;
 pub mod status;
 

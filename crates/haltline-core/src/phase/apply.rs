@@ -2,13 +2,14 @@
 
 use super::{
     Course, ErrorMark, Fact, Finish, Foreign, ForeignStand, HistoryEvent, HistoryLine, Iterated, Over, Override,
-    PhaseName, Stand, Trip, TripCause, trip_text,
+    PhaseName, Stand, Trip, TripCause, Underway, trip_text, words::AUTO_RESET,
 };
 use crate::identity::Digest;
 use crate::{Moment, digest_hex};
 
 /// The course after a fact.
 pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
+    let is_new = course.is_none();
     let mut course = course.unwrap_or_else(|| Course::new(at));
     course.seen = at;
     match fact {
@@ -22,8 +23,11 @@ pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
             }
         }
         Fact::Started { iteration, tree } => {
+            if course.underway.is_some() {
+                rise(&mut course.totals.unfinished);
+            }
             course.iteration = *iteration;
-            course.underway = Some(at);
+            course.underway = Some(Underway { since: at, generation: course.generation });
             remember_tree(&mut course, *tree);
         }
         Fact::Iterated(iterated) => iterate(&mut course, iterated, at),
@@ -38,14 +42,14 @@ pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
         Fact::Recovered => change(&mut course, Stand::Closed, at, "Progress detected, circuit closing"),
         Fact::HalfOpened => change(&mut course, Stand::Warned, at, "Cooldown over, monitoring"),
         Fact::Refused => rise(&mut course.totals.refused),
-        Fact::Ignored { iteration } => {
-            course.iteration = *iteration;
+        Fact::Ignored { spent } => {
             course.underway = None;
+            course.spent = course.spent.plus(*spent);
             rise(&mut course.totals.refused);
         }
         Fact::Guided { .. } => course.guidance = None,
         Fact::Reset { opens_too, .. } => {
-            close(&mut course, at, "Circuit reset by user");
+            close(&mut course, at, if *opens_too { "Circuit reset by user" } else { AUTO_RESET });
             if *opens_too {
                 course.opens = 0;
                 course.last_progress = 0;
@@ -63,11 +67,13 @@ pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
         Fact::Finished { how } => {
             course.underway = None;
             course.finish = Some(*how);
-            if *how == Finish::Completed {
+            // The end of a run closes nothing: what is open, or was aborted, stays so.
+            let is_free = matches!(course.stand, Stand::Closed | Stand::Warned);
+            if *how == Finish::Completed && is_free {
                 change(&mut course, Stand::Over(Over::Completed), at, "Completed");
             }
         }
-        Fact::Adopted(foreign) => adopt(&mut course, foreign, at),
+        Fact::Adopted(foreign) => adopt(&mut course, foreign, is_new, at),
     }
     course
 }
@@ -80,14 +86,18 @@ fn begin(course: &mut Course, phase: &PhaseName, at: Moment) {
     course.trees.clear();
     course.last = None;
     course.last_progress = 0;
-    course.guidance = None;
     course.spent = super::Spent::default();
 }
 
 /// Both counters begin anew, history stays (P4).
 fn enter(course: &mut Course, phase: &PhaseName, at: Moment, reason: &str) {
-    course.phase = Some(phase.clone());
+    // A state file has counts and no phase. Learning which one it is in is not entering another.
+    if course.phase.replace(phase.clone()).is_none() && !matches!(course.stand, Stand::Over(_)) {
+        course.finish = None;
+        return;
+    }
     course.iteration = 0;
+    course.underway = None;
     course.finish = None;
     forget_counts(course);
     if course.stand != Stand::Closed {
@@ -101,8 +111,15 @@ fn iterate(course: &mut Course, iterated: &Iterated, at: Moment) {
     course.underway = None;
     course.spent = course.spent.plus(*spent);
     rise(&mut course.totals.iterations);
-    course.denials = if *denied { course.denials.saturating_add(1) } else { 0 };
     course.last = Some(iterated.clone());
+    if iterated.stale {
+        return;
+    }
+    match (*denied, *neutral) {
+        (true, _) => course.denials = course.denials.saturating_add(1),
+        (false, true) => {}
+        (false, false) => course.denials = 0,
+    }
     if *neutral {
         rise(&mut course.totals.neutral);
         course.neutral = course.neutral.saturating_add(1);
@@ -180,7 +197,7 @@ fn skip(course: &mut Course, to: Option<&PhaseName>, at: Moment) {
     }
 }
 
-fn adopt(course: &mut Course, foreign: &Foreign, at: Moment) {
+fn adopt(course: &mut Course, foreign: &Foreign, is_new: bool, at: Moment) {
     let (stand, reason) = match &foreign.stand {
         ForeignStand::Closed => (Stand::Closed, "Taken over from a state file".to_owned()),
         ForeignStand::Warned => (Stand::Warned, "Taken over from a state file".to_owned()),
@@ -197,8 +214,7 @@ fn adopt(course: &mut Course, foreign: &Foreign, at: Moment) {
         rise(&mut course.totals.trips);
         rise(&mut course.opens);
     }
-    let is_whole = foreign.wins == Override::File || course.generation == 0;
-    if is_whole {
+    if is_new || foreign.wins == Override::File {
         course.no_progress = foreign.no_progress;
         course.same_error = foreign.same_error;
         course.denials = foreign.denials;
@@ -216,7 +232,6 @@ fn adopt(course: &mut Course, foreign: &Foreign, at: Moment) {
 }
 
 fn forget_counts(course: &mut Course) {
-    course.underway = None;
     course.no_progress = 0;
     course.same_error = 0;
     course.error = None;
@@ -239,6 +254,7 @@ fn line(course: &mut Course, event: HistoryEvent, from: &str, at: Moment, reason
         from: from.to_owned(),
         to: course.stand.file_word().to_owned(),
         reason: reason.to_owned(),
+        is_trip: event == HistoryEvent::StateChange && matches!(course.stand, Stand::Open(_)),
         iteration: course.iteration,
     });
     let excess = course.history.len().saturating_sub(Course::HISTORY_MAX);

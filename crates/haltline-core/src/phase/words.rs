@@ -5,6 +5,9 @@ use super::{Course, Fact, Kind, Stand, Trip, TripCause};
 /// What is suggested when GREEN opens (seed 001).
 pub const GREEN_SUGGESTION: &str = "Consider refactoring approach or splitting the feature";
 
+/// What is said when Ralph's user had an open circuit closed at the start.
+pub(super) const AUTO_RESET: &str = "Auto-reset on startup";
+
 /// Why a circuit opened: `open_reason` of the state file.
 pub fn trip_text(trip: &Trip) -> String {
     let Trip { count, cause, .. } = trip;
@@ -28,7 +31,8 @@ pub fn log_line(fact: &Fact) -> Option<String> {
         }
         Fact::Tripped { trip } => Some(format!("CIRCUIT OPEN: {}", trip_text(trip))),
         Fact::Recovered => Some("Progress detected, circuit closing".to_owned()),
-        Fact::Reset { .. } | Fact::Modified { .. } => Some("Circuit reset by user".to_owned()),
+        Fact::Reset { opens_too: false, .. } => Some(AUTO_RESET.to_owned()),
+        Fact::Reset { opens_too: true, .. } | Fact::Modified { .. } => Some("Circuit reset by user".to_owned()),
         Fact::Began { .. }
         | Fact::Entered { .. }
         | Fact::Resumed { .. }
@@ -51,9 +55,16 @@ impl Course {
         let is_green = self.phase.as_ref().is_some_and(|phase| phase.kind() == Kind::Green);
         match &self.stand {
             Stand::Closed => "Continue".to_owned(),
-            Stand::Warned => {
-                format!("No progress for {} iterations. Try another way before the circuit opens.", self.no_progress)
-            }
+            Stand::Warned => match (self.no_progress, self.denials, self.same_error) {
+                (0, 0, 0) => "Monitoring after the cooldown.".to_owned(),
+                (0, 0, errors) => format!("Same error repeated {errors} times. Monitoring after the cooldown."),
+                (0, denials, _) => {
+                    format!("Permission denied in {denials} iterations in a row. Monitoring after the cooldown.")
+                }
+                (idle, _, _) => {
+                    format!("No progress for {idle} iterations. Try another way before the circuit opens.")
+                }
+            },
             Stand::Open(_) if is_green => {
                 format!("Circuit breaker opened. Review and provide guidance. {GREEN_SUGGESTION}.")
             }

@@ -84,7 +84,7 @@ fn states(now: Moment) -> [Row; 11] {
         (Fact::Recovered, "recovered", false),
         (Fact::HalfOpened, "half_opened", false),
         (Fact::Refused, "refused", false),
-        (Fact::Ignored { iteration: 7 }, "ignored", false),
+        (Fact::Ignored { spent: Spent { wall_ms: 7, tokens: None, micros: None } }, "ignored", false),
         (Fact::Guided { guidance: "split it".to_owned() }, "guided", false),
     ]
 }
@@ -121,6 +121,7 @@ fn adopted(now: Moment) -> [Row; 4] {
         history: Vec::new(),
     };
     let line = HistoryLine {
+        is_trip: false,
         at: now.at,
         event: HistoryEvent::StateChange,
         from: "CLOSED".to_owned(),

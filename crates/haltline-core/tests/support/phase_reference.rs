@@ -1,6 +1,8 @@
 //! The phase family once more, naively, from SPEC.md: it keeps everything that ever happened and works out each count
 //! from the whole list. It shares nothing with the core but the moments, the words and the numbers of the defaults.
 
+use std::collections::BTreeMap;
+
 use haltline_core::Moment;
 use haltline_core::phase::{Joining, Source};
 
@@ -41,6 +43,8 @@ enum Kind {
     Started { number: u64, tree: Option<u8> },
     /// An iteration ended and was judged.
     Judged { number: u64, told: Told, progress: bool, neutral: bool },
+    /// An iteration ended that began before a person closed the circuit.
+    Stale { number: u64 },
     /// An iteration ended while nothing may go on.
     Ignored { number: u64 },
     /// Nothing of the sort.
@@ -81,6 +85,7 @@ impl History {
                 unreachable!("the reference knows no {act:?}")
             }
             Act::Ask => {}
+            Act::Start { .. } if !is_known => return "rejected",
             Act::Start { tree } => {
                 if matches!(state, State::Closed | State::Warned) {
                     let number = self.iteration() + 1;
@@ -94,6 +99,8 @@ impl History {
                     (State::Done, _) | (_, Joining::New) => Some(true),
                     (State::Closed | State::Warned, Joining::Resumed) if is_known => None,
                     (State::Closed | State::Warned, Joining::Same) if is_known && phase == Some(wanted) => None,
+                    // A loop has one phase.
+                    (State::Closed | State::Warned, Joining::Same) if phase == Some("LOOP") => None,
                     (State::Closed | State::Warned, Joining::Same) if is_known => Some(false),
                     (State::Closed | State::Warned, Joining::Same | Joining::Resumed) => Some(true),
                 };
@@ -108,12 +115,14 @@ impl History {
             Act::Report(told) => match state {
                 State::Aborted | State::Done => return "rejected",
                 State::Open { .. } => {
-                    let number = self.number(told);
+                    let number = self.iteration();
                     self.past.push(Meaning { kind: Kind::Ignored { number }, state, phase });
                 }
                 State::Closed | State::Warned => {
                     match (told.phase, phase) {
-                        (Some(named), Some(current)) if named != current => self.enter(named, false),
+                        (Some(named), Some(current)) if named != current && current != "LOOP" => {
+                            self.enter(named, false);
+                        }
                         (Some(named), None) => self.enter(named, true),
                         (None, None) => return "rejected",
                         (Some(_) | None, Some(_)) => {}
@@ -238,7 +247,10 @@ impl History {
     fn iteration(&self) -> u64 {
         for meaning in self.past.iter().rev() {
             match &meaning.kind {
-                Kind::Started { number, .. } | Kind::Judged { number, .. } | Kind::Ignored { number } => {
+                Kind::Started { number, .. }
+                | Kind::Judged { number, .. }
+                | Kind::Stale { number }
+                | Kind::Ignored { number } => {
                     return *number;
                 }
                 Kind::Entered(_) => return 0,
@@ -249,8 +261,14 @@ impl History {
     }
 
     fn is_underway(&self) -> bool {
-        let newest = self.past.iter().rev().find(|meaning| !matches!(meaning.kind, Kind::Other));
+        let newest = self.past.iter().rev().find(|meaning| !matches!(meaning.kind, Kind::Other | Kind::Closed));
         newest.is_some_and(|meaning| matches!(meaning.kind, Kind::Started { .. }))
+    }
+
+    /// E12: the iteration under way began before a person closed the circuit.
+    fn is_stale(&self) -> bool {
+        let newest = self.past.iter().rev().find(|meaning| !matches!(meaning.kind, Kind::Other));
+        self.is_underway() && newest.is_some_and(|meaning| matches!(meaning.kind, Kind::Closed))
     }
 
     fn number(&self, told: &Told) -> u64 {
@@ -262,6 +280,10 @@ impl History {
         let progress = self.is_progress(phase.unwrap_or("SPIKE"), told);
         let neutral = told.neutral && !progress;
         let (number, before) = (self.number(told), self.state(at));
+        if self.is_stale() {
+            self.past.push(Meaning { kind: Kind::Stale { number }, state: before, phase });
+            return;
+        }
         let kind = Kind::Judged { number, told: told.clone(), progress, neutral };
         self.past.push(Meaning { kind, state: before, phase });
         let state = self.settled(at, before, progress, neutral, phase.unwrap_or("SPIKE"));
@@ -331,7 +353,15 @@ impl History {
             _of_tree => 2,
         };
         let own = if phase == "LOOP" && tests { 2 } else { 0 };
-        by_numbers || told.signals.iter().map(weigh).sum::<u64>() + own >= 2
+        // A sign that is told twice is one sign, and so are tests that were told and seen.
+        let mut signs: BTreeMap<Source, u64> = BTreeMap::new();
+        for signal in &told.signals {
+            let sign = signs.entry(signal.0).or_default();
+            *sign = (*sign).max(weigh(signal));
+        }
+        let sign = signs.entry(Source::Tests).or_default();
+        *sign = (*sign).max(own);
+        by_numbers || signs.values().sum::<u64>() >= 2
     }
 
     /// The tree is as it was before, but not as it was last.

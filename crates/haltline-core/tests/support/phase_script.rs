@@ -189,7 +189,7 @@ fn report(words: &mut Words) -> Result<Report, String> {
             () if words.take("saw") => report.signals.push(signal(words)?),
             () if words.take("error") => {
                 let (kind, message) = (words.quoted_or_word()?, words.quoted()?);
-                report.error = Some(ErrorSeen::new(&kind, &message));
+                report.error = Some(ErrorSeen::new(&kind, &message.replace("\\n", "\n")));
             }
             () if words.take("neutral") => report.neutral = Some(words.quoted()?),
             () if words.take("denied") => report.denied = true,
@@ -299,7 +299,8 @@ fn foreign(words: &mut Words) -> Result<Foreign, String> {
 
 fn line(at: Instant, reason: &str) -> HistoryLine {
     let (from, to) = ("CLOSED".to_owned(), "HALF_OPEN".to_owned());
-    HistoryLine { at, event: HistoryEvent::StateChange, from, to, reason: reason.to_owned(), iteration: 0 }
+    let is_trip = to == "OPEN";
+    HistoryLine { at, event: HistoryEvent::StateChange, from, to, reason: reason.to_owned(), is_trip, iteration: 0 }
 }
 
 impl Words {

@@ -11,7 +11,8 @@ use super::content::Content;
 use super::exclusions::Exclusions;
 use super::files::Files;
 use super::heads::{Heads, Was};
-use super::repository::{PathState, Place, Quiet, Repository, Rest};
+use super::quiet::Quiet;
+use super::repository::{PathState, Place, Repository, Rest};
 use super::tree_path::TreePath;
 use super::{Change, EXAMPLES_MAX, Look, LookOptions, Source};
 use crate::git::Git;
@@ -53,10 +54,16 @@ struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     fn repository(&mut self, now: &'a Repository) {
         let before = self.then.repositories.iter().find(|other| other.top == now.top);
-        match (before, now.place) {
-            (Some(then), _) => self.work_tree(now, then),
+        if let Some(then) = before {
+            return self.work_tree(now, then);
+        }
+        if self.then.search_is_cut || self.then.has_problem_at(&now.top) {
+            // It may have been there, and nobody looked.
+            return;
+        }
+        match now.place {
             // A new work tree of a known repository brings what is in it and was not known.
-            (None, Place::Worktree) => {
+            Place::Worktree => {
                 let empty = Repository {
                     paths: BTreeMap::new(),
                     rest: None,
@@ -66,11 +73,8 @@ impl<'a> Comparison<'a> {
                 };
                 self.work_tree(now, &empty);
             }
-            (None, Place::Around | Place::Nested) => {
-                let was_unread = self.then.search_is_cut || self.then.has_problem_at(&now.top);
-                if !was_unread {
-                    self.count(Source::Repositories, format!("{} (new repository)", self.label(now)));
-                }
+            Place::Around | Place::Nested => {
+                self.count(Source::Repositories, format!("{} (new repository)", self.label(now)));
             }
         }
     }
@@ -167,8 +171,11 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             let here = Content::at(&path.below(now.top.as_path()), &mut self.budget);
-            let is_committed = has_commits && !matches!(heads.was(path), Was::Same);
-            if here.is_same(&before.content) || before.content == Content::Folder || is_committed {
+            if here.is_same(&before.content) || before.content == Content::Folder {
+                continue;
+            }
+            if has_commits && heads.was(path) != Was::Same {
+                // It was edited further and then committed: the commit counts.
                 continue;
             }
             for source in sources_of(before).take(1) {

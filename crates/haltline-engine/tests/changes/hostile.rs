@@ -146,6 +146,24 @@ fn a_damaged_index_is_a_problem_and_files_are_compared() {
 }
 
 #[test]
+fn a_work_tree_that_is_said_to_be_elsewhere_is_not_looked_at_there() {
+    let (tree, other) = (WorkTree::new(), WorkTree::plain());
+    other.write("secret", "x\n");
+    tree.git(&["worktree", "add", "-q", "side"]);
+    tree.git(&["config", "core.worktree", &other.root().display().to_string()]);
+    let look = tree.look();
+    assert!(!serde_json::to_string(&look).expect("written").contains("secret"));
+    assert!(look.problems().next().is_some_and(|problem| problem.contains("core.worktree")), "{look:?}");
+    let edited = tree.iteration(|tree| {
+        tree.write("a", "edited\n");
+        tree.write("side/a", "edited\n");
+    });
+    assert_eq!(edited, "repositories 1 (side/a); files 1 (a)");
+    tree.git_at(".git", &["config", "core.worktree", ".."]);
+    assert_eq!(tree.iteration(|tree| tree.write("a", "once more\n")), "unstaged 1 (a)");
+}
+
+#[test]
 fn a_repository_that_breaks_in_between_is_neither_new_nor_gone() {
     let tree = WorkTree::new();
     tree.git(&["init", "-q", "nested"]);

@@ -43,8 +43,8 @@ fn an_exit_signal_ends_the_loop_in_every_form_and_stream() {
             let place = Place::new(&format!("[run 1]\nfile made.txt new\n[run 2]\n{script}"));
             let outcome = place.run(&["--max-iterations", "9"]);
             outcome.assert(0, "completed after 2 iterations: EXIT_SIGNAL: true");
-            assert_eq!(outcome.judged(), ["progress", "neutral"], "{script}");
-            assert_eq!(outcome.said()[1], "the work is done");
+            assert_eq!(outcome.judged(), ["progress"; 2], "{script}");
+            assert_eq!(outcome.signs()[1], "caller 1 weighs 2", "work that is done needs no other sign");
             assert_eq!(outcome.report["course"]["finish"], "completed");
             assert_eq!(outcome.report["course"]["state"], "OVER");
         }

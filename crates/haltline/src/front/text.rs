@@ -9,6 +9,7 @@ mod install;
 mod journal;
 mod memory;
 mod phase;
+mod ralph;
 mod session;
 mod status;
 
@@ -25,6 +26,7 @@ pub use install::{init, init_done, uninstall};
 pub use journal::{show, verify};
 pub use memory::{memory_clean, memory_report};
 pub use phase::{open_block, phase_answer, phase_history, phase_report, phase_status};
+pub use ralph::{ralph_halt, ralph_reset, ralph_status};
 pub use session::sessions;
 pub use status::{status, trust};
 
@@ -37,7 +39,7 @@ const WIDTH: usize = 80;
 pub fn complain(failure: &Failure) {
     match failure {
         Failure::Silent => {}
-        Failure::Plain(text) | Failure::Closed(text) => eprintln!("error: {text}"),
+        Failure::Plain(text) | Failure::Usage(text) | Failure::Closed(text) => eprintln!("error: {text}"),
         Failure::NotOperator(text) | Failure::Refused(text) => eprintln!("refused: {text}"),
     }
 }

@@ -52,7 +52,7 @@ pub struct Wait {
 }
 
 /// Judges nothing: puts what was seen into the words of the core.
-pub fn report(seen: &Seen<'_>, now: Instant) -> (Report, Outlook) {
+pub fn report(seen: &Seen<'_>, now: Instant, ahead_of_utc_s: i32) -> (Report, Outlook) {
     let Seen { ended, told, changes, after, metrics, limit } = seen;
     let block = last_block(&told.words);
     let mut signals: Vec<Signal> =
@@ -62,7 +62,7 @@ pub fn report(seen: &Seen<'_>, now: Instant) -> (Report, Outlook) {
     let mut outlook = Outlook { is_done: done(block.as_ref()), wait: None };
     let (error, neutral) = match (&told.ending, ended.cause) {
         (Ending::ApiLimit { resets, message }, _) => {
-            let until = resets.as_ref().map(|reset| reset.moment(now));
+            let until = resets.as_ref().map(|reset| reset.moment_locally(now, ahead_of_utc_s));
             outlook.wait = Some(Wait { until, what: "the API's limit", why: message.clone() });
             (None, Some(format!("API limit: {message}")))
         }
@@ -102,7 +102,7 @@ pub fn report(seen: &Seen<'_>, now: Instant) -> (Report, Outlook) {
         tree: Some(digest(after)),
         error,
         neutral,
-        denied: told.denials > 0,
+        denied: told.denials > told.hook_denials,
         spent: taken(told.spent, u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX)),
         ..Report::default()
     };

@@ -68,6 +68,7 @@ pub fn run(workplace: &Workplace, command: &Run) -> Result<ExitCode, Failure> {
         lease,
         prices: prices(workplace),
         budget: Budget::new(command),
+        iteration: 0,
         spent: Spent::default(),
         session: None,
         views: Vec::new(),
@@ -75,6 +76,7 @@ pub fn run(workplace: &Workplace, command: &Run) -> Result<ExitCode, Failure> {
         interrupted: None,
         troubles: 0,
         is_unknown_told: false,
+        ahead_of_utc_s: ahead_of_utc_s(),
     };
     rounds.clear_leftovers(&mut inbox);
     let end = rounds.go(&mut inbox)?;
@@ -91,6 +93,8 @@ struct Rounds<'a> {
     lease: Lease,
     prices: Vec<Price>,
     budget: Budget,
+    /// The iteration under way, or the last one. In observe mode it goes on where the course stands still.
+    iteration: u64,
     /// All of it, with what a resumed run took before.
     spent: Spent,
     /// The client's last session and what it said it took, where it counts whole sessions.
@@ -103,6 +107,8 @@ struct Rounds<'a> {
     /// Waits in a row for trouble nobody said the end of.
     troubles: u32,
     is_unknown_told: bool,
+    /// Clients print the machine's local time.
+    ahead_of_utc_s: i32,
 }
 
 /// An iteration that was run.
@@ -164,7 +170,7 @@ impl Rounds<'_> {
         let mut before = Look::take(root, &options);
         before.problems().for_each(|problem| self.say(&problem));
         loop {
-            if let Some(end) = self.limit_reached()? {
+            if let Some(end) = self.limit_reached() {
                 return Ok(end);
             }
             let start = Some(Start { tree: Some(iteration::digest(&before)) });
@@ -172,9 +178,9 @@ impl Rounds<'_> {
             if let Some(end) = self.halted(&committed.decision.verdict)? {
                 return Ok(end);
             }
-            let iteration = self.course()?.map_or(1, |course| course.iteration);
+            self.iteration += 1;
             let reports = tests::Reports::look(&self.command.junit);
-            let round = match self.iterate(inbox, iteration, guidance(&committed))? {
+            let round = match self.iterate(inbox, guidance(&committed))? {
                 Ok(round) => round,
                 Err(error) => return Ok(End::Unstartable { problem: error.to_string() }),
             };
@@ -184,7 +190,7 @@ impl Rounds<'_> {
             let changes = after.changes_since(&before);
             before = after;
             problems.iter().for_each(|problem| self.say(problem));
-            let end = self.judge(inbox, iteration, &round, &changes, &before, counts)?;
+            let end = self.judge(inbox, &round, &changes, &before, counts)?;
             if let Some(end) = end {
                 return Ok(end);
             }
@@ -205,6 +211,7 @@ impl Rounds<'_> {
                 let iterations = course.as_ref().map_or(0, |course| course.iteration);
                 let cut = unfinished.map_or(String::new(), |number| format!("; iteration {number} was cut off"));
                 self.say(&format!("resumed after {}{cut}", text::count(iterations, "iteration")));
+                self.iteration = iterations;
                 self.spent = course.map(|course| course.spent).unwrap_or_default();
             }
         }
@@ -239,17 +246,16 @@ impl Rounds<'_> {
         Ok(Some(End::Aborted { is_skipped }))
     }
 
-    fn limit_reached(&self) -> Result<Option<End>, Failure> {
-        let iterations = self.course()?.map_or(0, |course| course.iteration);
+    fn limit_reached(&self) -> Option<End> {
         if let Some(limit) = self.command.max_iterations
-            && iterations >= limit
+            && self.iteration >= limit
         {
-            return Ok(Some(End::budget(text::count(limit, "iteration"))));
+            return Some(End::budget(text::count(limit, "iteration")));
         }
         if self.time_left() == Some(Duration::ZERO) {
-            return Ok(Some(End::budget(self.time_text())));
+            return Some(End::budget(self.time_text()));
         }
-        Ok(self.budget.exceeded(self.spent).map(End::budget))
+        self.budget.exceeded(self.spent).map(End::budget)
     }
 
     fn time_text(&self) -> String {
@@ -266,14 +272,9 @@ impl Rounds<'_> {
         self.command.max_time.map(|limit| limit.saturating_sub(Duration::from_millis(self.spent.wall_ms)))
     }
 
-    fn iterate(
-        &mut self,
-        inbox: &mut Inbox,
-        iteration: u64,
-        guidance: Option<String>,
-    ) -> Result<Result<Round, StartError>, Failure> {
+    fn iterate(&mut self, inbox: &mut Inbox, guidance: Option<String>) -> Result<Result<Round, StartError>, Failure> {
         rewind_input();
-        let mut environment = vec![(OsString::from("HALTLINE_ITERATION"), OsString::from(iteration.to_string()))];
+        let mut environment = vec![(OsString::from("HALTLINE_ITERATION"), OsString::from(self.iteration.to_string()))];
         if let Some(guidance) = guidance {
             self.say(&format!("guidance: {guidance}"));
             environment.push(("HALTLINE_GUIDANCE".into(), guidance.into()));
@@ -295,7 +296,7 @@ impl Rounds<'_> {
             course.is_some_and(|course| matches!(course.stand, Stand::Over(_)))
         };
         let session = self.session.as_ref();
-        let loops = InLoop { lease: &mut self.lease, iteration, session, is_over: &mut is_over };
+        let loops = InLoop { lease: &mut self.lease, iteration: self.iteration, session, is_over: &mut is_over };
         let mut ears = Ears::new(Headless::with_prices(&self.prices), &self.budget, self.spent, Some(loops));
         let ended = match supervise(&supervised, &mut ears, inbox) {
             Ok(ended) => ended,
@@ -350,7 +351,7 @@ impl Rounds<'_> {
             self.tell(Happening::Finish(how))?;
         }
         let course = self.course()?;
-        let rounds = course.as_ref().map_or(0, |course| course.iteration);
+        let rounds = self.iteration.max(course.as_ref().map_or(0, |course| course.iteration));
         let course = course.map(|course| phase::view(self.workplace, &self.place.name, &course)).transpose()?;
         if let (End::Tripped { .. }, Some(course)) = (&end, &course)
             && course.state == "OPEN"
@@ -384,5 +385,23 @@ fn rewind_input() {
     let is_file = rustix::fs::fstat(input).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
     if is_file {
         rustix::fs::seek(input, SeekFrom::Start(0)).ok();
+    }
+}
+
+/// How far the machine's clock is ahead of UTC, by `date`; a machine without it counts as UTC.
+fn ahead_of_utc_s() -> i32 {
+    let output = std::process::Command::new("date").arg("+%z").output().ok();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let (sign, digits) = match text.split_at_checked(1) {
+        Some(("+", digits)) => (1, digits),
+        Some(("-", digits)) => (-1, digits),
+        Some(_) | None => return 0,
+    };
+    match (
+        digits.get(..2).and_then(|hours| hours.parse::<i32>().ok()),
+        digits.get(2..4).and_then(|rest| rest.parse::<i32>().ok()),
+    ) {
+        (Some(hours), Some(minutes)) => sign * (hours * 3_600 + minutes * 60),
+        _unreadable => 0,
     }
 }

@@ -3,7 +3,7 @@
 use haltline_agents::headless::Told;
 use haltline_agents::test_results::TestCounts;
 use haltline_core::Fact;
-use haltline_core::phase::{Fact as PhaseFact, Happening, Iterated, Report, Spent};
+use haltline_core::phase::{Fact as PhaseFact, Happening, Iterated, Report, Signal, Source, Spent};
 use haltline_engine::EngineError;
 use haltline_engine::changes::{Change, Look};
 use haltline_engine::store::Committed;
@@ -22,7 +22,6 @@ impl Rounds<'_> {
     pub(super) fn judge(
         &mut self,
         inbox: &mut Inbox,
-        iteration: u64,
         round: &Round,
         changes: &[Change],
         after: &Look,
@@ -32,8 +31,8 @@ impl Rounds<'_> {
         let metrics = counts.map(tests::metrics).unwrap_or_default();
         let limit = self.command.iteration_time;
         let seen = Seen { ended, told, changes, after, metrics, limit };
-        let (mut report, outlook) = iteration::report(&seen, self.workplace.engine.now().at);
-        report.iteration = Some(iteration);
+        let (mut report, outlook) = iteration::report(&seen, self.workplace.engine.now().at, self.ahead_of_utc_s);
+        report.iteration = Some(self.iteration);
         report.spent = self.own_share(told, report.spent);
         if let Cause::Signal(signal) = ended.cause {
             self.interrupted = Some(signal);
@@ -45,14 +44,13 @@ impl Rounds<'_> {
             report.error = None;
             report.neutral.get_or_insert_with(|| "cut off".to_owned());
         }
-        if done.is_some() && report.error.is_none() {
-            report.neutral.get_or_insert_with(|| "the work is done".to_owned());
-        }
+        // Work that is done needs no further sign.
+        report.signals.extend(done.is_some().then_some(Signal { source: Source::Caller, count: 1 }));
         let (error, neutral) = (report.error.as_ref().map(|error| error.shown.clone()), report.neutral.clone());
         self.spent = self.spent.plus(report.spent);
         let committed = self.file(report)?;
         let iterated = committed.as_ref().and_then(iterated);
-        self.note_round(iteration, ended, told, changes, iterated, error, neutral);
+        self.note_round(ended, told, changes, iterated, error, neutral);
         let Some(committed) = committed else { return self.ended_by_a_person() };
         if let Some(warning) = self.budget.unknown(self.spent).filter(|_| !self.is_unknown_told) {
             self.is_unknown_told = true;
@@ -116,10 +114,8 @@ impl Rounds<'_> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "everything that is known of an iteration goes into its line")]
     fn note_round(
         &mut self,
-        iteration: u64,
         ended: &Ended,
         told: &Told,
         changes: &[Change],
@@ -127,6 +123,7 @@ impl Rounds<'_> {
         error: Option<String>,
         neutral: Option<String>,
     ) {
+        let iteration = self.iteration;
         let output = match self.folder.keep(iteration, &ended.output) {
             Ok(path) => Some(path.display().to_string()),
             Err(problem) => {

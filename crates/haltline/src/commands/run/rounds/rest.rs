@@ -26,8 +26,9 @@ impl Rounds<'_> {
     pub(super) fn wait(&mut self, inbox: &mut Inbox, wait: &Wait) -> Result<Option<End>, Failure> {
         let now = self.workplace.engine.now().at;
         let until = match wait.until {
-            Some(until) => until.plus_millis(WAIT_SPARE_MS),
-            None => {
+            // A time that is past already was read wrongly, or the limit was not the one that was told.
+            Some(until) if until > now => until.plus_millis(WAIT_SPARE_MS),
+            Some(_) | None => {
                 let longer = WAIT_FIRST.saturating_mul(1 << self.troubles.min(10)).min(WAIT_LONGEST);
                 self.troubles = self.troubles.saturating_add(1);
                 now.plus_millis(i64::try_from(longer.as_millis()).unwrap_or(i64::MAX))
@@ -39,7 +40,7 @@ impl Rounds<'_> {
         if self.command.is_impatient || is_beyond {
             return Ok(Some(End::Budget { what: format!("{} ({why})", wait.what), retry_at: Some(until) }));
         }
-        if let Some(end) = self.limit_reached()? {
+        if let Some(end) = self.limit_reached() {
             return Ok(Some(end));
         }
         self.say(&format!("waiting until {} ({why})", until.to_seconds_text()));
@@ -49,7 +50,7 @@ impl Rounds<'_> {
     /// Pauses before the next iteration, if there is to be one.
     pub(super) fn pause(&mut self, inbox: &mut Inbox) -> Result<Option<End>, Failure> {
         self.troubles = 0;
-        if let Some(end) = self.limit_reached()? {
+        if let Some(end) = self.limit_reached() {
             return Ok(Some(end));
         }
         let pause = self.command.pause.unwrap_or_default();

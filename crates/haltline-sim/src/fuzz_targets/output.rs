@@ -18,7 +18,7 @@ fn heard(content: &[u8], piece_bytes: usize) -> Told {
 }
 
 /// Any bytes as the output of a program.
-pub fn told(content: &[u8]) {
+pub fn output(content: &[u8]) {
     let whole = heard(content, usize::MAX);
     assert_eq!(heard(content, PIECE_BYTES), whole, "it matters how the bytes come");
     assert!(whole.words.len() <= 64 << 10 && whole.last_message.len() <= 16 << 10);
