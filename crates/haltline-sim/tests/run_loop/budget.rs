@@ -107,6 +107,22 @@ fn an_iteration_that_the_loops_own_time_cut_off_says_nothing_about_the_work() {
 }
 
 #[test]
+fn nobody_pauses_when_there_is_nothing_to_pause_for() {
+    let place = Place::new("file made-{run}.txt new");
+    let outcome = place.run(&["--pause", "1h", "--max-iterations", "1"]);
+    outcome.assert(75, "budget after 1 iteration: 1 iteration used up");
+}
+
+#[test]
+fn pauses_and_checks_are_part_of_the_loops_time() {
+    for options in [["--pause", "2s"], ["--test", "sleep 2"], ["--done-if", "sleep 2; false"]] {
+        let outcome = Place::new("file made-{run}.txt new").run(&[&options[..], &["--max-time", "2s"]].concat());
+        outcome.assert(75, "budget after 1 iteration: its time of 2s used up");
+        assert_eq!(outcome.judged(), ["progress"], "{options:?}");
+    }
+}
+
+#[test]
 fn iterations_are_counted_and_numbered() {
     let place = Place::new("show HALTLINE_ITERATION\nfile made-{run}.txt new");
     let outcome = place.run(&["--max-iterations", "3"]);

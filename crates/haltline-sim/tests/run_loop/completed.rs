@@ -43,7 +43,8 @@ fn an_exit_signal_ends_the_loop_in_every_form_and_stream() {
             let place = Place::new(&format!("[run 1]\nfile made.txt new\n[run 2]\n{script}"));
             let outcome = place.run(&["--max-iterations", "9"]);
             outcome.assert(0, "completed after 2 iterations: EXIT_SIGNAL: true");
-            assert_eq!(outcome.judged(), ["progress", "no_progress"], "{script}");
+            assert_eq!(outcome.judged(), ["progress"; 2], "{script}");
+            assert_eq!(outcome.signs()[1], "caller 1 weighs 2", "work that is done needs no other sign");
             assert_eq!(outcome.report["course"]["finish"], "completed");
             assert_eq!(outcome.report["course"]["state"], "OVER");
         }
@@ -110,4 +111,17 @@ fn work_that_is_done_in_the_iteration_that_would_trip_is_done() {
     let script = format!("[run 3]\n{}", block("RALPH_STATUS", &DONE));
     let outcome = Place::new(&script).run(&[]);
     outcome.assert(0, "completed after 3 iterations: EXIT_SIGNAL: true");
+    assert_eq!(outcome.report["course"]["totals"]["trips"], 0, "nobody is told of an opening that was none");
+}
+
+#[test]
+fn nobody_walks_out_of_a_circuit_that_opens_by_saying_that_the_work_is_done() {
+    let script = format!(
+        "file made-{{run}}.txt new\n[run 5]\n{}\n[run 1-]\ncomplain no such table\nexit 1",
+        block("RALPH_STATUS", &DONE)
+    );
+    let place = Place::new(&script);
+    place.run(&[]).assert(77, "tripped after 5 iterations: Same error repeated 5 times (haltline why …)");
+    place.run(&[]).assert(77, "tripped after 5 iterations: Same error repeated 5 times (haltline why …)");
+    assert_eq!(place.starts(), 5);
 }

@@ -10,5 +10,6 @@ mod person;
 mod place;
 mod processes;
 mod progress;
+mod results;
 mod resumed;
 mod tripped;

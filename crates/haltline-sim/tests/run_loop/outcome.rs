@@ -16,7 +16,9 @@ impl Outcome {
         let line = self.err.lines().last().unwrap_or_default();
         let text = |name: &str| self.report[name].as_str().unwrap_or_else(|| panic!("no {name}: {self:#?}"));
         let (end, reason) = (text("end"), text("reason"));
-        let rounds = match self.report["course"]["iteration"].as_u64() {
+        // Where haltline only observes, the course stands still once it is open, and the loop goes on.
+        let last = self.rounds().last().and_then(|round| round["iteration"].as_u64());
+        let rounds = match self.report["course"]["iteration"].as_u64().max(last) {
             Some(1) => " after 1 iteration".to_owned(),
             Some(rounds) => format!(" after {rounds} iterations"),
             None => String::new(),

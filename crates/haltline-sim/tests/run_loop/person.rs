@@ -4,6 +4,7 @@ use crate::place::{HALTLINE, Place};
 
 #[test]
 fn an_abort_ends_the_iteration_and_the_run_for_good() {
+    let over = "tripped after 1 iteration: a person aborted this run; `haltline phase begin LOOP --new-run --run` allows another";
     let place = Place::new("on TERM save\nfile ../ready yes\nforever\n[block save]\nfile saved.txt yes\nexit 0");
     let running = place.start(&[]);
     place.wait_for("ready");
@@ -13,14 +14,36 @@ fn an_abort_ends_the_iteration_and_the_run_for_good() {
     assert_eq!(place.read("work/saved.txt"), "yes\n");
     place.assert_nothing_is_left();
     for options in [&[][..], &["--resume"]] {
-        let refused = place.run(options);
-        let (code, line) = refused.told();
-        assert!(code == 77 && line.contains("a person aborted this run"), "{refused:#?}");
+        place.run(options).assert(77, over);
     }
     assert_eq!(place.starts(), 1, "nothing was started");
     place.ask(&["phase", "begin", "LOOP", "--new-run", "--run"]).well();
     place.write("script", "file made-{run}.txt new");
     place.run(&["--max-iterations", "1"]).assert(75, "budget after 1 iteration: 1 iteration used up");
+}
+
+#[test]
+fn an_abort_of_an_iteration_that_ends_at_once_is_an_abort() {
+    let place = Place::new("file made-{run}.txt new\nfile ../ready yes\nwait-for ../go");
+    let running = place.start(&[]);
+    place.wait_for("ready");
+    place.ask(&["phase", "decide", "abort", "--run"]).well();
+    place.write("go", "yes\n");
+    let outcome = running.finish();
+    outcome.assert(130, "aborted after 1 iteration: a person aborted the run");
+    assert_eq!(outcome.rounds().len(), 1);
+}
+
+#[test]
+fn what_a_person_aborted_is_over_where_haltline_only_observes_too() {
+    let place = Place::new("file ../ready yes\nwait-for ../go").configured("mode = \"observe\"\n");
+    let running = place.start(&[]);
+    place.wait_for("ready");
+    place.ask(&["phase", "decide", "abort", "--run"]).well();
+    place.write("go", "yes\n");
+    running.finish().assert(130, "aborted after 1 iteration: a person aborted the run");
+    assert_eq!(place.run(&[]).told().0, 77);
+    assert_eq!(place.starts(), 1);
 }
 
 #[test]
@@ -69,7 +92,7 @@ fn a_skip_ends_the_loop() {
     place.ask(&["phase", "decide", "skip", "--run"]).well();
     place.write("go", "yes\n");
     let outcome = running.finish();
-    outcome.assert(130, "aborted after 1 iteration: a person ended the loop");
+    outcome.assert(130, "aborted after 1 iteration: a person skipped what was left of the run");
     place.assert_nothing_is_left();
 }
 
@@ -81,8 +104,11 @@ fn a_reset_during_an_iteration_counts_it_once() {
     place.ask(&["phase", "decide", "reset", "--run"]).well();
     place.write("go", "yes\n");
     let outcome = running.finish();
-    outcome.assert(77, "tripped after 5 iterations: No progress for 3 iterations (haltline why …)");
-    assert_eq!((outcome.judged(), place.starts()), (vec!["no_progress"; 5], 5));
+    let (code, line) = outcome.told();
+    assert!(code == 77 && line.contains("No progress for 3 iterations"), "{outcome:#?}");
+    let numbers: Vec<u64> = outcome.rounds().iter().filter_map(|round| round["iteration"].as_u64()).collect();
+    assert_eq!(numbers, (1..=place.starts()).collect::<Vec<u64>>());
+    assert_eq!(outcome.report["course"]["iteration"], place.starts());
 }
 
 #[test]

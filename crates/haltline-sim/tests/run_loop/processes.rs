@@ -85,6 +85,20 @@ fn a_signal_while_the_loop_pauses_ends_it_at_once() {
 }
 
 #[test]
+fn a_signal_while_a_command_of_the_user_runs_ends_the_loop() {
+    for option in ["--test", "--done-if"] {
+        let place = Place::new("file made-{run}.txt new");
+        let running = place.start(&[option, "echo yes > ../ready; sleep 1000"]);
+        place.wait_for("ready");
+        running.signal(Signal::INT);
+        let outcome = running.finish();
+        outcome.assert(130, "aborted after 1 iteration: signal 2");
+        place.assert_nothing_is_left();
+        assert_eq!((outcome.judged(), place.starts()), (vec!["progress"], 1), "{option}");
+    }
+}
+
+#[test]
 fn a_loop_inside_a_loop_is_ended_with_it() {
     let place = Place::new("");
     let inner =

@@ -112,3 +112,25 @@ fn the_weights_are_shown() {
     let text = place.ask(&["status"]).well().out;
     assert!(text.contains("2 iterations"), "{text}");
 }
+
+#[test]
+fn every_iteration_gets_its_input_and_leaves_what_it_said() {
+    let place =
+        Place::new("read\nfile made-{run}.txt new\nsay the key is sk-ant-api03-aaaabbbbccccddddeeeeffff00001111");
+    place.write("task.md", "do the next task\n");
+    let mut runner = place.agent(&["--loop", "--max-iterations", "5"]);
+    runner.stdin(std::fs::File::open(place.path("task.md")).expect("there"));
+    let outcome = place.begin(runner).finish();
+    outcome.assert(75, "budget after 5 iterations: 5 iterations used up");
+    assert_eq!(outcome.out.matches("read: do the next task\n").count(), 5, "{}", outcome.out);
+    let kept: Vec<bool> = outcome
+        .rounds()
+        .iter()
+        .map(|round| {
+            let said = std::fs::read_to_string(round["output"].as_str().expect("named")).unwrap_or_default();
+            assert!(!said.contains("aaaabbbbcccc"), "secrets are not kept: {said}");
+            said.contains("do the next task")
+        })
+        .collect();
+    assert_eq!(kept, [false, false, true, true, true], "the newest three are kept");
+}

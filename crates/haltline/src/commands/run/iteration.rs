@@ -45,7 +45,9 @@ pub struct Outlook {
 pub struct Wait {
     /// Until when, where somebody said so.
     pub until: Option<Instant>,
-    /// For what.
+    /// What is in the way.
+    pub what: &'static str,
+    /// In the client's words.
     pub why: String,
 }
 
@@ -61,11 +63,11 @@ pub fn report(seen: &Seen<'_>, now: Instant, ahead_of_utc_s: i32) -> (Report, Ou
     let (error, neutral) = match (&told.ending, ended.cause) {
         (Ending::ApiLimit { resets, message }, _) => {
             let until = resets.as_ref().map(|reset| reset.moment_locally(now, ahead_of_utc_s));
-            outlook.wait = Some(Wait { until, why: message.clone() });
+            outlook.wait = Some(Wait { until, what: "the API's limit", why: message.clone() });
             (None, Some(format!("API limit: {message}")))
         }
         (Ending::Infrastructure { message }, _) => {
-            outlook.wait = Some(Wait { until: None, why: message.clone() });
+            outlook.wait = Some(Wait { until: None, what: "trouble outside", why: message.clone() });
             (None, Some(format!("trouble outside: {message}")))
         }
         // Ended by the clock in the middle of work is no failure of the work.
