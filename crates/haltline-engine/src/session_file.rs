@@ -136,7 +136,7 @@ pub fn parse(content: &[u8]) -> Result<Foreign, String> {
         stand,
         no_progress: count("no_progress_count")?,
         same_error: count("same_error_count")?,
-        error: text("last_error_hash")?.map(|hash| storable(hash)),
+        error: text("last_error_hash")?.map(storable),
         denials: 0,
         baselines,
         phase: None,

@@ -201,10 +201,12 @@ fn skip(course: &mut Course, to: Option<&PhaseName>, at: Moment) {
     match to {
         Some(phase) => {
             // An iteration of the phase that was left may still end, and moves nothing in this one (E12).
-            let underway = course.underway;
+            let (underway, generation) = (course.underway, course.generation);
             let reason = format!("Phase skipped by user, {phase} entered");
             count_anew(course, phase, at, &reason);
-            rise(&mut course.generation);
+            if course.generation == generation {
+                rise(&mut course.generation);
+            }
             course.underway = underway;
         }
         None => {
