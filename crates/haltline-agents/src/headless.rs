@@ -182,6 +182,15 @@ impl Headless {
         }
     }
 
+    /// The session, as the client named it so far.
+    pub fn session(&self) -> Option<&str> {
+        match &self.speaker {
+            Speaker::Plain { .. } => None,
+            Speaker::Claude(claude) => claude.session(),
+            Speaker::Codex(codex) => codex.session(),
+        }
+    }
+
     /// All it said. A last line without an end counts.
     pub fn finish(mut self) -> Told {
         self.end_line();

@@ -2,6 +2,9 @@
 //!
 //! A client's hooks are read into the words of the core and answered in the words of the client (`claude`); plain
 //! events are read the same way (`plain`), and so are recorded sessions (`transcript`). No wire type of a client leaves this crate.
+//!
+//! For a program that is watched from outside: what it said of itself (`headless`), what its agent reports of its work
+//! (`status_block`), what a turn was that changed nothing (`turn_end`), and how its tests stand (`test_results`).
 
 mod bypass;
 pub mod claude;
@@ -15,6 +18,7 @@ pub mod ralph;
 pub mod rehearsal;
 pub mod status_block;
 mod terminal_text;
+pub mod test_results;
 pub mod transcript;
 pub mod turn_end;
 

@@ -46,6 +46,11 @@ impl CircuitName {
         }
     }
 
+    /// Whether it is the course of a loop, which has one phase for ever.
+    pub fn is_loop(&self) -> bool {
+        ["phase/run/", "phase/ralph/"].iter().any(|front| self.0.starts_with(front))
+    }
+
     /// The name of something within this one.
     pub fn below(&self, part: &str) -> Self {
         Self(format!("{}/{part}", self.0))

@@ -16,7 +16,7 @@ mod report;
 mod words;
 
 pub use apply::apply;
-pub use course::{Course, HistoryEvent, HistoryLine, Iterated, Over, Stand, Totals, Trip, TripCause};
+pub use course::{Course, HistoryEvent, HistoryLine, Iterated, Over, Stand, Totals, Trip, TripCause, Underway};
 pub use decide::{Question, decide};
 pub use foreign::{Foreign, ForeignStand, Override};
 pub use limits::{Bounds, Limits, Thresholds, Weights};
@@ -193,8 +193,9 @@ pub enum Fact {
     Refused,
     /// An iteration was reported while nothing may go on.
     Ignored {
-        /// Its number.
-        iteration: u64,
+        /// What it took.
+        #[serde(default)]
+        spent: Spent,
     },
     /// Guidance was handed out.
     Guided {
@@ -269,6 +270,7 @@ impl Fact {
             Fact::Entered { .. } => "entered",
             Fact::Resumed { .. } => "resumed",
             Fact::Started { .. } => "started",
+            Fact::Iterated(iterated) if iterated.stale => "stale",
             Fact::Iterated(iterated) if iterated.neutral => "neutral",
             Fact::Iterated(iterated) if iterated.progress => "progress",
             Fact::Iterated(_) => "no_progress",

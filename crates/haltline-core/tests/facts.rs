@@ -3,6 +3,8 @@
 
 #[path = "support/loop_facts.rs"]
 mod loop_facts;
+#[path = "support/phase_facts.rs"]
+mod phase_facts;
 
 use haltline_core::constraint::{
     Condition, Fact as ConstraintFact, Guard, Happening, Limits, Override, Rule, Source, Trip, Weight, fingerprint,
@@ -66,7 +68,7 @@ fn table() -> Vec<(Fact, &'static str, bool)> {
     let seen = Fact::Trust(trust::Fact::Seen { values: values.clone() });
     let accepted = Fact::Trust(trust::Fact::SeenTrusted { values, who: who() });
     let trust = [(trusted, "trusted", true), (seen, "seen", false), (accepted, "trusted", true)];
-    facts.into_iter().chain(trust).chain(loop_facts::rows(moment())).collect()
+    facts.into_iter().chain(trust).chain(loop_facts::rows(moment())).chain(phase_facts::rows(moment())).collect()
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! starts no program of the repository, changes nothing, and has limits on everything. Two looks are compared; what is
 //! only moved (an edit that is staged, a commit written anew, a file that is touched) is no change.
 
+mod blob;
 mod budget;
 mod commits;
 mod compare;
@@ -11,6 +12,7 @@ mod content;
 mod exclusions;
 mod files;
 mod heads;
+mod quiet;
 mod repository;
 mod search;
 mod status;
@@ -21,6 +23,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use haltline_core::phase::Source;
 use haltline_core::sha256;
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +39,6 @@ use tree_path::TreePath;
 pub const EXAMPLES_MAX: usize = 5;
 /// How many work trees one look covers.
 const REPOSITORIES_MAX: usize = 64;
-/// How many problems a look tells of.
-const PROBLEMS_MAX: usize = 16;
 
 /// Limits of a look, and what does not count in it.
 #[derive(Clone, Debug)]
@@ -63,41 +64,6 @@ impl Default for LookOptions {
             paths_max: 10_000,
             content_file_bytes_max: 16 * 1024 * 1024,
             content_bytes_max: 256 * 1024 * 1024,
-        }
-    }
-}
-
-/// Where a change was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// Commits with something new in them.
-    Commits,
-    /// Paths of which the index has new content.
-    Staged,
-    /// Paths of which the work tree has new content.
-    Unstaged,
-    /// Files git does not know, and does not ignore.
-    Untracked,
-    /// Anything in a repository below the root, a submodule included.
-    Repositories,
-    /// Anything in another work tree of the repository, below the root.
-    Worktrees,
-    /// Files where there is no git.
-    Files,
-}
-
-impl Source {
-    /// Its name, as it is written everywhere.
-    pub fn word(self) -> &'static str {
-        match self {
-            Source::Commits => "commits",
-            Source::Staged => "staged",
-            Source::Unstaged => "unstaged",
-            Source::Untracked => "untracked",
-            Source::Repositories => "repositories",
-            Source::Worktrees => "worktrees",
-            Source::Files => "files",
         }
     }
 }
@@ -198,7 +164,7 @@ impl Look {
             let top = repository.top.as_path();
             part(&mut sum, TreePath::of(top.strip_prefix(self.root.as_path()).unwrap_or(Path::new(""))).bytes());
             part(&mut sum, repository.tree.as_deref().unwrap_or_default().as_bytes());
-            for (path, state) in &repository.paths {
+            for (path, state) in repository.paths.iter().filter(|(_path, state)| !state.is_as_committed) {
                 part(&mut sum, path.bytes());
                 state.content.write_to(&mut sum);
             }
@@ -314,9 +280,7 @@ impl Taking<'_> {
             }
             None => "this is no repository: its .git cannot be read".to_owned(),
         };
-        if self.problems.len() < PROBLEMS_MAX {
-            self.problems.push(Problem { top: TreePath::of(top), text: problem });
-        }
+        self.problems.push(Problem { top: TreePath::of(top), text: problem });
         false
     }
 }

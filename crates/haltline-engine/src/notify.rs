@@ -79,20 +79,16 @@ pub(crate) fn of_course(project: &str, name: &CircuitName, incident: &str, cours
 
 /// The commands by which a person decides about a course.
 pub fn course_options(name: &CircuitName) -> Vec<String> {
-    let scope = name.scope();
-    match scope.split_once('/') {
-        Some(("ralph", _folder)) => vec!["haltline ralph reset REASON".to_owned()],
-        Some(("run", run)) => {
-            let run = run.split('@').next().unwrap_or(run);
-            let which = if run == DEFAULT_RUN { "--run".to_owned() } else { format!("--run={run}") };
-            let verbs = ["reset", "abort", "modify --guidance TEXT"];
-            verbs.iter().map(|verb| format!("haltline phase decide {verb} {which}")).collect()
-        }
-        Some(_) | None => {
-            let verbs = ["reset", "skip", "abort", "modify --guidance TEXT"];
-            verbs.iter().map(|verb| format!("haltline phase decide {verb}")).collect()
-        }
-    }
+    let which = match name.scope().split_once('/') {
+        Some(("ralph", _folder)) => return vec!["haltline ralph reset REASON".to_owned()],
+        Some(("run", run)) => match run.split('@').next().unwrap_or(run) {
+            DEFAULT_RUN => " --run".to_owned(),
+            named => format!(" --run={named}"),
+        },
+        Some(_) | None => String::new(),
+    };
+    let verbs = ["reset", "skip", "abort", "modify --guidance TEXT"];
+    verbs.iter().map(|verb| format!("haltline phase decide {verb}{which}")).collect()
 }
 
 /// The name of a run nobody named.

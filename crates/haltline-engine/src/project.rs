@@ -56,13 +56,23 @@ pub(crate) fn git_common_directory(folder: &Path) -> Option<PathBuf> {
     if fs::metadata(&git).ok()?.is_dir() {
         return fs::canonicalize(git).ok();
     }
-    let pointer = read_pointer(&git)?;
-    let directory = folder.join(OsStr::from_bytes(pointer.strip_prefix(b"gitdir:")?.trim_ascii()));
+    let directory = pointed_directory(folder)?;
     let common = match read_pointer(&directory.join("commondir")) {
         Some(relative) => directory.join(OsStr::from_bytes(relative.trim_ascii())),
         None => directory,
     };
     fs::canonicalize(common).ok()
+}
+
+/// Whether `folder` is a work tree that was added to a repository elsewhere.
+pub(crate) fn is_linked_worktree(folder: &Path) -> bool {
+    pointed_directory(folder).is_some_and(|directory| directory.join("commondir").exists())
+}
+
+/// The git directory that a file called `.git` names.
+fn pointed_directory(folder: &Path) -> Option<PathBuf> {
+    let pointer = read_pointer(&folder.join(".git"))?;
+    Some(folder.join(OsStr::from_bytes(pointer.strip_prefix(b"gitdir:")?.trim_ascii())))
 }
 
 /// A file that names a path, which need not be text. A pipe in its place is not waited for, nor more than a path read.

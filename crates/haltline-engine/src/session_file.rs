@@ -128,7 +128,8 @@ pub fn parse(content: &[u8]) -> Result<Foreign, String> {
     for Line { timestamp, event, from_state, to_state, reason } in lines.into_iter().skip(excess) {
         let at = Instant::parse(&timestamp).map_err(|error| error.to_string())?;
         let (from, to, reason) = (storable(&from_state), storable(&to_state), storable(&reason));
-        history.push(HistoryLine { at, event, from, to, reason, iteration: 0 });
+        let is_trip = event == HistoryEvent::StateChange && to == "OPEN";
+        history.push(HistoryLine { at, event, from, to, reason, is_trip, iteration: 0 });
     }
     Ok(Foreign {
         wins: Override::Store,

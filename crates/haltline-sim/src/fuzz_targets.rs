@@ -5,6 +5,7 @@
 //! kept in `fuzz/corpus/`.
 
 mod agent;
+mod output;
 
 use std::fs;
 use std::path::Path;
@@ -23,12 +24,13 @@ use haltline_engine::project::Project;
 use haltline_engine::store::{Outcome, Sqlite, SqliteOptions, Store, StoreError, Writing};
 
 pub use agent::{hook, plain_event, shell, transcript};
+pub use output::output;
 
 /// A target's name, as `cargo fuzz` and the corpus' folders spell it, and what it does with bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("config", config),
     ("front_matter", front_matter),
     ("state_file", state_file),
@@ -37,6 +39,7 @@ pub const TARGETS: [Target; 8] = [
     ("plain_event", plain_event),
     ("shell", shell),
     ("transcript", transcript),
+    ("output", output),
 ];
 
 /// The longest message that still is a line, in bytes, the path in it included.

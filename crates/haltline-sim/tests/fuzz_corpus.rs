@@ -74,6 +74,11 @@ fn every_kept_session_is_well_taken() {
 }
 
 #[test]
+fn every_kept_output_is_well_taken() {
+    run("output");
+}
+
+#[test]
 fn every_target_has_a_corpus_and_a_fuzzer() {
     for (target, _) in TARGETS {
         assert!(corpus().join(target).is_dir(), "{target} has no corpus");

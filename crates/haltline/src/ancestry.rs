@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::run;
+
 /// How far up the line of parents one looks.
 const ANCESTORS_MAX: usize = 64;
 
@@ -20,21 +22,9 @@ pub struct Process {
 }
 
 impl Process {
-    #[cfg(target_os = "linux")]
     fn read(id: i32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name stands in brackets and may hold anything, brackets included.
-        let (before, after) = stat.rsplit_once(')')?;
-        let name = before.split_once('(')?.1.to_owned();
-        let mut fields = after.split_ascii_whitespace();
-        let parent = fields.nth(1)?.parse().ok()?;
-        let started = fields.nth(17)?.parse().ok()?;
-        Some(Self { id, name, parent, started })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn read(_id: i32) -> Option<Self> {
-        None
+        let process = run::Process::read(id)?;
+        Some(Self { id, name: process.name, parent: process.parent, started: process.identity.started })
     }
 
     /// The first words of its command line.

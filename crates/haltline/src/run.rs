@@ -19,6 +19,7 @@ pub use inbox::Inbox;
 pub use kept::{Keep, Kept, KeptStream, Shown};
 pub use lease::{Former, Lease, Leftovers, Taken, Trace};
 pub use processes::Identity;
+pub(crate) use processes::Process;
 pub use start::StartError;
 pub use stream::Stream;
 pub use supervise::{Cause, Ended, Go, How, Limits, Listener, Supervised, supervise};

@@ -205,6 +205,10 @@ impl Claude {
         Spent { tokens: Some(total(&self.used.usage)), cost_micros, estimated: true, whole_session: false }
     }
 
+    pub fn session(&self) -> Option<&str> {
+        self.told.session.as_deref()
+    }
+
     pub fn finish(mut self) -> Told {
         if !self.has_result {
             self.told.ending = self.ending_without_result();

@@ -94,6 +94,10 @@ impl Codex {
         self.told.spent
     }
 
+    pub fn session(&self) -> Option<&str> {
+        self.told.session.as_deref()
+    }
+
     pub fn finish(self) -> Told {
         let ending = match (self.told.ending, self.error) {
             (Ending::Silent, Some(message)) => failed(&message),

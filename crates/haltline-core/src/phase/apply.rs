@@ -2,13 +2,17 @@
 
 use super::{
     Course, ErrorMark, Fact, Finish, Foreign, ForeignStand, HistoryEvent, HistoryLine, Iterated, Over, Override,
-    PhaseName, Stand, Trip, TripCause, trip_text, words::AUTO_RESET,
+    PhaseName, Stand, Trip, TripCause, Underway, trip_text, words::AUTO_RESET,
 };
 use crate::identity::Digest;
 use crate::{Moment, digest_hex};
 
+/// How many of the things that got better a line of history names.
+const GAINS_SHOWN_MAX: usize = 5;
+
 /// The course after a fact.
 pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
+    let is_new = course.is_none();
     let mut course = course.unwrap_or_else(|| Course::new(at));
     course.seen = at;
     match fact {
@@ -22,8 +26,11 @@ pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
             }
         }
         Fact::Started { iteration, tree } => {
+            if course.underway.is_some() {
+                rise(&mut course.totals.unfinished);
+            }
             course.iteration = *iteration;
-            course.underway = Some(at);
+            course.underway = Some(Underway { since: at, generation: course.generation });
             remember_tree(&mut course, *tree);
         }
         Fact::Iterated(iterated) => iterate(&mut course, iterated, at),
@@ -38,9 +45,9 @@ pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
         Fact::Recovered => change(&mut course, Stand::Closed, at, "Progress detected, circuit closing"),
         Fact::HalfOpened => change(&mut course, Stand::Warned, at, "Cooldown over, monitoring"),
         Fact::Refused => rise(&mut course.totals.refused),
-        Fact::Ignored { iteration } => {
-            course.iteration = *iteration;
+        Fact::Ignored { spent } => {
             course.underway = None;
+            course.spent = course.spent.plus(*spent);
             rise(&mut course.totals.refused);
         }
         Fact::Guided { .. } => course.guidance = None,
@@ -63,31 +70,42 @@ pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
         Fact::Finished { how } => {
             course.underway = None;
             course.finish = Some(*how);
-            if *how == Finish::Completed {
+            // The end of a run closes nothing: what is open, or was aborted, stays so.
+            let is_free = matches!(course.stand, Stand::Closed | Stand::Warned);
+            if *how == Finish::Completed && is_free {
                 change(&mut course, Stand::Over(Over::Completed), at, "Completed");
             }
         }
-        Fact::Adopted(foreign) => adopt(&mut course, foreign, at),
+        Fact::Adopted(foreign) => adopt(&mut course, foreign, is_new, at),
     }
     course
 }
 
 fn begin(course: &mut Course, phase: &PhaseName, at: Moment) {
     let was_over = matches!(course.stand, Stand::Over(_));
-    enter(course, phase, at, if was_over { "A new run" } else { "Run begun" });
+    count_anew(course, phase, at, if was_over { "A new run" } else { "Run begun" });
     course.baselines.clear();
     course.known_failures.clear();
     course.trees.clear();
     course.last = None;
     course.last_progress = 0;
-    course.guidance = None;
     course.spent = super::Spent::default();
 }
 
-/// Both counters begin anew, history stays (P4).
+/// A state file has counts and no phase. Learning which one it is in is not entering another.
 fn enter(course: &mut Course, phase: &PhaseName, at: Moment, reason: &str) {
+    if course.phase.is_none() {
+        course.phase = Some(phase.clone());
+    } else {
+        count_anew(course, phase, at, reason);
+    }
+}
+
+/// Both counters begin anew, history stays (P4).
+fn count_anew(course: &mut Course, phase: &PhaseName, at: Moment, reason: &str) {
     course.phase = Some(phase.clone());
     course.iteration = 0;
+    course.underway = None;
     course.finish = None;
     forget_counts(course);
     if course.stand != Stand::Closed {
@@ -101,8 +119,15 @@ fn iterate(course: &mut Course, iterated: &Iterated, at: Moment) {
     course.underway = None;
     course.spent = course.spent.plus(*spent);
     rise(&mut course.totals.iterations);
-    course.denials = if *denied { course.denials.saturating_add(1) } else { 0 };
     course.last = Some(iterated.clone());
+    if iterated.stale {
+        return;
+    }
+    match (*denied, *neutral) {
+        (true, _) => course.denials = course.denials.saturating_add(1),
+        (false, true) => {}
+        (false, false) => course.denials = 0,
+    }
     if *neutral {
         rise(&mut course.totals.neutral);
         course.neutral = course.neutral.saturating_add(1);
@@ -112,6 +137,10 @@ fn iterate(course: &mut Course, iterated: &Iterated, at: Moment) {
     if let Some(phase) = course.phase.clone()
         && !metrics.is_empty()
     {
+        // A course has a few phases; one that has ever new ones forgets what it compared with.
+        if course.baselines.len() >= Course::BASELINES_MAX && !course.baselines.contains_key(&phase) {
+            course.baselines.clear();
+        }
         course.baselines.entry(phase).or_default().merge(metrics);
     }
     remember_tree(course, *tree);
@@ -121,7 +150,8 @@ fn iterate(course: &mut Course, iterated: &Iterated, at: Moment) {
         course.last_progress = *iteration;
         let what = iterated.gains.iter().map(String::as_str);
         let what = what.chain(iterated.signs.iter().filter(|sign| sign.weight > 0).map(|sign| sign.source.word()));
-        let reason = format!("Progress: {}", what.collect::<Vec<_>>().join(", "));
+        let what: Vec<&str> = what.take(GAINS_SHOWN_MAX).collect();
+        let reason = format!("Progress: {}", what.join(", "));
         line(course, HistoryEvent::Progress, course.stand.file_word(), at, &reason);
     } else {
         course.no_progress = course.no_progress.saturating_add(1);
@@ -170,8 +200,12 @@ fn skip(course: &mut Course, to: Option<&PhaseName>, at: Moment) {
     course.closed = Some(at.at);
     match to {
         Some(phase) => {
+            // An iteration of the phase that was left may still end, and moves nothing in this one (E12).
+            let underway = course.underway;
             let reason = format!("Phase skipped by user, {phase} entered");
-            enter(course, phase, at, &reason);
+            count_anew(course, phase, at, &reason);
+            rise(&mut course.generation);
+            course.underway = underway;
         }
         None => {
             forget_counts(course);
@@ -180,7 +214,7 @@ fn skip(course: &mut Course, to: Option<&PhaseName>, at: Moment) {
     }
 }
 
-fn adopt(course: &mut Course, foreign: &Foreign, at: Moment) {
+fn adopt(course: &mut Course, foreign: &Foreign, is_new: bool, at: Moment) {
     let (stand, reason) = match &foreign.stand {
         ForeignStand::Closed => (Stand::Closed, "Taken over from a state file".to_owned()),
         ForeignStand::Warned => (Stand::Warned, "Taken over from a state file".to_owned()),
@@ -197,8 +231,7 @@ fn adopt(course: &mut Course, foreign: &Foreign, at: Moment) {
         rise(&mut course.totals.trips);
         rise(&mut course.opens);
     }
-    let is_whole = foreign.wins == Override::File || course.generation == 0;
-    if is_whole {
+    if is_new || foreign.wins == Override::File {
         course.no_progress = foreign.no_progress;
         course.same_error = foreign.same_error;
         course.denials = foreign.denials;
@@ -216,7 +249,6 @@ fn adopt(course: &mut Course, foreign: &Foreign, at: Moment) {
 }
 
 fn forget_counts(course: &mut Course) {
-    course.underway = None;
     course.no_progress = 0;
     course.same_error = 0;
     course.error = None;
@@ -239,6 +271,7 @@ fn line(course: &mut Course, event: HistoryEvent, from: &str, at: Moment, reason
         from: from.to_owned(),
         to: course.stand.file_word().to_owned(),
         reason: reason.to_owned(),
+        is_trip: event == HistoryEvent::StateChange && matches!(course.stand, Stand::Open(_)),
         iteration: course.iteration,
     });
     let excess = course.history.len().saturating_sub(Course::HISTORY_MAX);

@@ -19,9 +19,9 @@ pub struct Course {
     /// Iterations of this phase.
     #[serde(default)]
     pub iteration: u64,
-    /// When the iteration under way began.
+    /// The iteration under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub underway: Option<Moment>,
+    pub underway: Option<Underway>,
     /// Iterations in a row without progress.
     #[serde(default)]
     pub no_progress: u32,
@@ -80,6 +80,15 @@ pub struct Course {
     pub generation: u64,
     /// When it was last heard of.
     pub seen: Moment,
+}
+
+/// An iteration that began and has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Underway {
+    /// When it began.
+    pub since: Moment,
+    /// The generation it began in: one that ends in a later one moves nothing (E12).
+    pub generation: u64,
 }
 
 /// Where a course stands.
@@ -197,6 +206,9 @@ pub struct Iterated {
     /// A permission was denied in it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub denied: bool,
+    /// It began before the state last changed, so it moves nothing (E12).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
     /// Numbers that got better.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gains: Vec<String>,
@@ -233,16 +245,12 @@ pub struct HistoryLine {
     pub to: String,
     /// In words.
     pub reason: String,
+    /// The circuit opened; an abort, which files spell alike, did not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_trip: bool,
     /// The iteration it belongs to.
     #[serde(default)]
     pub iteration: u64,
-}
-
-impl HistoryLine {
-    /// Whether it tells of an opening.
-    pub fn is_trip(&self) -> bool {
-        self.event == HistoryEvent::StateChange && self.to == "OPEN"
-    }
 }
 
 /// The kinds of lines of seed 001's history.
@@ -279,6 +287,8 @@ pub struct Totals {
 impl Course {
     /// How many lines of history are kept.
     pub const HISTORY_MAX: usize = 100;
+    /// How many phases' numbers are remembered.
+    pub(super) const BASELINES_MAX: usize = 16;
     /// How many contents of the work tree are remembered.
     pub(super) const TREES_MAX: usize = 16;
 
@@ -316,7 +326,7 @@ impl Course {
     pub fn word_at(&self, now: Moment) -> &'static str {
         match &self.stand {
             Stand::Open(trip) if trip.cooled(now).is_some() => Stand::Warned.word(),
-            stand => stand.word(),
+            stand @ (Stand::Closed | Stand::Warned | Stand::Open(_) | Stand::Over(_)) => stand.word(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What follows from an event on a course (P1–P4, P6).
 
 use super::{
-    Bounds, Choice, Course, Fact, Foreign, ForeignStand, Happening, Iterated, Joining, Over, Override, PhaseName,
+    Bounds, Choice, Course, Fact, Foreign, ForeignStand, Happening, Iterated, Joining, Kind, Over, Override, PhaseName,
     Report, Signal, Source, Stand, Start, Trip, TripCause, Weighed, apply, log_line, trip_text,
 };
 use crate::{
@@ -25,13 +25,21 @@ pub struct Question<'a> {
 /// Decides one event.
 pub fn decide(course: Option<&Course>, policy: &Policy, question: &Question<'_>, now: Moment) -> Step {
     let known = course.is_some();
-    let mut draft =
-        Draft { question, policy, now, course: course.cloned().unwrap_or_else(|| Course::new(now)), facts: Vec::new() };
+    let mut draft = Draft {
+        question,
+        policy,
+        now,
+        course: course.cloned().unwrap_or_else(|| Course::new(now)),
+        is_known: known,
+        facts: Vec::new(),
+    };
     draft.see_cooldown_end();
     let outcome = match question.what {
         Happening::Begin { phase, joining, operator } => Ok(draft.begin(phase, *joining, operator.as_ref(), known)),
+        // An iteration belongs to a phase.
+        Happening::Ask { start: Some(_) } if !known => Err(Rejection::NoCourse),
         Happening::Ask { start } => Ok(draft.ask(*start)),
-        Happening::Report(report) => draft.report(report),
+        Happening::Report(report) => draft.report(report, known),
         Happening::Decide { choice, operator } if known => draft.choose(choice, operator),
         Happening::Decide { .. } => Err(Rejection::NoCourse),
         Happening::AutoReset => {
@@ -62,6 +70,8 @@ struct Draft<'a> {
     policy: &'a Policy,
     now: Moment,
     course: Course,
+    /// Whether anything is written down of it: the first fact is applied to nothing, as a store does.
+    is_known: bool,
     facts: Vec<Recorded>,
 }
 
@@ -71,7 +81,9 @@ impl Draft<'_> {
     }
 
     fn push_with(&mut self, at: Moment, fact: Fact, text: Option<String>) {
-        self.course = apply(Some(std::mem::replace(&mut self.course, Course::new(at))), &fact, at);
+        let before = std::mem::replace(&mut self.course, Course::new(at));
+        self.course = apply(self.is_known.then_some(before), &fact, at);
+        self.is_known = true;
         let texts = Texts { session: self.question.session.map(str::to_owned), text: text.or_else(|| log_line(&fact)) };
         let circuit = self.question.name.clone();
         self.facts.push(Recorded { circuit, at, fact: AnyFact::Phase(fact), texts });
@@ -113,12 +125,20 @@ impl Draft<'_> {
             (Stand::Closed | Stand::Warned, Joining::Same) => {
                 if !known {
                     self.push(anew(None));
-                } else if self.course.phase.as_ref() != Some(phase) {
-                    self.push(Fact::Entered { phase: phase.clone() });
+                } else {
+                    self.enter(phase);
                 }
             }
         }
         self.told()
+    }
+
+    /// A loop has one phase: entering another would count it anew.
+    fn enter(&mut self, phase: &PhaseName) {
+        let has_one = self.question.name.is_loop() && self.course.phase.is_some();
+        if !has_one && self.course.phase.as_ref() != Some(phase) {
+            self.push(Fact::Entered { phase: phase.clone() });
+        }
     }
 
     fn ask(&mut self, start: Option<Start>) -> Verdict {
@@ -136,28 +156,29 @@ impl Draft<'_> {
         verdict
     }
 
-    fn report(&mut self, report: &Report) -> Result<Verdict, Rejection> {
+    fn report(&mut self, report: &Report, known: bool) -> Result<Verdict, Rejection> {
         match &self.course.stand {
             Stand::Over(_) => return Err(Rejection::RunOver),
             // Kept and counted, and it changes nothing else (E4).
             Stand::Open(_) => {
-                let iteration = self.number(report);
-                self.push(Fact::Ignored { iteration });
+                self.push(Fact::Ignored { spent: report.spent });
                 return Ok(self.told());
             }
             Stand::Closed | Stand::Warned => {}
         }
-        match (&report.phase, &self.course.phase) {
-            (Some(phase), Some(current)) if phase != current => self.push(Fact::Entered { phase: phase.clone() }),
-            (Some(phase), None) => self.push(Fact::Began { phase: phase.clone(), who: None }),
-            (None, None) => return Err(Rejection::NoCourse),
-            (Some(_) | None, Some(_)) => {}
+        match &report.phase {
+            Some(phase) if known => self.enter(phase),
+            Some(phase) => self.push(Fact::Began { phase: phase.clone(), who: None }),
+            None if self.course.phase.is_none() => return Err(Rejection::NoCourse),
+            None => {}
         }
         let iterated = self.judge(report);
-        let is_progress = iterated.progress;
+        let (is_progress, is_stale) = (iterated.progress, iterated.stale);
         let shown = report.error.as_ref().map(|error| error.shown.clone()).or_else(|| report.neutral.clone());
         self.push_with(self.now, Fact::Iterated(Box::new(iterated)), shown);
-        self.settle(is_progress);
+        if !is_stale {
+            self.settle(is_progress);
+        }
         Ok(self.told())
     }
 
@@ -169,12 +190,12 @@ impl Draft<'_> {
 
     /// Whether an iteration helped, and by what.
     fn judge(&self, report: &Report) -> Iterated {
-        let kind = self.course.phase.as_ref().map_or(super::Kind::Other, PhaseName::kind);
+        let kind = self.course.phase.as_ref().map_or(Kind::Other, PhaseName::kind);
         let gains = report.metrics.gains(&self.course.baseline(), kind);
         let weights = &self.policy.phase.weights;
         let trees = &self.course.trees;
         let undone = report.tree.is_some_and(|tree| trees.last() != Some(&tree) && trees.contains(&tree));
-        let is_loop = kind == super::Kind::Loop;
+        let is_loop = kind == Kind::Loop;
         let tests =
             (is_loop && !gains.is_empty()).then_some(Signal { source: Source::Tests, count: gains.len() as u64 });
         let weigh = |signal: &Signal| {
@@ -182,7 +203,15 @@ impl Draft<'_> {
             let weight = if counts { weights.of(signal.source) } else { 0 };
             Weighed { source: signal.source, count: signal.count, weight }
         };
-        let signs: Vec<Weighed> = report.signals.iter().chain(&tests).map(weigh).collect();
+        let mut signs: Vec<Weighed> = Vec::new();
+        for sign in report.signals.iter().chain(&tests).map(weigh) {
+            // The same sign twice is one sign.
+            match signs.iter_mut().find(|known| known.source == sign.source) {
+                Some(known) if known.weight < sign.weight => *known = sign,
+                Some(_heavier) => {}
+                None => signs.push(sign),
+            }
+        }
         let weight: u64 = signs.iter().map(|sign| u64::from(sign.weight)).sum();
         let is_enough = weight > 0 && weight >= u64::from(weights.enough);
         let progress = is_enough || (!is_loop && !gains.is_empty());
@@ -192,6 +221,7 @@ impl Draft<'_> {
             // What was seen to help is believed before what is said about it.
             neutral: report.neutral.is_some() && !progress,
             denied: report.denied,
+            stale: self.course.underway.is_some_and(|underway| underway.generation != self.course.generation),
             gains,
             metrics: report.metrics.clone(),
             signs,
@@ -222,7 +252,7 @@ impl Draft<'_> {
         if !is_progress && no_progress >= bounds.thresholds.no_progress {
             return self.trip(TripCause::NoProgress, no_progress);
         }
-        if same_error >= bounds.thresholds.same_error {
+        if same_error > 0 && same_error >= bounds.thresholds.same_error {
             return self.trip(TripCause::SameError, same_error);
         }
         if is_progress && self.course.stand == Stand::Warned {
@@ -258,7 +288,7 @@ impl Draft<'_> {
     fn find(&mut self, foreign: &Foreign, known: bool) {
         let tightens = match (&foreign.stand, &self.course.stand) {
             (ForeignStand::Open { since, .. }, Stand::Closed | Stand::Warned) => {
-                since.is_some_and(|since| self.course.closed.is_none_or(|closed| since > closed))
+                self.course.closed.is_none_or(|closed| since.is_some_and(|since| since > closed))
             }
             (ForeignStand::Open { .. }, Stand::Open(_) | Stand::Over(_))
             | (ForeignStand::Closed | ForeignStand::Warned, _) => false,
@@ -294,9 +324,9 @@ impl Draft<'_> {
     fn into_decision(self, verdict: Verdict) -> Decision {
         let mut effects = Vec::new();
         for Recorded { circuit, fact, .. } in &self.facts {
-            if let AnyFact::Phase(Fact::Tripped { trip }) = fact {
-                effects.push(Effect::Notify { circuit: circuit.clone(), incident: trip.incident.clone() });
-            }
+            let AnyFact::Phase(Fact::Tripped { .. } | Fact::Adopted(_)) = fact else { continue };
+            let incident = self.course.trip().map(|trip| trip.incident.clone());
+            effects.extend(incident.map(|incident| Effect::Notify { circuit: circuit.clone(), incident }));
         }
         Decision { facts: self.facts, verdict, effects, notices: Vec::new() }
     }

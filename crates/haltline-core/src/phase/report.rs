@@ -38,7 +38,7 @@ pub struct Signal {
 }
 
 /// Where a sign of progress was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// Commits since the iteration's start.
@@ -143,8 +143,8 @@ impl ErrorSeen {
         for byte in Sha256::new().chain_update(message).chain_update(kind).finalize() {
             write!(raw, "{byte:02x}").expect("writing to a String cannot fail");
         }
-        let answer = Answer::new(Outcome::Failed, None, message).normal;
-        let normal = Digest::of(&[b"phase error", kind.as_bytes(), &answer.0.to_be_bytes()]);
+        let normal = |text| Answer::new(Outcome::Failed, None, text).normal.0.to_be_bytes();
+        let normal = Digest::of(&[b"phase error", &normal(kind), &normal(message)]);
         let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let shown = match (kind.is_empty(), line.starts_with(kind)) {
             (true, _) | (false, true) => line.to_owned(),

@@ -55,9 +55,16 @@ impl Course {
         let is_green = self.phase.as_ref().is_some_and(|phase| phase.kind() == Kind::Green);
         match &self.stand {
             Stand::Closed => "Continue".to_owned(),
-            Stand::Warned => {
-                format!("No progress for {} iterations. Try another way before the circuit opens.", self.no_progress)
-            }
+            Stand::Warned => match (self.no_progress, self.denials, self.same_error) {
+                (0, 0, 0) => "Monitoring after the cooldown.".to_owned(),
+                (0, 0, errors) => format!("Same error repeated {errors} times. Monitoring after the cooldown."),
+                (0, denials, _) => {
+                    format!("Permission denied in {denials} iterations in a row. Monitoring after the cooldown.")
+                }
+                (idle, _, _) => {
+                    format!("No progress for {idle} iterations. Try another way before the circuit opens.")
+                }
+            },
             Stand::Open(_) if is_green => {
                 format!("Circuit breaker opened. Review and provide guidance. {GREEN_SUGGESTION}.")
             }

@@ -27,6 +27,10 @@ impl Words {
         Ok(Self(words))
     }
 
+    pub fn peek(&self) -> Option<&str> {
+        self.0.front().map(String::as_str)
+    }
+
     pub fn peek_second(&self) -> Option<&str> {
         self.0.get(1).map(String::as_str)
     }

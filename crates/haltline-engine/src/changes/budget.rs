@@ -71,7 +71,8 @@ impl Budget {
 
     /// Whether a file of so many bytes may be read. That one is not, is no truncation: its size and time are kept.
     pub(super) fn may_read(&mut self, bytes: u64) -> bool {
-        let may = bytes <= self.content_file_bytes_max && bytes <= self.content_bytes_left;
+        let is_small = bytes <= self.content_file_bytes_max && bytes <= self.content_bytes_left;
+        let may = is_small && !self.patience.left().is_zero();
         if may {
             self.content_bytes_left -= bytes;
         }

@@ -1,6 +1,6 @@
 //! Which commits are new: reachable now and not then, and with something in them that was not there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
@@ -12,6 +12,8 @@ use crate::git::{Git, GitError};
 
 /// How many commits are counted at most.
 const COMMITS_MAX: usize = 10_000;
+/// What is asked of each commit: its tree, its parents, its subject.
+const FORMAT: &str = "--format=%T/%P/%s";
 /// How many digits of a commit's id are shown.
 const ID_DIGITS_SHOWN: usize = 8;
 /// How much of a commit's subject is shown.
@@ -21,6 +23,7 @@ const SUBJECT_CHARACTERS_MAX: usize = 60;
 struct Commit {
     id: String,
     tree: String,
+    parents: Vec<String>,
     subject: String,
 }
 
@@ -42,10 +45,11 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// The work trees among `all` that share their repository with `one`.
+    /// The work trees among `all` that share their repository with `one`, and `one` itself should its repository have
+    /// moved.
     pub(super) fn around(one: &Repository, all: &[Repository]) -> Self {
         let mut reach = Self::default();
-        for same in all.iter().filter(|other| other.common == one.common) {
+        for same in all.iter().filter(|other| other.common == one.common || other.top == one.top) {
             reach.tips.extend(same.tips.iter().cloned());
             reach.tips_elsewhere.extend(same.tips_elsewhere.iter().cloned());
             reach.trees.extend(same.tree.clone());
@@ -77,16 +81,21 @@ pub(super) fn since(
         let specs = exclusions.pathspecs(now.top.as_path());
         let new = list(git, &now.tips, [&then.tips, &then.tips_elsewhere], specs)?;
         let gone = list(git, &then.tips, [&all_now.tips, &all_now.tips_elsewhere], Vec::new())?;
-        Ok::<_, GitError>((new, gone))
+        let merged = trees_of_merged(git, &new)?;
+        Ok::<_, GitError>((new, gone, merged))
     })();
-    let Ok((new, gone)) = found else {
+    let Ok((new, gone, merged)) = found else {
         // What was reachable then is no longer there to compare with, or git is not. That there is another tree is sure.
         let is_new = now.tree.as_ref().is_some_and(|tree| !then.trees.contains(tree));
         let head = now.head.as_deref().filter(|head| is_new && seen.insert((*head).to_owned()));
         return head.into_iter().map(|head| head.chars().take(ID_DIGITS_SHOWN).collect()).collect();
     };
     let gone: BTreeSet<String> = gone.into_iter().map(|commit| commit.tree).collect();
-    let counts = |commit: &Commit| !gone.contains(&commit.tree) && !then.trees.contains(&commit.tree);
+    let is_only_merged = |commit: &Commit| {
+        commit.parents.len() > 1 && commit.parents.iter().any(|parent| merged.get(parent) == Some(&commit.tree))
+    };
+    let counts =
+        |commit: &Commit| !gone.contains(&commit.tree) && !then.trees.contains(&commit.tree) && !is_only_merged(commit);
     new.iter().filter(|commit| counts(commit) && seen.insert(commit.id.clone())).map(Commit::shown).collect()
 }
 
@@ -100,19 +109,13 @@ fn list(
     if tips.is_empty() {
         return Ok(Vec::new());
     }
-    let mut input = String::new();
-    for tip in tips {
-        input.push_str(tip);
-        input.push('\n');
-    }
-    for tip in without.into_iter().flatten() {
-        input.push('^');
-        input.push_str(tip);
-        input.push('\n');
-    }
+    // A look comes from a file, and git takes options among the lines it reads.
+    let with = tips.iter().filter(|tip| is_id(tip.as_bytes())).map(|tip| format!("{tip}\n"));
+    let without = without.into_iter().flatten().filter(|tip| is_id(tip.as_bytes())).map(|tip| format!("^{tip}\n"));
+    let input: String = with.chain(without).collect();
     let count = format!("--max-count={COMMITS_MAX}");
     let mut arguments: Vec<OsString> =
-        ["rev-list", "--stdin", "--encoding=UTF-8", "--format=%T %s", &count].map(OsString::from).into();
+        ["rev-list", "--stdin", "--encoding=UTF-8", FORMAT, &count].map(OsString::from).into();
     if !specs.is_empty() {
         // With paths given, git itself leaves out commits that change nothing in them.
         arguments.extend(["--full-history", "--"].map(OsString::from));
@@ -121,17 +124,31 @@ fn list(
     Ok(read(&git.run_with_input(&arguments, input.as_bytes())?.bytes))
 }
 
+/// The trees of all commits that new merges have for parents. git's own leaving out, in [`list`], does not cover merges
+/// with commits that were known.
+fn trees_of_merged(git: &Git, new: &[Commit]) -> Result<BTreeMap<String, String>, GitError> {
+    let merges = new.iter().filter(|commit| commit.parents.len() > 1);
+    let parents: BTreeSet<&String> = merges.flat_map(|commit| &commit.parents).collect();
+    if parents.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let input: String = parents.into_iter().map(|parent| format!("{parent}\n")).collect();
+    let answer = git.run_with_input(&["rev-list", "--no-walk", "--stdin", FORMAT], input.as_bytes())?;
+    Ok(read(&answer.bytes).into_iter().map(|commit| (commit.id, commit.tree)).collect())
+}
+
 /// Two lines for each commit: `commit ID`, and what the format asked for.
 fn read(answer: &[u8]) -> Vec<Commit> {
     let mut commits = Vec::new();
     let mut lines = answer.split(|&byte| byte == b'\n');
     while let (Some(first), Some(second)) = (lines.next(), lines.next()) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let id = first.strip_prefix(b"commit ").unwrap_or(first);
-        let end = second.iter().position(|&byte| byte == b' ').unwrap_or(second.len());
-        let (tree, subject) = second.split_at(end);
+        let mut parts = second.splitn(3, |&byte| byte == b'/');
+        let (Some(tree), Some(parents), Some(subject)) = (parts.next(), parts.next(), parts.next()) else { continue };
         if is_id(id) && is_id(tree) {
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            commits.push(Commit { id: text(id), tree: text(tree), subject: shown(subject.trim_ascii()) });
+            let parents = parents.split(|&byte| byte == b' ').filter(|id| is_id(id)).map(text).collect();
+            commits.push(Commit { id: text(id), tree: text(tree), parents, subject: shown(subject.trim_ascii()) });
         }
     }
     commits

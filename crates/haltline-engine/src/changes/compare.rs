@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::budget::Budget;
@@ -10,7 +11,8 @@ use super::content::Content;
 use super::exclusions::Exclusions;
 use super::files::Files;
 use super::heads::{Heads, Was};
-use super::repository::{PathState, Place, Quiet, Repository, Rest};
+use super::quiet::Quiet;
+use super::repository::{PathState, Place, Repository, Rest};
 use super::tree_path::TreePath;
 use super::{Change, EXAMPLES_MAX, Look, LookOptions, Source};
 use crate::git::Git;
@@ -52,10 +54,16 @@ struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     fn repository(&mut self, now: &'a Repository) {
         let before = self.then.repositories.iter().find(|other| other.top == now.top);
-        match (before, now.place) {
-            (Some(then), _) => self.work_tree(now, then),
+        if let Some(then) = before {
+            return self.work_tree(now, then);
+        }
+        if self.then.search_is_cut || self.then.has_problem_at(&now.top) {
+            // It may have been there, and nobody looked.
+            return;
+        }
+        match now.place {
             // A new work tree of a known repository brings what is in it and was not known.
-            (None, Place::Worktree) => {
+            Place::Worktree => {
                 let empty = Repository {
                     paths: BTreeMap::new(),
                     rest: None,
@@ -65,22 +73,18 @@ impl<'a> Comparison<'a> {
                 };
                 self.work_tree(now, &empty);
             }
-            (None, Place::Around | Place::Nested) => {
-                let was_unread = self.then.search_is_cut || self.then.has_problem_at(&now.top);
-                if !was_unread {
-                    self.count(Source::Repositories, format!("{} (new repository)", self.label(now)));
-                }
+            Place::Around | Place::Nested => {
+                self.count(Source::Repositories, format!("{} (new repository)", self.label(now)));
             }
         }
     }
 
     fn repositories_gone(&mut self) {
-        if self.now.search_is_cut {
-            return;
-        }
         for gone in &self.then.repositories {
-            let is_here = self.now.repositories.iter().any(|other| other.top == gone.top);
-            if !is_here && gone.place != Place::Worktree && !self.now.has_problem_at(&gone.top) {
+            let is_listed = self.now.repositories.iter().any(|other| other.top == gone.top);
+            // One that is there and was not looked at is too deep, too many, or hidden by a new one around the root.
+            let is_there = || fs::symlink_metadata(gone.top.as_path().join(".git")).is_ok();
+            if !is_listed && gone.place != Place::Worktree && !is_there() {
                 self.count(Source::Repositories, format!("{} (repository removed)", self.label(gone)));
             }
         }
@@ -124,10 +128,16 @@ impl<'a> Comparison<'a> {
             let Some(before) = then.paths.get(path) else { continue };
             let is_new_in_index = state.staged.is_some() && state.staged != before.staged;
             if !state.content.is_same(&before.content) {
-                for source in sources_of(state) {
-                    if source != Source::Staged || !state.is_unstaged || is_new_in_index {
-                        self.count_path(now, source, path);
-                    }
+                let here = sources_of(state).filter(|&source| {
+                    source != Source::Staged || !(state.is_unstaged || state.is_untracked) || is_new_in_index
+                });
+                let mut here: Vec<Source> = here.collect();
+                if here.is_empty() {
+                    // The tree went back to what the commit has, and left the index behind.
+                    here.push(sources_of(before).next().unwrap_or(Source::Unstaged));
+                }
+                for source in here {
+                    self.count_path(now, source, path);
                 }
             } else if is_new_in_index && (state.is_unstaged || state.content == Content::Folder) {
                 // The index has something that neither the work tree has nor the index had.
@@ -161,8 +171,11 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             let here = Content::at(&path.below(now.top.as_path()), &mut self.budget);
-            let is_committed = has_commits && !matches!(heads.was(path), Was::Same);
-            if here.is_same(&before.content) || before.content == Content::Folder || is_committed {
+            if here.is_same(&before.content) || before.content == Content::Folder {
+                continue;
+            }
+            if has_commits && heads.was(path) != Was::Same {
+                // It was edited further and then committed: the commit counts.
                 continue;
             }
             for source in sources_of(before).take(1) {
@@ -256,10 +269,11 @@ fn source_of(place: Place, source: Source) -> Source {
     }
 }
 
-/// Where a path differs.
+/// Where a path differs from the commit.
 fn sources_of(state: &PathState) -> impl Iterator<Item = Source> {
-    let unstaged = state.is_unstaged.then_some(Source::Unstaged);
+    let is_in_tree = !state.is_as_committed;
+    let untracked = (is_in_tree && state.is_untracked).then_some(Source::Untracked);
+    let unstaged = (is_in_tree && state.is_unstaged).then_some(Source::Unstaged);
     let staged = state.staged.is_some().then_some(Source::Staged);
-    let untracked = state.is_untracked.then_some(Source::Untracked);
     if untracked.is_some() { [untracked, None] } else { [unstaged, staged] }.into_iter().flatten()
 }

@@ -1,6 +1,7 @@
 //! A folder without git: its files by size, time and, where they are small, content.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,10 @@ impl Files {
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 names.insert((entry.file_name(), is_folder));
             }
+            if folder != root && is_git_directory(&names) {
+                // A bare repository: what is in it shows in its work trees.
+                continue;
+            }
             // The last one waiting comes first: in order of names, so that a cut falls at the same place every time.
             for (name, is_folder) in names.into_iter().rev() {
                 let whole = folder.join(&name);
@@ -61,4 +66,11 @@ impl Files {
         }
         Self { paths, rest: rest.end() }
     }
+}
+
+/// Whether these are what a git directory holds.
+fn is_git_directory(names: &BTreeSet<(OsString, bool)>) -> bool {
+    [("HEAD", false), ("objects", true), ("refs", true)]
+        .iter()
+        .all(|&(name, is_folder)| names.contains(&(OsString::from(name), is_folder)))
 }

@@ -4,16 +4,13 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 
-use super::content::Content;
+use super::blob::{self, Blob};
 use super::repository::{PathState, Repository};
 use super::status::is_id;
 use super::tree_path::TreePath;
 use crate::git::Git;
 
-/// How many files are compared with the commit of then.
-const COMPARED_MAX: usize = 2_000;
 /// The name of the tree with nothing in it, in repositories with short and with long names.
 const EMPTY_TREES: [&str; 2] =
     ["4b825dc642cb6eb9a060e54bf8d69288fbee4904", "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"];
@@ -23,13 +20,6 @@ pub(super) struct Heads {
     trees: Option<(String, String)>,
     git: Option<Git>,
     differences: OnceCell<Option<BTreeMap<TreePath, Blob>>>,
-}
-
-/// A path in the commit of then: its mode and id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Blob {
-    mode: String,
-    id: String,
 }
 
 /// What the commit of then had at a path.
@@ -69,27 +59,12 @@ impl Heads {
 
     /// The paths among `new`, all as committed then, whose content is still that of the commit of then.
     pub(super) fn unchanged(&self, new: &[(&TreePath, &PathState)]) -> BTreeSet<TreePath> {
-        let mut unchanged = BTreeSet::new();
         if self.trees.is_none() || new.is_empty() {
-            return unchanged;
+            return BTreeSet::new();
         }
-        let Some(differences) = self.differences() else { return unchanged };
-        let mut compared: Vec<(&TreePath, &Blob)> = Vec::new();
-        for (path, state) in new {
-            let Some(blob) = differences.get(*path) else { continue };
-            match &state.content {
-                Content::Absent if blob.is_nothing() => {
-                    unchanged.insert((*path).clone());
-                }
-                Content::File { is_executable, .. } if blob.is_file(*is_executable) => compared.push((path, blob)),
-                Content::Absent | Content::File { .. } | Content::Link(_) | Content::Folder | Content::Other => {}
-            }
-        }
-        compared.truncate(COMPARED_MAX);
-        let ids = self.ids_of(compared.iter().map(|(path, _blob)| *path)).unwrap_or_default();
-        let same = compared.iter().zip(ids).filter(|((_path, blob), id)| blob.id == *id);
-        unchanged.extend(same.map(|((path, _blob), _id)| (*path).clone()));
-        unchanged
+        let (Some(differences), Some(git)) = (self.differences(), &self.git) else { return BTreeSet::new() };
+        let compared = new.iter().filter_map(|(path, state)| Some((*path, &state.content, differences.get(*path)?)));
+        blob::unchanged(git, compared)
     }
 
     fn differences(&self) -> Option<&BTreeMap<TreePath, Blob>> {
@@ -98,6 +73,10 @@ impl Heads {
 
     fn ask(&self) -> Option<BTreeMap<TreePath, Blob>> {
         let ((then, now), git) = (self.trees.as_ref()?, self.git.as_ref()?);
+        if ![then, now].iter().all(|tree| is_id(tree.as_bytes())) {
+            // A look comes from a file, and git would take an option for one.
+            return None;
+        }
         let answer = git.run(&["diff-tree", "-r", "-z", "--raw", "--no-renames", then, now]).ok()?;
         if answer.is_cut {
             return None;
@@ -113,28 +92,6 @@ impl Heads {
             differences.insert(TreePath::new(path), blob);
         }
         Some(differences)
-    }
-
-    /// The ids that files of the work tree would have. Nothing is written, and no program runs.
-    fn ids_of<'a>(&self, paths: impl Iterator<Item = &'a TreePath>) -> Option<Vec<String>> {
-        let mut arguments: Vec<OsString> = ["hash-object", "--"].map(OsString::from).into();
-        arguments.extend(paths.map(|path| path.as_path().as_os_str().to_owned()));
-        if arguments.len() == 2 {
-            return None;
-        }
-        let answer = self.git.as_ref()?.run(&arguments).ok()?;
-        let ids = answer.bytes.split(|&byte| byte == b'\n').filter(|id| is_id(id));
-        Some(ids.map(|id| String::from_utf8_lossy(id).into_owned()).collect())
-    }
-}
-
-impl Blob {
-    fn is_nothing(&self) -> bool {
-        self.mode == "000000"
-    }
-
-    fn is_file(&self, is_executable: bool) -> bool {
-        self.mode == if is_executable { "100755" } else { "100644" }
     }
 }
 

@@ -1,25 +1,26 @@
 //! One work tree of git at one moment: which commit, which branches, and every path that differs from the commit.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
-use std::time::Duration;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::blob::{self, Blob};
 use super::budget::Budget;
 use super::content::{Content, hex};
 use super::exclusions::Exclusions;
+use super::quiet::{Quiet, refused};
 use super::status;
 use super::tree_path::TreePath;
 use crate::git::{Git, GitError};
+use crate::project::is_linked_worktree;
 
 /// How many different branch tips are kept. With more, only the commit that is checked out is.
 const TIPS_MAX: usize = 5_000;
-/// How many settings of programs that convert content there may be before the repository is refused.
-const FILTER_SETTINGS_MAX: usize = 600;
 
 /// What a work tree is to the folder that is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +73,9 @@ pub(super) struct PathState {
     pub(super) is_unstaged: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_untracked: bool,
+    /// The work tree has what the commit has; only the index differs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_as_committed: bool,
     pub(super) content: Content,
 }
 
@@ -127,7 +131,11 @@ impl Repository {
     /// Looks at a work tree.
     pub(super) fn look(subject: &Subject<'_>, exclusions: &Exclusions, budget: &mut Budget) -> Result<Self, GitError> {
         let &Subject { place, top, common, owns_branches, wants_untracked } = subject;
-        let Quiet { git, hides_untracked } = Quiet::at(top, budget.left_for_git())?;
+        let Quiet { git, hides_untracked, other_worktree } = Quiet::at(top, budget.left_for_git())?;
+        let is_there = |other: PathBuf| fs::canonicalize(common.join(other)).is_ok_and(|other| other == top);
+        if other_worktree.is_some_and(|other| !is_linked_worktree(top) && !is_there(other)) {
+            return Err(refused("core.worktree is another folder"));
+        }
         let hides_untracked = hides_untracked && !wants_untracked;
         let answer = git.clone().deadline(budget.left_for_git()).run(&status::arguments(!hides_untracked))?;
         let status = status::read(&answer.bytes, answer.is_cut);
@@ -137,6 +145,7 @@ impl Repository {
             budget.truncate();
             rest.cut();
         }
+        let mut committed = BTreeMap::new();
         for entry in status.entries {
             let path = TreePath::new(entry.path);
             if !exclusions.counts(top, path.as_path()) {
@@ -151,13 +160,14 @@ impl Repository {
                 rest.add(entry.path, top, budget);
                 continue;
             }
+            if let Some(blob) = entry.committed.filter(|_blob| entry.staged.is_some()) {
+                committed.insert(path.clone(), blob);
+            }
             let content = Content::at(&path.below(top), budget);
-            let staged = entry.staged;
-            paths.insert(
-                path,
-                PathState { staged, is_unstaged: entry.is_unstaged, is_untracked: entry.is_untracked, content },
-            );
+            let (staged, is_unstaged, is_untracked) = (entry.staged, entry.is_unstaged, entry.is_untracked);
+            paths.insert(path, PathState { staged, is_unstaged, is_untracked, is_as_committed: false, content });
         }
+        mark_as_committed(&mut paths, &committed, &git.clone().deadline(budget.left_for_git()));
         let head = status.head;
         let branches = Branches::read(&git.clone().deadline(budget.left_for_git()), top)?;
         let tree = match &head {
@@ -197,57 +207,22 @@ impl Repository {
     }
 }
 
-/// git names a repository inside another one with a slash at the end.
-fn trimmed(path: std::path::PathBuf) -> std::path::PathBuf {
-    path.components().collect()
-}
-
-/// git that starts none of the programs with which a repository converts content.
-///
-/// `git status` compares files whose times changed, and would run `filter.*.clean` for that. An empty setting turns a
-/// filter off. What is compared then is the file as it is; such a file may be listed although it is unchanged.
-pub(super) struct Quiet {
-    pub(super) git: Git,
-    /// The configuration says that files git does not know are not to be looked for.
-    pub(super) hides_untracked: bool,
-}
-
-impl Quiet {
-    pub(super) fn at(top: &Path, deadline: Duration) -> Result<Self, GitError> {
-        let mut git = Git::at(top).deadline(deadline);
-        if let Some(parent) = top.parent() {
-            // A broken repository must not lead to the one around it.
-            git = git.variable("GIT_CEILING_DIRECTORIES", parent);
+/// Marks paths that differ in the index only. They are few: git is asked only where index and work tree differ too.
+fn mark_as_committed(paths: &mut BTreeMap<TreePath, PathState>, committed: &BTreeMap<TreePath, Blob>, git: &Git) {
+    let compared = committed.iter().filter_map(|(path, blob)| {
+        let state = paths.get(path).filter(|state| state.is_unstaged || state.is_untracked)?;
+        Some((path, &state.content, blob))
+    });
+    for path in blob::unchanged(git, compared) {
+        if let Some(state) = paths.get_mut(&path) {
+            state.is_as_committed = true;
         }
-        let asked = "^(filter\\..*\\.(clean|process|required)|status\\.showuntrackedfiles)$";
-        let settings = match git.run(&["config", "-z", "--get-regexp", asked]) {
-            Ok(answer) => answer.bytes,
-            // It says by its code that there is none.
-            Err(GitError::Failed { status, .. }) if status.code() == Some(1) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        let mut names = BTreeSet::new();
-        let mut hides_untracked = false;
-        for setting in settings.split(|&byte| byte == 0).filter(|setting| !setting.is_empty()) {
-            // No name holds a line break.
-            let end = setting.iter().position(|&byte| byte == b'\n').unwrap_or(setting.len());
-            let (name, value) = setting.split_at(end);
-            if name == b"status.showuntrackedfiles" {
-                hides_untracked = value == b"\nno";
-                continue;
-            }
-            names.insert(name.to_vec());
-            if names.len() > FILTER_SETTINGS_MAX {
-                let too_many = std::io::Error::other(format!("more than {FILTER_SETTINGS_MAX} settings of filters"));
-                return Err(GitError::Lost { command: "config".to_owned(), source: too_many });
-            }
-        }
-        for name in names {
-            let value = if name.ends_with(b".required") { "false" } else { "" };
-            git = git.setting(OsString::from_vec(name), value);
-        }
-        Ok(Self { git, hides_untracked })
     }
+}
+
+/// git names a repository inside another one with a slash at the end.
+fn trimmed(path: PathBuf) -> PathBuf {
+    path.components().collect()
 }
 
 /// The branches of a repository.

@@ -1,5 +1,7 @@
 //! Reads the answer of `git status --porcelain=v2 -z --branch`. Any bytes are read; what is not understood is passed over.
 
+use super::blob::Blob;
+
 /// What git says of the work tree.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Status<'a> {
@@ -13,6 +15,8 @@ pub(super) struct Status<'a> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     pub(super) path: &'a [u8],
+    /// What the commit has there, where git says.
+    pub(super) committed: Option<Blob>,
     /// Mode and id in the index, where it differs from the commit.
     pub(super) staged: Option<String>,
     /// The work tree differs from the index.
@@ -51,14 +55,14 @@ pub(super) fn read(answer: &[u8], is_cut: bool) -> Status<'_> {
                 None
             }
             // XY sub mH mI mW hH hI path
-            b'1' => changed(rest, 7, 3, 6),
+            b'1' => changed(rest, 7),
             // XY sub mH mI mW hH hI score path, and where it was before in a record of its own
             b'2' => {
                 records.next();
-                changed(rest, 8, 3, 6)
+                changed(rest, 8)
             }
             // XY sub m1 m2 m3 mW h1 h2 h3 path
-            b'u' => changed(rest, 9, 3, 7).map(|entry| Entry { staged: None, is_unstaged: true, ..entry }),
+            b'u' => changed(rest, 9).map(|entry| Entry { committed: None, staged: None, is_unstaged: true, ..entry }),
             b'?' if !rest.is_empty() => Some(Entry { path: rest, is_untracked: true, ..Entry::default() }),
             _ => None,
         };
@@ -67,13 +71,14 @@ pub(super) fn read(answer: &[u8], is_cut: bool) -> Status<'_> {
     status
 }
 
-/// A record of `fields` fields before the path, with mode and id of the index at the given places.
-fn changed(record: &[u8], fields: usize, mode: usize, id: usize) -> Option<Entry<'_>> {
+/// A record of `fields` fields before the path: XY sub mH mI mW hH hI …
+fn changed(record: &[u8], fields: usize) -> Option<Entry<'_>> {
     let parts: Vec<&[u8]> = record.splitn(fields + 1, |&byte| byte == b' ').collect();
     let path = *parts.get(fields).filter(|path| !path.is_empty())?;
     let [in_index, in_tree] = *parts.first()? else { return None };
-    let staged = (*in_index != b'.').then(|| format!("{} {}", text(parts[mode]), text(parts[id])));
-    Some(Entry { path, staged, is_unstaged: *in_tree != b'.', is_untracked: false })
+    let committed = Some(Blob { mode: text(parts[2]), id: text(parts[5]) });
+    let staged = (*in_index != b'.').then(|| format!("{} {}", text(parts[3]), text(parts[6])));
+    Some(Entry { path, committed, staged, is_unstaged: *in_tree != b'.', is_untracked: false })
 }
 
 /// Whether it is an object's id, of either length.
@@ -103,8 +108,10 @@ mod tests {
         );
         let status = read(answer.as_bytes(), true);
         assert_eq!(status.head.as_deref(), Some(ID));
-        let entry = |path, staged: Option<&str>, is_unstaged, is_untracked| Entry {
+        let committed = Blob { mode: "100644".to_owned(), id: ID.to_owned() };
+        let entry = |path, staged: Option<&str>, is_unstaged, is_untracked: bool| Entry {
             path,
+            committed: (path != b"fight" && !is_untracked).then(|| committed.clone()),
             staged: staged.map(|mode| format!("{mode} {ID}")),
             is_unstaged,
             is_untracked,

@@ -32,7 +32,8 @@ pub fn carry_out(plan: &Path) -> io::Result<()> {
     let mut commands = Vec::new();
     for stage in &plan.stages {
         match stage {
-            Stage::Command(command) => commands.push(type_command(&plan, command)?),
+            Stage::Command(command) => commands.push(type_command(&plan, command, None)?),
+            Stage::Loop(command) => commands.push(type_command(&plan, command, Some(address))?),
             Stage::Clients(beside) => {
                 let started: io::Result<Vec<Running>> =
                     beside.iter().map(|session| Running::start(&plan, session, address)).collect();
@@ -66,8 +67,23 @@ fn program(plan: &Plan, name: &Path) -> Command {
     command
 }
 
-fn type_command(plan: &Plan, command: &str) -> io::Result<CommandReport> {
-    let output = program(plan, Path::new("sh")).args(["-c", &format!("{{ {command}\n}} 2>&1")]).output()?;
+/// What a client needs to reach the model, and nobody else.
+fn reach(command: &mut Command, model: SocketAddr) -> &mut Command {
+    command
+        .env("ANTHROPIC_BASE_URL", format!("http://{model}"))
+        .env("ANTHROPIC_API_KEY", "sk-ant-none")
+        .env("DISABLE_TELEMETRY", "1")
+        .env("DISABLE_ERROR_REPORTING", "1")
+        .env("DISABLE_AUTOUPDATER", "1")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+}
+
+fn type_command(plan: &Plan, command: &str, model: Option<SocketAddr>) -> io::Result<CommandReport> {
+    let mut shell = program(plan, Path::new("sh"));
+    if let Some(model) = model {
+        reach(&mut shell, model);
+    }
+    let output = shell.args(["-c", &format!("{{ {command}\n}} 2>&1")]).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(CommandReport { command: command.to_owned(), exit: output.status.code(), output: text })
 }
@@ -81,16 +97,11 @@ struct Running {
 
 impl Running {
     fn start(plan: &Plan, session: &Session, model: SocketAddr) -> io::Result<Self> {
-        let mut child = program(plan, &plan.client)
+        let mut client = program(plan, &plan.client);
+        let mut child = reach(&mut client, model)
             .args(["--print", &session.prompt, "--model", "claude-sonnet-4-5"])
             .args(["--allowedTools", "Bash,Read,Edit,Write,Agent", "--output-format", "stream-json", "--verbose"])
             .args(&session.arguments)
-            .env("ANTHROPIC_BASE_URL", format!("http://{model}"))
-            .env("ANTHROPIC_API_KEY", "sk-ant-none")
-            .env("DISABLE_TELEMETRY", "1")
-            .env("DISABLE_ERROR_REPORTING", "1")
-            .env("DISABLE_AUTOUPDATER", "1")
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .envs(&session.environment)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -37,6 +37,8 @@ pub enum Stage {
     Clients(Vec<Session>),
     /// A command that a person types in a shell beside the clients, when none runs.
     Command(String),
+    /// A command that starts clients itself; they reach the model.
+    Loop(String),
 }
 
 /// One start of a client.

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use haltline_core::loop_::Verb;
+use haltline_core::phase::Course;
 use haltline_core::{CircuitName, Event, Rejection, State};
-use haltline_engine::EngineError;
 use haltline_engine::store::{Committed, Store};
+use haltline_engine::{EngineError, course_options};
 
 use super::constraint::audit;
 use crate::cli::{FalsePositive, Reset};
@@ -123,7 +124,9 @@ fn one(
     let engine = &workplace.engine;
     // What cannot be done is said before a person is asked to confirm it.
     let rejected = || Failure::of_incident(incident, EngineError::Rejected(Rejection::NoIncident));
-    let row = engine.row_of(incident)?.ok_or_else(rejected)?;
+    let Some(row) = engine.row_of(incident)? else {
+        return Err(of_course(workplace, incident)?.unwrap_or_else(rejected));
+    };
     let operator = confirm(&format!("{word} {incident}"), reason, Proof::Presence, engine.config())?;
     let event = Event::Circuits { row: row.clone(), verb, operator: operator.clone() };
     let committed = engine.handle(event).map_err(|error| match (word, error) {
@@ -133,6 +136,21 @@ fn one(
         (_, error) => Failure::of_incident(incident, error),
     })?;
     answer(workplace, word, Some(incident.to_owned()), vec![row.to_string()], &committed, operator.who, reason)
+}
+
+/// Courses of work have verbs of their own.
+fn of_course(workplace: &Workplace, incident: &str) -> Result<Option<Failure>, Failure> {
+    let engine = &workplace.engine;
+    for (name, state) in engine.store().circuits(engine.project().key)? {
+        let trip = state.as_course().and_then(Course::trip);
+        if trip.is_some_and(|trip| trip.incident == incident) {
+            let options = course_options(&name).join("`, `");
+            return Ok(Some(Failure::Plain(format!(
+                "incident {incident} is of {name}: a person decides by `{options}`"
+            ))));
+        }
+    }
+    Ok(None)
 }
 
 fn answer(

@@ -61,9 +61,17 @@ fn place(workplace: &Workplace, place: &PhasePlace) -> Result<CoursePlace, Failu
         return Ok(CoursePlace::run(project, run.as_deref()));
     }
     let folder = place.session_dir.clone().unwrap_or_else(|| session_folder(&project.root));
-    let folder = std::path::absolute(&folder)
-        .map_err(|error| Failure::Plain(format!("session folder {}: {error}", folder.display())))?;
     Ok(CoursePlace::session(project, &folder))
+}
+
+/// A run reports of itself: what is in it must not count for it.
+fn own_place(workplace: &Workplace, place: &PhasePlace) -> Result<CoursePlace, Failure> {
+    if place.run.is_some() {
+        return Err(Failure::Plain(
+            "--run: the runner itself asks and reports; status, history, decide and begin --new-run take it".to_owned(),
+        ));
+    }
+    self::place(workplace, place)
 }
 
 fn known(workplace: &Workplace, place: &CoursePlace) -> Result<Course, Failure> {
@@ -94,7 +102,8 @@ fn phase_name(text: &str) -> Result<PhaseName, Failure> {
 }
 
 fn begin(workplace: &Workplace, command: &PhaseBegin) -> Result<ExitCode, Failure> {
-    let place = place(workplace, &command.place)?;
+    let place =
+        if command.is_new_run { place(workplace, &command.place)? } else { own_place(workplace, &command.place)? };
     let phase = phase_name(&command.phase)?;
     let operator = command
         .is_new_run
@@ -108,7 +117,7 @@ fn begin(workplace: &Workplace, command: &PhaseBegin) -> Result<ExitCode, Failur
 }
 
 fn check(workplace: &Workplace, place: &PhasePlace) -> Result<ExitCode, Failure> {
-    let place = self::place(workplace, place)?;
+    let place = own_place(workplace, place)?;
     // Where nothing has begun there is nothing to write down.
     if workplace.engine.course(&place, None).map_err(Failure::of_course)?.is_none() {
         let view = PhaseAnswerView::nothing("check");
@@ -130,7 +139,7 @@ fn tell(workplace: &Workplace, place: &CoursePlace, verb: &'static str, what: Ha
 }
 
 fn report(workplace: &Workplace, command: &PhaseReport) -> Result<ExitCode, Failure> {
-    let place = place(workplace, &command.place)?;
+    let place = own_place(workplace, &command.place)?;
     let current = workplace.engine.course(&place, None).map_err(Failure::of_course)?.and_then(|course| course.phase);
     let report = if command.says_something() { of_arguments(command)? } else { of_input(command, current.as_ref())? };
     let session = surroundings::session();

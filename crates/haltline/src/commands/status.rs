@@ -34,7 +34,7 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
     let mut courses = Vec::new();
     for (name, state) in &rows {
         let State::Course(course) = state else { continue };
-        incidents_24h += course.history.iter().filter(|line| line.is_trip() && line.at > day_ago).count();
+        incidents_24h += course.history.iter().filter(|line| line.is_trip && line.at > day_ago).count();
         if course.is_held() || course.seen.at > day_ago {
             courses.push(phase::view(workplace, name, course)?);
         }

@@ -71,7 +71,7 @@ fn heading(text: &str) -> String {
 }
 
 /// A line that fits: control characters shown, cut with an ellipsis.
-fn fit(text: &str, width: usize) -> String {
+pub fn fit(text: &str, width: usize) -> String {
     let shown: String = text
         .chars()
         .flat_map(|character| {

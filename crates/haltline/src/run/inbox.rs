@@ -40,8 +40,6 @@ pub(super) enum Change {
     Signalled(i32),
     /// It stands still, by this signal.
     Stopped(i32),
-    /// It goes on.
-    Continued,
     /// It cannot be waited for.
     Lost,
 }

@@ -3,6 +3,7 @@
 //! A process number is used again; together with the moment the process started it is not. A signal goes through a
 //! handle of the process that was compared after it was opened, so a number that changed hands in between is harmless.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 
@@ -62,18 +63,17 @@ fn is_there(_pid: i32) -> bool {
 
 /// What `/proc/PID/stat` says of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Process {
+pub(crate) struct Process {
     pub identity: Identity,
     pub name: String,
     pub parent: i32,
     pub group: i32,
-    pub session: i32,
     /// It has ended and waits for its parent to notice.
     pub is_zombie: bool,
 }
 
 impl Process {
-    pub(super) fn read(pid: i32) -> Option<Self> {
+    pub(crate) fn read(pid: i32) -> Option<Self> {
         let mut bytes = Vec::with_capacity(512);
         File::open(format!("/proc/{pid}/stat")).ok()?.take(4096).read_to_end(&mut bytes).ok()?;
         Self::parse(pid, &String::from_utf8_lossy(&bytes))
@@ -88,14 +88,7 @@ impl Process {
         let started = fields.get(19)?.parse().ok()?;
         // A process whose first thread has ended lives on while others run.
         let is_zombie = matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1;
-        Some(Self {
-            identity: Identity { started, pid },
-            name,
-            parent: number(1)?,
-            group: number(2)?,
-            session: number(3)?,
-            is_zombie,
-        })
+        Some(Self { identity: Identity { started, pid }, name, parent: number(1)?, group: number(2)?, is_zombie })
     }
 
     /// Whether its environment says that it belongs to this run, or to a run inside it.
@@ -121,14 +114,27 @@ fn bears_mark(environment: &[u8], run_id: &str) -> bool {
     })
 }
 
-/// Every process that is there, zombies included. Empty where there is no `/proc`.
-pub(super) fn all() -> Vec<Process> {
+/// The numbers of all processes, the newest first as far as numbers tell. Empty where there is no `/proc`.
+pub(super) fn numbers() -> Vec<i32> {
     if !cfg!(target_os = "linux") {
         return Vec::new();
     }
     let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter_map(Process::read).collect()
+    let mut numbers: Vec<i32> = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    numbers
+}
+
+/// The numbers of this process and of those above it.
+pub(super) fn own_line() -> BTreeSet<i32> {
+    let mut line = BTreeSet::new();
+    let mut next = Some(rustix::process::getpid().as_raw_nonzero().get());
+    while let Some(pid) = next
+        && line.insert(pid)
+    {
+        next = Process::read(pid).map(|process| process.parent);
+    }
+    line
 }
 
 /// Whether nobody watches over our process group, so that stopping it would be for ever: its parent is in another
@@ -162,7 +168,6 @@ mod tests {
             name: "a) b (c".to_owned(),
             parent: 3,
             group: 5,
-            session: 6,
             is_zombie: false,
         };
         assert_eq!(Process::parse(7, stat), Some(expected));
@@ -190,7 +195,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn this_process_is_found_and_a_stranger_with_its_number_is_not_signalled() {
         let own = Identity::own();
-        assert!(all().iter().any(|process| process.identity == own && process.session > 0));
+        assert!(numbers().contains(&own.pid) && own_line().contains(&own.pid) && own_line().len() > 1);
         let stranger = Identity { started: own.started + 1, ..own };
         assert!(!stranger.signal(Signal::KILL), "the number is ours, the process is not");
     }

@@ -78,7 +78,8 @@ impl<'a> Running<'a> {
             group.signal(Signal::CONT);
             foreground
         });
-        let copying = watch(&mut child, group.pid, &inbox.begin()).map_err(|error| {
+        let is_passed_on = wanted.terminal != Terminal::Listen;
+        let copying = watch(&mut child, group.pid, &inbox.begin(), is_passed_on).map_err(|error| {
             // Without threads nothing can be supervised. The group is killed on the way out.
             StartError::Other(wanted.command.first().cloned().unwrap_or_default(), error)
         })?;
@@ -155,7 +156,7 @@ impl<'a> Running<'a> {
     }
 
     fn idle_limit(&self) -> Option<Duration> {
-        self.wanted.limits.idle.filter(|_| self.wanted.terminal == Terminal::Pipe)
+        self.wanted.limits.idle.filter(|_| self.wanted.terminal != Terminal::Inherit)
     }
 
     fn look_at_the_time(&mut self) {
@@ -216,7 +217,6 @@ impl<'a> Running<'a> {
             Happening::Command(Change::Signalled(signal)) => self.how = Some(How::Signalled(signal)),
             Happening::Command(Change::Lost) => self.how = Some(How::StillThere),
             Happening::Command(Change::Stopped(signal)) => self.stopped(signal),
-            Happening::Command(Change::Continued) => {}
             Happening::Signal(signal) => self.signalled(signal),
         }
     }
@@ -343,7 +343,7 @@ impl<'a> Running<'a> {
     /// Everything the command said arrives, however slowly it is read, unless the run is out of time or somebody wants
     /// it to be over. A pipe that others hold open is not waited for.
     fn deliver(&mut self) {
-        let cause = self.cause;
+        let wishes = (self.cause, self.interrupts);
         let grace = self.wanted.limits.grace.max(TICK);
         let mut give_up_at = self.ending.is_some().then(|| self.now().saturating_add(grace));
         loop {
@@ -357,7 +357,7 @@ impl<'a> Running<'a> {
             if give_up_at.is_none() && self.wanted.limits.wall.is_some_and(|wall| now >= wall) {
                 give_up_at = Some(now.saturating_add(grace));
             }
-            if self.cause != cause || give_up_at.is_some_and(|at| at <= now) {
+            if (self.cause, self.interrupts) != wishes || give_up_at.is_some_and(|at| at <= now) {
                 for copying in self.copying.iter().filter(|copying| copying.is_open) {
                     self.kept.of(copying.stream).shown = Shown::GivenUp;
                 }
@@ -424,15 +424,15 @@ impl Drop for Group {
 }
 
 /// Starts the threads that watch a command: one for each stream, one for its end.
-fn watch(child: &mut Child, pid: Pid, notes: &Notes) -> std::io::Result<Vec<Copying>> {
+fn watch(child: &mut Child, pid: Pid, notes: &Notes, is_passed_on: bool) -> std::io::Result<Vec<Copying>> {
     let own = notes.clone();
     std::thread::Builder::new().name("command".to_owned()).spawn(move || wait_for_the_end(pid, &own))?;
     let mut copying = Vec::new();
     if let Some(out) = child.stdout.take() {
-        copying.push(Copying::start(Stream::Out, out.into(), notes.clone())?);
+        copying.push(Copying::start(Stream::Out, out.into(), notes.clone(), is_passed_on)?);
     }
     if let Some(err) = child.stderr.take() {
-        copying.push(Copying::start(Stream::Err, err.into(), notes.clone())?);
+        copying.push(Copying::start(Stream::Err, err.into(), notes.clone(), is_passed_on)?);
     }
     Ok(copying)
 }
@@ -440,23 +440,28 @@ fn watch(child: &mut Child, pid: Pid, notes: &Notes) -> std::io::Result<Vec<Copy
 /// Tells every change of the command's process. Its end is looked at but left untaken: as long as it is, neither its
 /// number nor its group's can become another's, and both may be signalled without danger.
 fn wait_for_the_end(pid: Pid, notes: &Notes) {
-    let changes = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED;
+    let steps = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED;
     loop {
-        let change = match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | changes | WaitIdOptions::NOWAIT) {
+        let status = match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | steps | WaitIdOptions::NOWAIT) {
             Err(Errno::INTR) | Ok(None) => continue,
-            Err(_no_child) => Change::Lost,
-            Ok(Some(status)) => match (status.exit_status(), status.terminating_signal(), status.stopping_signal()) {
-                (Some(code), _, _) => Change::Exited(code),
-                (_, Some(signal), _) => Change::Signalled(signal),
-                (_, _, Some(signal)) => Change::Stopped(signal),
-                _continued => Change::Continued,
-            },
+            Err(_no_child) => None,
+            Ok(status) => status,
         };
-        let is_end = matches!(change, Change::Exited(_) | Change::Signalled(_) | Change::Lost);
-        if !is_end && waitid(WaitId::Pid(pid), changes | WaitIdOptions::NOHANG).is_err() {
-            continue;
+        let end = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
+            None => Some(Change::Lost),
+            Some((Some(code), _)) => Some(Change::Exited(code)),
+            Some((None, Some(signal))) => Some(Change::Signalled(signal)),
+            Some((None, None)) => None,
+        };
+        if let Some(end) = end {
+            notes.send(Happening::Command(end));
+            return;
         }
-        if !notes.send(Happening::Command(change)) || is_end {
+        // A step is taken note of, or it would be told for ever. It may be another than a moment ago.
+        let Ok(Some(step)) = waitid(WaitId::Pid(pid), steps | WaitIdOptions::NOHANG) else { continue };
+        if let Some(signal) = step.stopping_signal()
+            && !notes.send(Happening::Command(Change::Stopped(signal)))
+        {
             return;
         }
     }

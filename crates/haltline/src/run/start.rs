@@ -86,6 +86,9 @@ pub(super) fn start(wanted: &Supervised<'_>) -> Result<Child, StartError> {
     };
     match wanted.terminal {
         Terminal::Inherit => {}
+        Terminal::Listen => {
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
         Terminal::Pipe => {
             if rustix::termios::isatty(rustix::stdio::stdin()) {
                 command.stdin(Stdio::null());
@@ -126,6 +129,17 @@ fn explain(folder: &Path, program: &OsStr, error: std::io::Error) -> StartError 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_folder_and_a_file_that_is_no_program_are_told_apart_from_a_missing_program() {
+        let failed = |folder: &str, errno: Errno| {
+            explain(Path::new(folder), OsStr::new("agent"), std::io::Error::from(errno)).to_string()
+        };
+        assert!(failed("/no/such/folder", Errno::NOENT).starts_with("cannot run in /no/such/folder: "));
+        assert!(failed("/", Errno::NOEXEC).starts_with("agent: is not a program"));
+        assert!(failed("/", Errno::NOENT).starts_with("agent: no program of this name"));
+        assert!(failed("/", Errno::AGAIN).starts_with("agent: cannot start: "));
+    }
 
     #[test]
     fn a_run_inside_runs_knows_all_of_them() {

@@ -51,15 +51,16 @@ pub(super) struct Copying {
 }
 
 impl Copying {
-    pub(super) fn start(stream: Stream, source: OwnedFd, notes: Notes) -> std::io::Result<Self> {
+    pub(super) fn start(stream: Stream, source: OwnedFd, notes: Notes, is_passed_on: bool) -> std::io::Result<Self> {
         let source = Arc::new(source);
         let weak = Arc::downgrade(&source);
-        let (stopped, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (stopped, stop) = std::io::pipe()?;
         let is_busy = Arc::new(AtomicBool::new(false));
         let (pieces, waiting) = sync_channel(PIECES_WAITING_MAX);
-        let copier = Copier { stream, source, stopped, is_busy: Arc::clone(&is_busy), pieces, notes };
+        let (is_busy_there, stopped) = (Arc::clone(&is_busy), stopped.into());
+        let copier = Copier { stream, source, stopped, is_busy: is_busy_there, pieces, notes, is_passed_on };
         std::thread::Builder::new().name(format!("{stream:?}")).spawn(move || copier.copy())?;
-        Ok(Self { stream, is_open: true, source: weak, is_busy, waiting, _stop: stop })
+        Ok(Self { stream, is_open: true, source: weak, is_busy, waiting, _stop: stop.into() })
     }
 
     /// One piece was listened to; the next may come.
@@ -92,6 +93,8 @@ struct Copier {
     is_busy: Arc<AtomicBool>,
     pieces: SyncSender<()>,
     notes: Notes,
+    /// To our own output as well.
+    is_passed_on: bool,
 }
 
 impl Copier {
@@ -124,7 +127,7 @@ impl Copier {
             if self.pieces.send(()).is_err() || !self.notes.send(Happening::Heard(self.stream, piece.to_vec())) {
                 return shown;
             }
-            if shown == Shown::Whole {
+            if self.is_passed_on && shown == Shown::Whole {
                 shown = self.write(piece);
                 if matches!(shown, Shown::ReaderGone | Shown::GivenUp) {
                     return shown;

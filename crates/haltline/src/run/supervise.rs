@@ -18,7 +18,8 @@ pub struct Supervised<'a> {
     pub folder: &'a Path,
     /// Variables it gets beside ours.
     pub environment: &'a [(OsString, OsString)],
-    /// The name of the run, by which its processes are known again: letters, digits, `-`, `_` and `.`.
+    /// The name of the run, by which its processes are known again: letters, digits, `-`, `_` and `.`, and never that
+    /// of another run that goes on, or the two would end each other's processes.
     pub run_id: &'a str,
     /// Where its input and output go.
     pub terminal: Terminal,

@@ -2,7 +2,8 @@
 //!
 //! What belongs to a run (Linux): the command's process group, every process whose environment bears the run's mark,
 //! every orphan that came to us because we stand in for init while the run lasts, and all that descends from these.
-//! That holds for daemons that left the group and emptied their environment. Elsewhere it is the group alone.
+//! That holds for daemons that left the group and emptied their environment. Elsewhere, and in a sandbox without
+//! `/proc`, it is the group alone.
 //! Never hit: this process, those above it, and what we started ourselves, which shares our own group.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const KILLING_MAX: Duration = Duration::from_secs(10);
 /// Between two rounds of killing.
 const ROUND: Duration = Duration::from_millis(2);
+/// How often those born meanwhile are stopped before one kills what stands still.
+const STOP_ROUNDS_MAX: u32 = 32;
 /// Looks in a row that must find nothing: one that forks and ends while one looks can be missed once.
 const EMPTY_LOOKS: u32 = 3;
 
@@ -57,53 +60,61 @@ pub(super) struct Belonging<'a> {
 }
 
 impl Belonging<'_> {
-    /// What is alive of the run, the leader excepted if it has ended. Takes note of orphans that have ended.
+    /// What is alive of the run, the leader excepted if it has ended.
     pub(super) fn find(&self) -> Vec<Process> {
-        let mut all = processes::all();
-        let own = rustix::process::getpid().as_raw_nonzero().get();
-        let above = line_above(&all, own);
-        let is_adopted = {
-            let own_group = rustix::process::getpgrp().as_raw_nonzero().get();
-            let leader = self.leader.pid;
-            let adopts = self.adopts;
-            move |process: &Process| {
-                adopts && process.parent == own && process.group != own_group && process.identity.pid != leader
+        self.look(&mut |_| ())
+    }
+
+    /// The same, and each is acted on in the moment it is seen: one that starts a successor and ends would be gone at
+    /// the end of the look. Takes note of orphans that have ended.
+    fn look(&self, on_sight: &mut dyn FnMut(&Process)) -> Vec<Process> {
+        let line = processes::own_line();
+        let mut others = Vec::new();
+        let mut found = Vec::new();
+        for pid in processes::numbers() {
+            let Some(process) = Process::read(pid).filter(|_| !line.contains(&pid)) else { continue };
+            // What was there before the command is none of it, whatever it says of itself.
+            if process.identity.started < self.leader.started {
+                continue;
             }
-        };
-        all.iter()
-            .filter(|process| process.is_zombie && is_adopted(process))
-            .for_each(|orphan| reap(orphan.identity.pid));
-        // What was there before the command is none of it, whatever it says of itself.
-        all.retain(|process| {
-            !process.is_zombie
-                && process.identity.started >= self.leader.started
-                && !above.contains(&process.identity.pid)
-        });
-        // Parents come before their children, so that one pass finds nearly all.
-        all.sort_by_key(|process| process.identity);
-        let mut found: BTreeSet<i32> = all
-            .iter()
-            .filter(|process| {
-                process.identity == self.leader
-                    || self.has_group && process.group == self.leader.pid
-                    || is_adopted(process)
-                    || process.is_marked(self.run_id)
-            })
-            .map(|process| process.identity.pid)
-            .collect();
-        loop {
-            let before = found.len();
-            for process in &all {
-                if found.contains(&process.parent) {
-                    found.insert(process.identity.pid);
+            match (process.is_zombie, self.is_adopted(&process)) {
+                (true, true) => reap(pid),
+                (true, false) => {}
+                (false, is_adopted) if is_adopted || self.is_known(&process) => {
+                    on_sight(&process);
+                    found.push(process);
                 }
-            }
-            if found.len() == before {
-                break;
+                (false, _) => others.push(process),
             }
         }
-        all.retain(|process| found.contains(&process.identity.pid));
-        all
+        // Parents come before their children, so that one pass finds nearly all.
+        others.sort_by_key(|process| process.identity);
+        let mut numbers: BTreeSet<i32> = found.iter().map(|process| process.identity.pid).collect();
+        loop {
+            let (below, rest): (Vec<Process>, Vec<Process>) = others
+                .into_iter()
+                .partition(|process| numbers.contains(&process.parent) && numbers.insert(process.identity.pid));
+            below.iter().for_each(&mut *on_sight);
+            others = rest;
+            if below.is_empty() {
+                return found;
+            }
+            found.extend(below);
+        }
+    }
+
+    fn is_known(&self, process: &Process) -> bool {
+        process.identity == self.leader
+            || self.has_group && process.group == self.leader.pid
+            || process.is_marked(self.run_id)
+    }
+
+    /// An orphan of the run that came to us. What we started ourselves is in our own group.
+    fn is_adopted(&self, process: &Process) -> bool {
+        self.adopts
+            && process.parent == rustix::process::getpid().as_raw_nonzero().get()
+            && process.group != rustix::process::getpgrp().as_raw_nonzero().get()
+            && process.identity.pid != self.leader.pid
     }
 
     /// To the whole group at once: nobody can fork away from that.
@@ -121,19 +132,6 @@ impl Belonging<'_> {
         let group = Pid::from_raw(self.leader.pid).filter(|_| self.has_group);
         group.is_none_or(|group| rustix::process::test_kill_process_group(group).is_err())
     }
-}
-
-/// This process and those above it.
-fn line_above(all: &[Process], own: i32) -> BTreeSet<i32> {
-    let parents: BTreeMap<i32, i32> = all.iter().map(|process| (process.identity.pid, process.parent)).collect();
-    let mut line = BTreeSet::new();
-    let mut next = Some(own);
-    while let Some(pid) = next
-        && line.insert(pid)
-    {
-        next = parents.get(&pid).copied();
-    }
-    line
 }
 
 /// Takes note of the end of an orphan.
@@ -168,21 +166,23 @@ pub(super) fn sweep(
     times: Times,
     wait: &mut dyn FnMut(Duration) -> Waited,
 ) -> Vec<LeftProcess> {
-    if !cfg!(target_os = "linux") {
+    if processes::numbers().is_empty() {
         sweep_group(belonging, times, wait);
         return Vec::new();
     }
     let settling = Patience::new(times.settle);
-    while !is_over(belonging) && !settling.left().is_zero() {
-        if wait(settling.left().min(LOOK_EVERY)) == Waited::Hurry {
-            break;
+    while !is_over(belonging) {
+        if settling.left().is_zero() || wait(settling.left().min(LOOK_EVERY)) == Waited::Hurry {
+            return end(belonging, times.grace, wait);
         }
     }
-    if is_over(belonging) {
-        return Vec::new();
-    }
+    Vec::new()
+}
+
+/// Asks, waits, kills.
+fn end(belonging: &Belonging<'_>, grace: Duration, wait: &mut dyn FnMut(Duration) -> Waited) -> Vec<LeftProcess> {
     let mut left = Left::default();
-    let asking = Patience::new(times.grace);
+    let asking = Patience::new(grace);
     loop {
         let found = belonging.find();
         left.saw(&found, Outcome::Terminated);
@@ -200,13 +200,11 @@ pub(super) fn sweep(
     }
     let killing = Patience::new(KILLING_MAX);
     while !is_over(belonging) && !killing.left().is_zero() {
-        let found = belonging.find();
-        left.saw(&found, Outcome::Killed);
-        stop_all(belonging, found, &mut left);
+        stop_all(belonging, &mut left);
         belonging.signal_group(Signal::KILL);
-        for process in belonging.find() {
+        belonging.look(&mut |process| {
             process.identity.signal(Signal::KILL);
-        }
+        });
         wait(ROUND);
     }
     left.told(&belonging.find())
@@ -218,22 +216,20 @@ fn is_over(belonging: &Belonging<'_>) -> bool {
 }
 
 /// One that stands still cannot fork: all are stopped, those born meanwhile as well, before any is killed.
-fn stop_all(belonging: &Belonging<'_>, mut found: Vec<Process>, left: &mut Left) {
+fn stop_all(belonging: &Belonging<'_>, left: &mut Left) {
     let mut stopped = BTreeSet::new();
-    for _round in 0..16 {
+    for _round in 0..STOP_ROUNDS_MAX {
+        let before = stopped.len();
         belonging.signal_group(Signal::STOP);
-        let mut is_new = false;
-        for process in &found {
+        let found = belonging.look(&mut |process| {
             if stopped.insert(process.identity) {
-                is_new = true;
                 process.identity.signal(Signal::STOP);
             }
-        }
-        if !is_new {
+        });
+        left.saw(&found, Outcome::Killed);
+        if stopped.len() == before {
             return;
         }
-        found = belonging.find();
-        left.saw(&found, Outcome::Killed);
     }
 }
 
@@ -274,7 +270,10 @@ impl Left {
     }
 
     fn told(mut self, still_there: &[Process]) -> Vec<LeftProcess> {
-        self.saw(still_there, Outcome::StillThere);
+        for process in still_there {
+            let (pid, name) = (process.identity.pid, process.name.clone());
+            self.seen.insert(process.identity, LeftProcess { pid, name, outcome: Outcome::StillThere });
+        }
         self.seen.into_values().collect()
     }
 }

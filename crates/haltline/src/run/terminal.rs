@@ -16,6 +16,8 @@ pub enum Terminal {
     /// Its output comes through pipes, is passed on and kept. Its input is ours, unless that is a terminal: a command
     /// in the background must not read one, so it gets none.
     Pipe,
+    /// Its output is heard and kept, and nobody else sees it; it has no input.
+    Listen,
 }
 
 impl Terminal {

@@ -110,7 +110,7 @@ impl CourseView {
             state: course.word_at(now),
             phase: course.phase.as_ref().map(ToString::to_string),
             iteration: course.iteration,
-            underway_since: course.underway.map(|since| since.at.to_seconds_text()),
+            underway_since: course.underway.map(|underway| underway.since.at.to_seconds_text()),
             no_progress: counted(course.no_progress, bounds.thresholds.no_progress),
             same_error: counted(course.same_error, bounds.thresholds.same_error),
             permission_denials: bounds.denials.map(|limit| counted(course.denials, limit)),

@@ -93,9 +93,7 @@ pub fn transitions(committed: &Committed) -> Vec<String> {
             PhaseFact::Reset { opens_too: false, .. } => {
                 Some("CIRCUIT BREAKER: Normal operation: auto-reset on startup (CB_AUTO_RESET=true)".to_owned())
             }
-            PhaseFact::Ignored { iteration } => {
-                Some(format!("CIRCUIT BREAKER is open: loop {iteration} is counted as ignored"))
-            }
+            PhaseFact::Ignored { .. } => Some("CIRCUIT BREAKER is open: this loop is counted as ignored".to_owned()),
             PhaseFact::Iterated(_)
             | PhaseFact::Reset { .. }
             | PhaseFact::Began { .. }

@@ -43,3 +43,9 @@ impl Budget {
 pub fn taken(spent: headless::Spent, wall_ms: u64) -> Spent {
     Spent { wall_ms, tokens: spent.tokens, micros: spent.cost_micros }
 }
+
+/// What a client that counts whole sessions took since it last said so.
+pub fn beyond(now: Spent, before: Spent) -> Spent {
+    let rest = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+    Spent { wall_ms: now.wall_ms, tokens: rest(now.tokens, before.tokens), micros: rest(now.micros, before.micros) }
+}

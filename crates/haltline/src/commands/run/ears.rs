@@ -1,13 +1,13 @@
-//! Listens to a command while it runs, and ends it when its budget is used up or a person aborted the run.
+//! Listens to a command while it runs, and ends it when its budget is used up or a person ended the run.
 
 use haltline_agents::headless::{Headless, Told};
 use haltline_core::phase::Spent;
 
-use super::budget::{Budget, taken};
+use super::budget::{Budget, beyond, taken};
 use crate::run::{Go, Identity, Lease, Listener, Stream};
 
-/// Who asks whether a person aborted the run. Called about once a second.
-pub type Aborted<'a> = &'a mut dyn FnMut() -> bool;
+/// Who asks whether a person ended the run. Called about once a second.
+pub type IsOver<'a> = &'a mut dyn FnMut() -> bool;
 
 /// What is heard of one command.
 pub struct Ears<'a> {
@@ -17,7 +17,6 @@ pub struct Ears<'a> {
     before: Spent,
     loops: Option<InLoop<'a>>,
     over: Option<String>,
-    is_aborted: bool,
 }
 
 /// What an iteration of a loop listens with.
@@ -26,14 +25,16 @@ pub struct InLoop<'a> {
     pub lease: &'a mut Lease,
     /// The iteration.
     pub iteration: u64,
-    /// Who asks for an abort.
-    pub aborted: Aborted<'a>,
+    /// The client's last session and what it took, where it counts whole sessions.
+    pub session: Option<&'a (String, Spent)>,
+    /// Who asks whether a person ended the run.
+    pub is_over: IsOver<'a>,
 }
 
 impl<'a> Ears<'a> {
     /// Ears for one command.
     pub fn new(headless: Headless, budget: &'a Budget, before: Spent, loops: Option<InLoop<'a>>) -> Self {
-        Self { headless, budget, before, loops, over: None, is_aborted: false }
+        Self { headless, budget, before, loops, over: None }
     }
 
     /// What is used up, where the run was ended for that.
@@ -41,21 +42,19 @@ impl<'a> Ears<'a> {
         self.over.clone()
     }
 
-    /// Whether a person aborted it.
-    pub fn is_aborted(&self) -> bool {
-        self.is_aborted
-    }
-
     /// What the command said of itself.
     pub fn finish(self) -> Told {
         self.headless.finish()
     }
 
-    fn judge(&mut self) -> Go {
-        if self.over.is_none() {
-            self.over = self.budget.exceeded(self.before.plus(taken(self.headless.spent(), 0)));
+    /// What this run took of what its client tells, which may be that of the whole session.
+    fn own_share(&self) -> Spent {
+        let spent = taken(self.headless.spent(), 0);
+        let known = self.loops.as_ref().and_then(|loops| loops.session);
+        match known.filter(|(name, _)| self.headless.spent().whole_session && self.headless.session() == Some(name)) {
+            Some((_, before)) => beyond(spent, *before),
+            None => spent,
         }
-        if self.over.is_some() || self.is_aborted { Go::End } else { Go::On }
     }
 }
 
@@ -77,11 +76,10 @@ impl Listener for Ears<'_> {
     }
 
     fn ticked(&mut self) -> Go {
-        if let Some(loops) = &mut self.loops
-            && !self.is_aborted
-        {
-            self.is_aborted = (loops.aborted)();
+        if self.over.is_none() {
+            self.over = self.budget.exceeded(self.before.plus(self.own_share()));
         }
-        self.judge()
+        let is_ended = self.over.is_some() || self.loops.as_mut().is_some_and(|loops| (loops.is_over)());
+        if is_ended { Go::End } else { Go::On }
     }
 }

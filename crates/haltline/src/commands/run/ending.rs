@@ -49,8 +49,11 @@ pub enum End {
         /// When it makes sense to go on, where that is known.
         retry_at: Option<Instant>,
     },
-    /// A person aborted the run.
-    Aborted,
+    /// A person ended the run.
+    Aborted {
+        /// By leaving it with its failures known.
+        is_skipped: bool,
+    },
     /// A signal.
     Interrupted {
         /// Which.
@@ -78,7 +81,7 @@ impl End {
             End::Own { .. } => "command failed",
             End::HookStopped { .. } | End::Tripped { .. } => "tripped",
             End::Budget { .. } => "budget",
-            End::Aborted | End::Interrupted { .. } => "aborted",
+            End::Aborted { .. } | End::Interrupted { .. } => "aborted",
             End::Unstartable { .. } | End::NeedsTerminal => "command cannot run",
         }
     }
@@ -96,7 +99,8 @@ impl End {
             End::Tripped { reason } => reason.clone(),
             End::Budget { what, retry_at: None } => format!("{what} used up"),
             End::Budget { what, retry_at: Some(at) } => format!("{what}; go on after {}", at.to_seconds_text()),
-            End::Aborted => "a person aborted the run".to_owned(),
+            End::Aborted { is_skipped: false } => "a person aborted the run".to_owned(),
+            End::Aborted { is_skipped: true } => "a person skipped what was left of the run".to_owned(),
             End::Interrupted { signal } => format!("signal {signal}"),
             End::Unstartable { problem } => problem.clone(),
             End::NeedsTerminal => {
@@ -112,7 +116,7 @@ impl End {
             End::Completed { .. } => exit_code::FINE,
             End::HookStopped { .. } | End::Tripped { .. } => exit_code::refused(),
             End::Budget { .. } => exit_code::later(),
-            End::Aborted | End::Interrupted { .. } => exit_code::interrupted(),
+            End::Aborted { .. } | End::Interrupted { .. } => exit_code::interrupted(),
             End::Unstartable { .. } | End::NeedsTerminal => exit_code::ERROR,
         }
     }
@@ -124,7 +128,7 @@ impl End {
             End::Budget { .. } => Some(Finish::Budget),
             End::Interrupted { .. } => Some(Finish::Interrupted),
             End::Unstartable { .. } | End::NeedsTerminal => Some(Finish::Unstartable),
-            End::Own { .. } | End::HookStopped { .. } | End::Tripped { .. } | End::Aborted => None,
+            End::Own { .. } | End::HookStopped { .. } | End::Tripped { .. } | End::Aborted { .. } => None,
         }
     }
 }

@@ -45,27 +45,29 @@ pub struct Outlook {
 pub struct Wait {
     /// Until when, where somebody said so.
     pub until: Option<Instant>,
-    /// For what.
+    /// What is in the way.
+    pub what: &'static str,
+    /// In the client's words.
     pub why: String,
 }
 
 /// Judges nothing: puts what was seen into the words of the core.
-pub fn report(seen: &Seen<'_>, now: Instant) -> (Report, Outlook) {
+pub fn report(seen: &Seen<'_>, now: Instant, ahead_of_utc_s: i32) -> (Report, Outlook) {
     let Seen { ended, told, changes, after, metrics, limit } = seen;
     let block = last_block(&told.words);
     let mut signals: Vec<Signal> =
-        changes.iter().map(|change| Signal { source: source(change.source), count: change.count }).collect();
+        changes.iter().map(|change| Signal { source: change.source, count: change.count }).collect();
     signals.extend(self_report(block.as_ref()));
     let has_changed = !changes.is_empty();
     let mut outlook = Outlook { is_done: done(block.as_ref()), wait: None };
     let (error, neutral) = match (&told.ending, ended.cause) {
         (Ending::ApiLimit { resets, message }, _) => {
-            let until = resets.as_ref().map(|reset| reset.moment(now));
-            outlook.wait = Some(Wait { until, why: message.clone() });
+            let until = resets.as_ref().map(|reset| reset.moment_locally(now, ahead_of_utc_s));
+            outlook.wait = Some(Wait { until, what: "the API's limit", why: message.clone() });
             (None, Some(format!("API limit: {message}")))
         }
         (Ending::Infrastructure { message }, _) => {
-            outlook.wait = Some(Wait { until: None, why: message.clone() });
+            outlook.wait = Some(Wait { until: None, what: "trouble outside", why: message.clone() });
             (None, Some(format!("trouble outside: {message}")))
         }
         // Ended by the clock in the middle of work is no failure of the work.
@@ -100,7 +102,7 @@ pub fn report(seen: &Seen<'_>, now: Instant) -> (Report, Outlook) {
         tree: Some(digest(after)),
         error,
         neutral,
-        denied: told.denials > 0,
+        denied: told.denials > told.hook_denials,
         spent: taken(told.spent, u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX)),
         ..Report::default()
     };
@@ -146,18 +148,5 @@ fn done(block: Option<&StatusBlock>) -> Option<String> {
         (Some(true), _) => Some("EXIT_SIGNAL: true".to_owned()),
         (None, Some(Status::Complete)) => Some("STATUS: COMPLETE".to_owned()),
         (Some(false), _) | (None, Some(Status::InProgress | Status::Blocked) | None) => None,
-    }
-}
-
-fn source(s: haltline_engine::changes::Source) -> Source {
-    use haltline_engine::changes::Source as C;
-    match s {
-        C::Commits => Source::Commits,
-        C::Staged => Source::Staged,
-        C::Unstaged => Source::Unstaged,
-        C::Untracked => Source::Untracked,
-        C::Repositories => Source::Repositories,
-        C::Worktrees => Source::Worktrees,
-        C::Files => Source::Files,
     }
 }

@@ -1,41 +1,42 @@
 //! The loop: one iteration per run of the command, until the work is done, a circuit opens, or a limit is used up (P8).
 
+mod judge;
+mod rest;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use haltline_agents::headless::{Headless, Told};
 use haltline_agents::price::Price;
 use haltline_agents::status_block::last_block;
+use haltline_agents::test_results::{TestCounts, from_output};
 use haltline_core::phase::{
-    Course, Fact as PhaseFact, Happening, Iterated, Joining, Over, PhaseName, Spent, Stand, Start,
+    Course, Fact as PhaseFact, Happening, Joining, Over, PhaseName, Spent, Stand, Start, trip_text,
 };
-use haltline_core::{Fact, Instant, Verdict};
-use haltline_engine::changes::{Change, Look, LookOptions};
+use haltline_core::{Fact, Verdict};
+use haltline_engine::EngineError;
+use haltline_engine::changes::{Look, LookOptions};
 use haltline_engine::course::CoursePlace;
 use haltline_engine::store::Committed;
+use rustix::fs::{FileType, SeekFrom};
 
 use super::budget::Budget;
 use super::ears::{Ears, InLoop};
-use super::ending::{self, CommandView, End, ITERATIONS_MAX, RoundView, RunView};
+use super::ending::{self, End, RoundView, RunView};
 use super::folder::{self, RunFolder};
-use super::iteration::{self, Seen, Wait};
+use super::iteration;
 use super::{grace, prices, tests};
 use crate::cli::Run;
 use crate::commands::phase;
 use crate::error::Failure;
 use crate::front::text;
-use crate::run::{Cause, Ended, Inbox, Keep, Lease, Limits, StartError, Supervised, Taken, Terminal, supervise};
+use crate::run::{
+    Cause, Ended, Go, Inbox, Keep, Lease, Limits, Listener, StartError, Stream, Supervised, Taken, Terminal, supervise,
+};
 use crate::surroundings;
 use crate::workplace::Workplace;
 
-/// How long a loop waits after trouble outside, at first and at most, where nobody said until when.
-const WAIT_FIRST: Duration = Duration::from_secs(30);
-const WAIT_LONGEST: Duration = Duration::from_secs(15 * 60);
-/// A limit that was said to be over is over a moment later.
-const WAIT_SPARE_MS: i64 = 5_000;
-/// How often a person's abort is looked for while waiting.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// A test or completion command that takes longer is ended.
 const CHECK_WALL: Duration = Duration::from_secs(15 * 60);
 /// What is kept of each stream of an iteration.
@@ -67,11 +68,15 @@ pub fn run(workplace: &Workplace, command: &Run) -> Result<ExitCode, Failure> {
         lease,
         prices: prices(workplace),
         budget: Budget::new(command),
+        iteration: 0,
         spent: Spent::default(),
         session: None,
         views: Vec::new(),
+        is_begun: false,
+        interrupted: None,
         troubles: 0,
         is_unknown_told: false,
+        ahead_of_utc_s: ahead_of_utc_s(),
     };
     rounds.clear_leftovers(&mut inbox);
     let end = rounds.go(&mut inbox)?;
@@ -88,22 +93,43 @@ struct Rounds<'a> {
     lease: Lease,
     prices: Vec<Price>,
     budget: Budget,
+    /// The iteration under way, or the last one. In observe mode it goes on where the course stands still.
+    iteration: u64,
     /// All of it, with what a resumed run took before.
     spent: Spent,
     /// The client's last session and what it said it took, where it counts whole sessions.
     session: Option<(String, Spent)>,
     views: Vec<RoundView>,
+    /// The course is ours: whatever ends it now, ends this run.
+    is_begun: bool,
+    /// A signal that came while a command of the loop's own ran, or an iteration.
+    interrupted: Option<i32>,
     /// Waits in a row for trouble nobody said the end of.
     troubles: u32,
     is_unknown_told: bool,
+    /// Clients print the machine's local time.
+    ahead_of_utc_s: i32,
 }
 
 /// An iteration that was run.
 struct Round {
     ended: Ended,
     told: Told,
+    /// What is used up, where it was ended for that.
     over: Option<String>,
-    is_aborted: bool,
+}
+
+/// Listens to a command that is only asked how it ends.
+struct Deaf;
+
+impl Listener for Deaf {
+    fn heard(&mut self, _stream: Stream, _bytes: &[u8]) -> Go {
+        Go::On
+    }
+
+    fn ticked(&mut self) -> Go {
+        Go::On
+    }
 }
 
 impl Rounds<'_> {
@@ -113,9 +139,13 @@ impl Rounds<'_> {
         }
     }
 
-    fn tell(&self, what: Happening) -> Result<Committed, Failure> {
+    fn told(&self, what: Happening) -> Result<Committed, EngineError> {
         let session = surroundings::session();
-        self.workplace.engine.phase(&self.place, None, session.as_deref(), what).map_err(Failure::of_course)
+        self.workplace.engine.phase(&self.place, None, session.as_deref(), what)
+    }
+
+    fn tell(&self, what: Happening) -> Result<Committed, Failure> {
+        self.told(what).map_err(Failure::of_course)
     }
 
     fn course(&self) -> Result<Option<Course>, Failure> {
@@ -140,7 +170,7 @@ impl Rounds<'_> {
         let mut before = Look::take(root, &options);
         before.problems().for_each(|problem| self.say(&problem));
         loop {
-            if let Some(end) = self.limit_reached()? {
+            if let Some(end) = self.limit_reached() {
                 return Ok(end);
             }
             let start = Some(Start { tree: Some(iteration::digest(&before)) });
@@ -148,19 +178,19 @@ impl Rounds<'_> {
             if let Some(end) = self.halted(&committed.decision.verdict)? {
                 return Ok(end);
             }
-            let iteration = self.course()?.map_or(1, |course| course.iteration);
-            let began = SystemTime::now();
-            let round = match self.iterate(inbox, iteration, guidance(&committed))? {
+            self.iteration += 1;
+            let reports = tests::Reports::look(&self.command.junit);
+            let round = match self.iterate(inbox, guidance(&committed))? {
                 Ok(round) => round,
                 Err(error) => return Ok(End::Unstartable { problem: error.to_string() }),
             };
             let mut problems = Vec::new();
-            let counts = self.tests(inbox, &round, began, &mut problems)?;
+            let counts = self.tests(inbox, &round, &reports, &mut problems)?;
             let after = Look::take(root, &options);
             let changes = after.changes_since(&before);
             before = after;
             problems.iter().for_each(|problem| self.say(problem));
-            let end = self.judge(inbox, iteration, &round, &changes, &before, counts)?;
+            let end = self.judge(inbox, &round, &changes, &before, counts)?;
             if let Some(end) = end {
                 return Ok(end);
             }
@@ -181,50 +211,70 @@ impl Rounds<'_> {
                 let iterations = course.as_ref().map_or(0, |course| course.iteration);
                 let cut = unfinished.map_or(String::new(), |number| format!("; iteration {number} was cut off"));
                 self.say(&format!("resumed after {}{cut}", text::count(iterations, "iteration")));
+                self.iteration = iterations;
                 self.spent = course.map(|course| course.spent).unwrap_or_default();
             }
         }
+        self.is_begun = true;
         Ok(None)
     }
 
-    /// What a refusal means for the loop.
+    /// What a refusal means for the loop. What a person ended is over in every mode.
     fn halted(&self, verdict: &Verdict) -> Result<Option<End>, Failure> {
-        if !verdict.refuses() {
+        let course = self.course()?;
+        let is_over = course.as_ref().is_some_and(|course| matches!(course.stand, Stand::Over(_)));
+        if is_over && self.is_begun {
+            return self.ended_by_a_person();
+        }
+        if !verdict.refuses() && !is_over {
             return Ok(None);
         }
-        let reason = verdict.reason().map(|reason| reason.text.clone()).unwrap_or_default();
-        let is_aborted = self.course()?.is_some_and(|course| course.stand == Stand::Over(Over::Aborted));
-        Ok(Some(if is_aborted && !self.views.is_empty() { End::Aborted } else { End::Tripped { reason } }))
+        let reason = match course.as_ref().and_then(Course::trip) {
+            Some(trip) => format!("{} (haltline why {})", trip_text(trip), trip.incident),
+            None => {
+                let said = verdict.reason().map(|reason| reason.text.as_str()).unwrap_or_default();
+                let name = self.command.name.as_ref().map_or_else(String::new, |name| format!("={name}"));
+                format!("{said}; `haltline phase begin LOOP --new-run --run{name}` allows another")
+            }
+        };
+        Ok(Some(End::Tripped { reason }))
     }
 
-    fn limit_reached(&self) -> Result<Option<End>, Failure> {
-        let iterations = self.course()?.map_or(0, |course| course.iteration);
+    /// The end of a run that a person ended while it went on.
+    fn ended_by_a_person(&self) -> Result<Option<End>, Failure> {
+        let is_skipped = self.course()?.is_some_and(|course| course.stand == Stand::Over(Over::Skipped));
+        Ok(Some(End::Aborted { is_skipped }))
+    }
+
+    fn limit_reached(&self) -> Option<End> {
         if let Some(limit) = self.command.max_iterations
-            && iterations >= limit
+            && self.iteration >= limit
         {
-            return Ok(Some(End::budget(text::count(limit, "iteration"))));
+            return Some(End::budget(text::count(limit, "iteration")));
         }
         if self.time_left() == Some(Duration::ZERO) {
-            return Ok(Some(End::budget(self.time_text())));
+            return Some(End::budget(self.time_text()));
         }
-        Ok(self.budget.exceeded(self.spent).map(End::budget))
+        self.budget.exceeded(self.spent).map(End::budget)
     }
 
     fn time_text(&self) -> String {
         format!("its time of {}", ending::span(self.command.max_time.unwrap_or_default()))
     }
 
+    /// Counts time that is the loop's own and no iteration's.
+    fn took(&mut self, time: Duration) {
+        let wall_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.spent = self.spent.plus(Spent { wall_ms, ..Spent::default() });
+    }
+
     fn time_left(&self) -> Option<Duration> {
         self.command.max_time.map(|limit| limit.saturating_sub(Duration::from_millis(self.spent.wall_ms)))
     }
 
-    fn iterate(
-        &mut self,
-        inbox: &mut Inbox,
-        iteration: u64,
-        guidance: Option<String>,
-    ) -> Result<Result<Round, StartError>, Failure> {
-        let mut environment = vec![(OsString::from("HALTLINE_ITERATION"), OsString::from(iteration.to_string()))];
+    fn iterate(&mut self, inbox: &mut Inbox, guidance: Option<String>) -> Result<Result<Round, StartError>, Failure> {
+        rewind_input();
+        let mut environment = vec![(OsString::from("HALTLINE_ITERATION"), OsString::from(self.iteration.to_string()))];
         if let Some(guidance) = guidance {
             self.say(&format!("guidance: {guidance}"));
             environment.push(("HALTLINE_GUIDANCE".into(), guidance.into()));
@@ -241,251 +291,59 @@ impl Rounds<'_> {
             keep: KEEP,
         };
         let (engine, name) = (&self.workplace.engine, &self.place.name);
-        let mut aborted = || {
+        let mut is_over = || {
             let course = engine.known_course(name).ok().flatten();
-            course.is_some_and(|course| course.stand == Stand::Over(Over::Aborted))
+            course.is_some_and(|course| matches!(course.stand, Stand::Over(_)))
         };
-        let loops = InLoop { lease: &mut self.lease, iteration, aborted: &mut aborted };
+        let session = self.session.as_ref();
+        let loops = InLoop { lease: &mut self.lease, iteration: self.iteration, session, is_over: &mut is_over };
         let mut ears = Ears::new(Headless::with_prices(&self.prices), &self.budget, self.spent, Some(loops));
         let ended = match supervise(&supervised, &mut ears, inbox) {
             Ok(ended) => ended,
             Err(error) => return Ok(Err(error)),
         };
-        let (over, is_aborted) = (ears.over(), ears.is_aborted());
-        Ok(Ok(Round { ended, told: ears.finish(), over, is_aborted }))
+        let over = ears.over();
+        Ok(Ok(Round { ended, told: ears.finish(), over }))
     }
 
     /// Test results: report files before a test command before what was printed before what the agent says.
     fn tests(
-        &self,
+        &mut self,
         inbox: &mut Inbox,
         round: &Round,
-        began: SystemTime,
+        reports: &tests::Reports,
         problems: &mut Vec<String>,
-    ) -> Result<Option<tests::TestCounts>, Failure> {
+    ) -> Result<Option<TestCounts>, Failure> {
         let printed = match &self.command.test {
             Some(line) => {
                 let ended = self.check(inbox, line)?;
                 let output = ended.output.out.text() + "\n" + &ended.output.err.text();
-                tests::from_output(&output)
+                from_output(&output)
             }
             None => tests::of_output(&round.told, &round.ended.output.out.text()),
         };
-        let reported = tests::of_reports(&self.command.junit, began, problems);
+        let reported = reports.counts(problems);
         Ok(reported.or(printed).or_else(|| tests::of_block(last_block(&round.told.words).as_ref())))
     }
 
-    /// Runs a command of the loop's own, quietly.
-    fn check(&self, inbox: &mut Inbox, line: &str) -> Result<Ended, Failure> {
-        struct Deaf;
-        impl crate::run::Listener for Deaf {
-            fn heard(&mut self, _stream: crate::run::Stream, _bytes: &[u8]) -> crate::run::Go {
-                crate::run::Go::On
-            }
-            fn ticked(&mut self) -> crate::run::Go {
-                crate::run::Go::On
-            }
-        }
+    /// Runs a command of the loop's own, quietly. A signal that comes meanwhile ends the loop.
+    fn check(&mut self, inbox: &mut Inbox, line: &str) -> Result<Ended, Failure> {
         let folder = std::env::current_dir()?;
         let supervised = Supervised {
             command: &tests::shell(line),
             folder: &folder,
             environment: &[],
             run_id: &self.run_id,
-            terminal: Terminal::Pipe,
+            terminal: Terminal::Listen,
             limits: Limits { wall: Some(CHECK_WALL), idle: None, grace: grace(self.workplace, self.command) },
             keep: KEEP,
         };
-        supervise(&supervised, &mut Deaf, inbox).map_err(|error| Failure::Plain(error.to_string()))
-    }
-
-    /// Reports the iteration, and says whether the loop is over.
-    fn judge(
-        &mut self,
-        inbox: &mut Inbox,
-        iteration: u64,
-        round: &Round,
-        changes: &[Change],
-        after: &Look,
-        counts: Option<tests::TestCounts>,
-    ) -> Result<Option<End>, Failure> {
-        let Round { ended, told, over, is_aborted } = round;
-        let seen = Seen {
-            ended,
-            told,
-            changes,
-            after,
-            metrics: counts.map(tests::metrics).unwrap_or_default(),
-            limit: self.command.iteration_time,
-        };
-        let (mut report, mut outlook) = iteration::report(&seen, self.workplace.engine.now().at);
-        report.spent = self.own_share(told, report.spent);
-        // What was cut off by us says nothing about the work.
-        if *is_aborted || matches!(ended.cause, Cause::Signal(_)) || over.is_some() {
-            report.error = None;
-            report.neutral.get_or_insert_with(|| "cut off".to_owned());
-        }
-        let (error, neutral) = (report.error.as_ref().map(|error| error.shown.clone()), report.neutral.clone());
-        self.spent = self.spent.plus(report.spent);
-        if *is_aborted {
-            self.note_round(iteration, ended, told, changes, None, error, neutral);
-            return Ok(Some(End::Aborted));
-        }
-        let committed = self.tell(Happening::Report(Box::new(report)))?;
-        let iterated = committed.decision.facts.iter().find_map(|recorded| match &recorded.fact {
-            Fact::Phase(PhaseFact::Iterated(iterated)) => Some(iterated.as_ref().clone()),
-            _other => None,
-        });
-        self.note_round(iteration, ended, told, changes, iterated.as_ref(), error, neutral);
-        if let Some(warning) = self.budget.unknown(self.spent).filter(|_| !self.is_unknown_told) {
-            self.is_unknown_told = true;
-            text::warn(warning);
-        }
+        let ended = supervise(&supervised, &mut Deaf, inbox).map_err(|error| Failure::Plain(error.to_string()))?;
+        self.took(ended.wall);
         if let Cause::Signal(signal) = ended.cause {
-            return Ok(Some(End::Interrupted { signal }));
+            self.interrupted = Some(signal);
         }
-        if let Some(over) = over {
-            return Ok(Some(End::budget(over.clone())));
-        }
-        if outlook.is_done.is_none()
-            && let Some(text) = &self.command.done_text
-            && told.words.lines().any(|line| line.trim() == text.trim())
-        {
-            outlook.is_done = Some(format!("the agent said {text:?}"));
-        }
-        if outlook.is_done.is_none()
-            && let Some(line) = &self.command.done_if
-            && self.check(inbox, line)?.how.exit_code() == 0
-        {
-            outlook.is_done = Some(format!("`{line}` succeeded"));
-        }
-        if let Some(by) = outlook.is_done {
-            return Ok(Some(End::Completed { by }));
-        }
-        if let Some(end) = self.halted(&committed.decision.verdict)? {
-            return Ok(Some(end));
-        }
-        match outlook.wait {
-            Some(wait) => self.wait(inbox, &wait),
-            None => {
-                self.troubles = 0;
-                self.pause(inbox)
-            }
-        }
-    }
-
-    /// A client that counts whole sessions is asked for the difference.
-    fn own_share(&mut self, told: &Told, spent: Spent) -> Spent {
-        let Some(session) = told.session.clone().filter(|_| told.spent.whole_session) else { return spent };
-        let before = match self.session.replace((session.clone(), spent)) {
-            Some((known, before)) if known == session => before,
-            Some(_) | None => Spent::default(),
-        };
-        let rest = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
-        Spent {
-            wall_ms: spent.wall_ms,
-            tokens: rest(spent.tokens, before.tokens),
-            micros: rest(spent.micros, before.micros),
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "everything that is known of an iteration goes into its line")]
-    fn note_round(
-        &mut self,
-        iteration: u64,
-        ended: &Ended,
-        told: &Told,
-        changes: &[Change],
-        iterated: Option<&Iterated>,
-        error: Option<String>,
-        neutral: Option<String>,
-    ) {
-        let output = match self.folder.keep(iteration, &ended.output) {
-            Ok(path) => Some(path.display().to_string()),
-            Err(problem) => {
-                self.say(&format!("the output of iteration {iteration} was not kept: {problem}"));
-                None
-            }
-        };
-        let judged = iterated.map_or("neutral", |iterated| PhaseFact::Iterated(Box::new(iterated.clone())).word());
-        let signs = iterated.map(|iterated| iterated.signs.clone()).unwrap_or_default();
-        let words: Vec<String> = signs
-            .iter()
-            .filter(|sign| sign.weight > 0)
-            .map(|sign| format!("{} {}", sign.source.word(), sign.count))
-            .chain(error.clone().into_iter().chain(neutral.clone()).map(|text| haltline_core::shorten(&text)))
-            .collect();
-        let time = ending::span(ended.wall);
-        let left = match ended.left_behind.len() {
-            0 => String::new(),
-            left => format!("; {} left behind, ended", text::count(left as u64, "process")),
-        };
-        let judged_text = judged.replace('_', " ");
-        let words = if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) };
-        self.say(&format!("iteration {iteration}: {judged_text}{words}, {time}{left}"));
-        let gains = iterated.map(|iterated| iterated.gains.clone()).unwrap_or_default();
-        self.views.push(RoundView {
-            iteration,
-            judged,
-            signs,
-            gains,
-            changed: changes.iter().flat_map(|change| change.examples.clone()).take(10).collect(),
-            error,
-            neutral,
-            wall_seconds: ended.wall.as_secs(),
-            command: CommandView::new(ended, &told.ending),
-            output,
-        });
-        let excess = self.views.len().saturating_sub(ITERATIONS_MAX);
-        self.views.drain(..excess);
-    }
-
-    /// Waits for a limit to be over. Waiting beyond the run's own time makes no sense: it ends, and says when to go on.
-    fn wait(&mut self, inbox: &mut Inbox, wait: &Wait) -> Result<Option<End>, Failure> {
-        let now = self.workplace.engine.now().at;
-        let until = match wait.until {
-            Some(until) => until.plus_millis(WAIT_SPARE_MS),
-            None => {
-                let longer = WAIT_FIRST.saturating_mul(1 << self.troubles.min(10)).min(WAIT_LONGEST);
-                self.troubles = self.troubles.saturating_add(1);
-                now.plus_millis(i64::try_from(longer.as_millis()).unwrap_or(i64::MAX))
-            }
-        };
-        let why = haltline_core::shorten(&wait.why);
-        let left = Duration::from_millis(u64::try_from(until.as_millis() - now.as_millis()).unwrap_or(0));
-        let is_beyond = self.time_left().is_some_and(|time| left >= time);
-        if self.command.is_impatient || is_beyond {
-            return Ok(Some(End::Budget { what: format!("the API's limit ({why})"), retry_at: Some(until) }));
-        }
-        self.say(&format!("waiting until {} ({why})", until.to_seconds_text()));
-        let waited = self.rest(inbox, left, until)?;
-        self.spent.wall_ms = self.spent.wall_ms.saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
-        Ok(waited)
-    }
-
-    fn pause(&self, inbox: &mut Inbox) -> Result<Option<End>, Failure> {
-        let pause = self.command.pause.unwrap_or_default();
-        let until = self.workplace.engine.now().at.plus_millis(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX));
-        self.rest(inbox, pause, until)
-    }
-
-    /// Waits, and looks up now and then whether a person aborted the run.
-    fn rest(&self, inbox: &mut Inbox, left: Duration, until: Instant) -> Result<Option<End>, Failure> {
-        let mut left = left;
-        loop {
-            let step = left.min(LOOK_EVERY);
-            if let Some(signal) = inbox.wait(step) {
-                return Ok(Some(End::Interrupted { signal }));
-            }
-            left -= step;
-            // A machine that slept may be past it already.
-            if left.is_zero() || self.workplace.engine.now().at >= until {
-                return Ok(None);
-            }
-            if self.course()?.is_some_and(|course| course.stand == Stand::Over(Over::Aborted)) {
-                return Ok(Some(End::Aborted));
-            }
-        }
+        Ok(ended)
     }
 
     fn finish(self, end: End) -> Result<ExitCode, Failure> {
@@ -493,7 +351,7 @@ impl Rounds<'_> {
             self.tell(Happening::Finish(how))?;
         }
         let course = self.course()?;
-        let rounds = course.as_ref().map_or(0, |course| course.iteration);
+        let rounds = self.iteration.max(course.as_ref().map_or(0, |course| course.iteration));
         let course = course.map(|course| phase::view(self.workplace, &self.place.name, &course)).transpose()?;
         if let (End::Tripped { .. }, Some(course)) = (&end, &course)
             && course.state == "OPEN"
@@ -519,4 +377,31 @@ fn guidance(committed: &Committed) -> Option<String> {
         Fact::Phase(PhaseFact::Guided { guidance }) => Some(guidance.clone()),
         _other => None,
     })
+}
+
+/// Every iteration reads a file on standard input from its beginning; what comes through a pipe can be read only once.
+fn rewind_input() {
+    let input = rustix::stdio::stdin();
+    let is_file = rustix::fs::fstat(input).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
+    if is_file {
+        rustix::fs::seek(input, SeekFrom::Start(0)).ok();
+    }
+}
+
+/// How far the machine's clock is ahead of UTC, by `date`; a machine without it counts as UTC.
+fn ahead_of_utc_s() -> i32 {
+    let output = std::process::Command::new("date").arg("+%z").output().ok();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let (sign, digits) = match text.split_at_checked(1) {
+        Some(("+", digits)) => (1, digits),
+        Some(("-", digits)) => (-1, digits),
+        Some(_) | None => return 0,
+    };
+    match (
+        digits.get(..2).and_then(|hours| hours.parse::<i32>().ok()),
+        digits.get(2..4).and_then(|rest| rest.parse::<i32>().ok()),
+    ) {
+        (Some(hours), Some(minutes)) => sign * (hours * 3_600 + minutes * 60),
+        _unreadable => 0,
+    }
 }

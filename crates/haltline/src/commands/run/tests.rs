@@ -3,36 +3,57 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use haltline_agents::headless::{Dialect, Told};
 use haltline_agents::status_block::StatusBlock;
+use haltline_agents::test_results::{TestCounts, from_junit, from_output};
 use haltline_core::phase::{Measure, Metrics};
 
 /// The largest report that is read.
 const REPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// The counts of report files written since the iteration began, added up. A file that is older says nothing new.
-pub fn of_reports(paths: &[impl AsRef<Path>], since: SystemTime, problems: &mut Vec<String>) -> Option<TestCounts> {
-    let mut sum: Option<TestCounts> = None;
-    for path in paths {
-        let path = path.as_ref();
-        let is_new = fs::metadata(path).and_then(|file| file.modified()).is_ok_and(|modified| modified >= since);
-        if !is_new {
-            continue;
-        }
-        let mut bytes = Vec::new();
-        let read = fs::File::open(path).and_then(|file| file.take(REPORT_BYTES_MAX).read_to_end(&mut bytes));
-        match read
-            .map_err(|error| error.to_string())
-            .and_then(|_| from_junit(&bytes).map_err(|error| error.to_string()))
-        {
-            Ok(counts) => sum = Some(sum.map_or(counts, |sum| sum.plus(counts))),
-            Err(problem) => problems.push(format!("{}: {problem}", path.display())),
-        }
+/// Report files, as they were before an iteration.
+pub struct Reports {
+    files: Vec<(PathBuf, Option<Stamp>)>,
+}
+
+/// What tells one writing of a file from another.
+type Stamp = (SystemTime, u64);
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let file = fs::metadata(path).ok()?;
+    Some((file.modified().ok()?, file.len()))
+}
+
+impl Reports {
+    /// Looks at the files.
+    pub fn look(paths: &[PathBuf]) -> Self {
+        Self { files: paths.iter().map(|path| (path.clone(), stamp(path))).collect() }
     }
-    sum
+
+    /// The counts of files that were written since, added up. One that was not says nothing of this iteration.
+    pub fn counts(&self, problems: &mut Vec<String>) -> Option<TestCounts> {
+        let mut sum: Option<TestCounts> = None;
+        for (path, before) in &self.files {
+            if stamp(path) == *before {
+                continue;
+            }
+            match read(path) {
+                Ok(counts) => sum = Some(sum.map_or(counts, |sum| sum.plus(counts))),
+                Err(problem) => problems.push(format!("{}: {problem}", path.display())),
+            }
+        }
+        sum
+    }
+}
+
+fn read(path: &Path) -> Result<TestCounts, String> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(|error| error.to_string())?;
+    file.take(REPORT_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    from_junit(&bytes).map_err(|error| error.to_string())
 }
 
 /// The counts of what the iteration printed: a client's JSON has its agent's words in it, not its tests.
@@ -69,23 +90,4 @@ pub fn metrics(counts: TestCounts) -> Metrics {
 /// A shell line as a command.
 pub fn shell(line: &str) -> Vec<OsString> {
     ["sh", "-c", line].iter().map(OsString::from).collect()
-}
-
-#[derive(Clone, Copy)]
-pub struct TestCounts {
-    pub total: u64,
-    pub passing: u64,
-    pub failing: u64,
-    pub skipped: u64,
-}
-impl TestCounts {
-    fn plus(self, _o: Self) -> Self {
-        self
-    }
-}
-pub fn from_output(_t: &str) -> Option<TestCounts> {
-    None
-}
-fn from_junit(_b: &[u8]) -> Result<TestCounts, String> {
-    Err("x".into())
 }

@@ -89,7 +89,10 @@ pub fn phase_answer(view: &PhaseAnswerView) -> String {
         return "State:   CLOSED\nResult:  ALLOWED (no phase has begun here)\n".to_owned();
     };
     if course.state == "OPEN" {
-        return open_block(course) + "\n" + &how_to_decide(course);
+        let observed = "Observe mode: nothing is refused, work may go on.\n";
+        let is_observed = !matches!(view.verdict, "deny" | "stop");
+        let last = if is_observed { observed.to_owned() } else { how_to_decide(course) };
+        return open_block(course) + "\n" + &last;
     }
     let is_refused = matches!(view.verdict, "deny" | "stop");
     let mut out = format!("Phase:   {}\nState:   {}\n", course.phase.as_deref().unwrap_or("none yet"), course.state);
