@@ -296,6 +296,21 @@ fn a_store_that_fails_does_not_halt_the_loop_unless_the_user_wants_it_so() {
 }
 
 #[test]
+fn in_observe_mode_an_open_circuit_is_only_told_of() {
+    let site = Site::new();
+    site.config("mode = \"observe\"\n");
+    for number in 1..=4 {
+        assert_eq!(record(&site, number, 0).code, Some(0));
+    }
+    let answer = ralph(&site, &["halt"]);
+    assert_eq!((answer.code, answer.out.as_str()), (Some(1), ""));
+    assert!(answer.err.contains("mode = \"observe\": the loop goes on"), "{answer:?}");
+    assert_eq!((status(&site)["state"].as_str(), state_file(&site)["state"].as_str()), (Some("OPEN"), Some("OPEN")));
+    site.config("");
+    assert_eq!(ralph(&site, &["halt"]).code, Some(0));
+}
+
+#[test]
 fn a_reset_needs_no_terminal_but_no_agent_either() {
     let site = opened();
     for marker in ["CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "AI_AGENT"] {

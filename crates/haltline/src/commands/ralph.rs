@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use haltline_agents::ralph::{Analysis, error_of};
 use haltline_core::phase::{Choice, Course, ErrorSeen, Happening, Joining, PhaseName, Report, Signal, Source};
-use haltline_core::{Verdict, shorten};
+use haltline_core::{Mode, Verdict, shorten};
 use haltline_engine::EngineError;
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Fail;
@@ -111,7 +111,8 @@ impl Bridge<'_> {
             Err(failure) => return Ok(self.go_on(&failure, exit_code::FINE, exit_code::ERROR)),
         };
         self.answer_json(self.workplace.engine.known_course(&self.place.name)?.as_ref())?;
-        Ok(if is_stopped(&committed) { exit_code::ERROR } else { exit_code::FINE })
+        let is_open = matches!(committed.decision.verdict, Verdict::Stop(_));
+        Ok(if is_open && !self.only_observes() { exit_code::ERROR } else { exit_code::FINE })
     }
 
     /// The error of a loop: as it was given, else as the agent's output tells it.
@@ -175,7 +176,7 @@ impl Bridge<'_> {
             Err(failure) => return Ok(self.go_on(&failure, exit_code::ERROR, exit_code::FINE)),
         };
         let view = self.view(course.as_ref());
-        if view.open.is_none() {
+        if view.open.is_none() || self.only_observes() {
             self.answer_json(course.as_ref())?;
             return Ok(exit_code::ERROR);
         }
@@ -232,6 +233,15 @@ impl Bridge<'_> {
         Ok(())
     }
 
+    /// Whether an open circuit is only told of.
+    fn only_observes(&self) -> bool {
+        let is_so = self.workplace.engine.config().policy().mode == Mode::Observe;
+        if is_so {
+            text::warn("mode = \"observe\": the loop goes on");
+        }
+        is_so
+    }
+
     /// haltline itself failed: the loop goes on, unless the user wants it halted (E7).
     fn go_on(&self, failure: &Failure, goes_on: ExitCode, halts: ExitCode) -> ExitCode {
         text::complain(failure);
@@ -244,10 +254,6 @@ impl Bridge<'_> {
 
 fn begin() -> Happening {
     Happening::Begin { phase: PhaseName::known(PhaseName::RALPH), joining: Joining::Same, operator: None }
-}
-
-fn is_stopped(committed: &Committed) -> bool {
-    matches!(committed.decision.verdict, Verdict::Stop(_))
 }
 
 fn failure_of(error: EngineError) -> Failure {
