@@ -13,8 +13,8 @@ use super::stream::Copying;
 use super::sweep::{self, Belonging, Times, Waited};
 use super::terminal::Foreground;
 use super::{
-    Cause, Ended, Go, How, Identity, Inbox, Kept, Listener, Shown, StartError, Stream, Supervised, Terminal, orphans,
-    processes,
+    Cause, Ended, Go, How, Identity, Inbox, Kept, Listener, Process, Shown, StartError, Stream, Supervised, Terminal,
+    orphans, processes,
 };
 
 /// How often the listener is asked.
@@ -262,6 +262,10 @@ impl<'a> Running<'a> {
 
     /// The command stands still.
     fn stopped(&mut self, signal: i32) {
+        // Old news: while we were suspended nobody read the queue, and meanwhile it was continued.
+        if Process::read(self.group.leader.pid).is_some_and(|process| !process.is_stopped) {
+            return;
+        }
         let wants_terminal = matches!(signal, SIGTTIN | SIGTTOU);
         if self.ending.is_some() {
             self.group.signal(Signal::CONT);
