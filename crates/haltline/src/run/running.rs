@@ -43,6 +43,8 @@ pub(super) struct Running<'a> {
     kept: Kept,
     clock: Patience,
     suspended: Duration,
+    /// Whether the SIGCONT that will be read next was answered already.
+    is_resumed: bool,
     last_heard: Duration,
     last_tick: Duration,
     after_end_bytes: u64,
@@ -94,6 +96,7 @@ impl<'a> Running<'a> {
             kept: Kept::new(wanted.keep),
             clock: Patience::new(Duration::MAX),
             suspended: Duration::ZERO,
+            is_resumed: false,
             last_heard: Duration::ZERO,
             last_tick: Duration::ZERO,
             after_end_bytes: 0,
@@ -236,6 +239,7 @@ impl<'a> Running<'a> {
         match signal {
             SIGCHLD => orphans::take_note(self.group.leader.pid),
             SIGTSTP => self.suspend(),
+            SIGCONT if self.is_resumed => self.is_resumed = false,
             SIGCONT => self.resume(),
             other if inbox::ENDING.contains(&other) => self.asked_to_end(other),
             other => self.group.signal_raw(other),
@@ -302,6 +306,10 @@ impl<'a> Running<'a> {
         let before = self.clock.used();
         inbox::suspend();
         self.suspended += self.clock.used().saturating_sub(before);
+        // Here we are again, so SIGCONT has come. The command goes on before anything that was queued is looked at: the
+        // news of its stop may be among that, and would stop us again.
+        self.resume();
+        self.is_resumed = true;
     }
 
     fn resume(&mut self) {
