@@ -86,8 +86,10 @@ fn an_interactive_command_has_the_terminal_and_nothing_is_kept() {
 
 #[test]
 fn ctrl_c_is_the_commands_own() {
-    let place = Place::new("on INT again\nsay ready\nforever\n[block again]\nsay interrupted\nexit 6");
+    // What it reads it can only read once it has the terminal: before that moment Ctrl-C is ours, and passed on.
+    let place = Place::new("read\non INT again\nsay ready\nforever\n[block again]\nsay interrupted\nexit 6");
     let mut terminal = Terminal::supervised(&place, &["--inherit"]);
+    terminal.type_in("on\r");
     terminal.wait_for("ready");
     terminal.type_in("\x03");
     terminal.wait_for("interrupted");

@@ -70,6 +70,8 @@ pub(crate) struct Process {
     pub group: i32,
     /// It has ended and waits for its parent to notice.
     pub is_zombie: bool,
+    /// It stands still until it is continued.
+    pub is_stopped: bool,
 }
 
 impl Process {
@@ -87,8 +89,16 @@ impl Process {
         let number = |place: usize| fields.get(place)?.parse::<i32>().ok();
         let started = fields.get(19)?.parse().ok()?;
         // A process whose first thread has ended lives on while others run.
-        let is_zombie = matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1;
-        Some(Self { identity: Identity { started, pid }, name, parent: number(1)?, group: number(2)?, is_zombie })
+        let state = *fields.first()?;
+        let is_zombie = matches!(state, "Z" | "X" | "x") && number(17)? <= 1;
+        Some(Self {
+            identity: Identity { started, pid },
+            name,
+            parent: number(1)?,
+            group: number(2)?,
+            is_zombie,
+            is_stopped: state == "T",
+        })
     }
 
     /// Whether its environment says that it belongs to this run, or to a run inside it.
@@ -169,8 +179,11 @@ mod tests {
             parent: 3,
             group: 5,
             is_zombie: false,
+            is_stopped: false,
         };
         assert_eq!(Process::parse(7, stat), Some(expected));
+        let stopped = Process::parse(7, &stat.replacen(" S ", " T ", 1)).map(|process| process.is_stopped);
+        assert_eq!(stopped, Some(true));
         assert_eq!(Process::parse(7, "7 (a) S 3"), None);
         assert_eq!(Process::parse(7, ""), None);
     }

@@ -13,8 +13,8 @@ use super::stream::Copying;
 use super::sweep::{self, Belonging, Times, Waited};
 use super::terminal::Foreground;
 use super::{
-    Cause, Ended, Go, How, Identity, Inbox, Kept, Listener, Shown, StartError, Stream, Supervised, Terminal, orphans,
-    processes,
+    Cause, Ended, Go, How, Identity, Inbox, Kept, Listener, Process, Shown, StartError, Stream, Supervised, Terminal,
+    orphans, processes,
 };
 
 /// How often the listener is asked.
@@ -43,6 +43,8 @@ pub(super) struct Running<'a> {
     kept: Kept,
     clock: Patience,
     suspended: Duration,
+    /// Whether the SIGCONT that will be read next was answered already.
+    is_resumed: bool,
     last_heard: Duration,
     last_tick: Duration,
     after_end_bytes: u64,
@@ -95,6 +97,7 @@ impl<'a> Running<'a> {
             kept: Kept::new(wanted.keep),
             clock: Patience::new(Duration::MAX),
             suspended: Duration::ZERO,
+            is_resumed: false,
             last_heard: Duration::ZERO,
             last_tick: Duration::ZERO,
             after_end_bytes: 0,
@@ -237,6 +240,7 @@ impl<'a> Running<'a> {
         match signal {
             SIGCHLD => orphans::take_note(self.group.leader.pid),
             SIGTSTP => self.suspend(),
+            SIGCONT if self.is_resumed => self.is_resumed = false,
             SIGCONT => self.resume(),
             other if inbox::ENDING.contains(&other) => self.asked_to_end(other),
             other => self.group.signal_raw(other),
@@ -263,6 +267,10 @@ impl<'a> Running<'a> {
 
     /// The command stands still.
     fn stopped(&mut self, signal: i32) {
+        // Old news: while we were suspended nobody read the queue, and meanwhile it was continued.
+        if Process::read(self.group.leader.pid).is_some_and(|process| !process.is_stopped) {
+            return;
+        }
         let wants_terminal = matches!(signal, SIGTTIN | SIGTTOU);
         if self.ending.is_some() {
             self.group.signal(Signal::CONT);
@@ -299,6 +307,10 @@ impl<'a> Running<'a> {
         let before = self.clock.used();
         inbox::suspend();
         self.suspended += self.clock.used().saturating_sub(before);
+        // Here we are again, so SIGCONT has come. The command goes on before anything that was queued is looked at: the
+        // news of its stop may be among that, and would stop us again.
+        self.resume();
+        self.is_resumed = true;
     }
 
     fn resume(&mut self) {
