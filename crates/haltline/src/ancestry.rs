@@ -84,7 +84,15 @@ pub fn record(state_folder: &Path, client: &Process) -> std::io::Result<()> {
     fs::write(client.record(state_folder), b"")
 }
 
-/// The nearest process above us that a hook wrote down as a client.
+/// Writes down that what this process starts is an agent's, whatever becomes of its environment.
+pub fn record_own(state_folder: &Path) -> std::io::Result<()> {
+    match i32::try_from(std::process::id()).ok().and_then(Process::read) {
+        Some(own) => record(state_folder, &own),
+        None => Ok(()),
+    }
+}
+
+/// The nearest process above us that a hook or a runner wrote down as a client.
 pub fn recorded(state_folder: &Path) -> Option<Process> {
     if !folder(state_folder).exists() {
         return None;

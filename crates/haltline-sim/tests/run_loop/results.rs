@@ -63,8 +63,8 @@ fn a_report_file_that_is_none_is_told_and_costs_nothing_else() {
 #[test]
 fn a_command_of_the_users_choice_counts() {
     // The script says how far it is; the command of the user is the one that knows the form.
-    let place = Place::new(&each(|passing, failing| format!("file ../state {passing} {failing}")));
-    let test = "read passing failing < ../state; echo \"=== $failing failed, $passing passed in 0.12s ===\"; exit 1";
+    let place = Place::new(&each(|passing, failing| format!("file ../far {passing} {failing}")));
+    let test = "read passing failing < ../far; echo \"=== $failing failed, $passing passed in 0.12s ===\"; exit 1";
     let outcome = place.run(&["--test", test]);
     assert_three_get_further(&outcome);
     assert!(!outcome.out.contains("passed"), "what it prints is read, not shown: {}", outcome.out);

@@ -18,6 +18,7 @@ use haltline_agents::price::Price;
 use self::budget::Budget;
 use self::ears::Ears;
 use self::ending::{End, RunView};
+use crate::ancestry;
 use crate::cli::Run;
 use crate::error::Failure;
 use crate::hook::transcript::priced;
@@ -26,6 +27,8 @@ use crate::workplace::Workplace;
 
 /// Runs the command.
 pub fn run(workplace: &Workplace, command: &Run) -> Result<ExitCode, Failure> {
+    // Where that cannot be written, the mark in the environment is left.
+    ancestry::record_own(workplace.engine.state_folder()).ok();
     if command.is_loop { rounds::run(workplace, command) } else { once(workplace, command) }
 }
 

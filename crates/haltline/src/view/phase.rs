@@ -183,6 +183,7 @@ fn last_error(history: &[Entry]) -> Option<String> {
             PhaseFact::Began { .. }
             | PhaseFact::Entered { .. }
             | PhaseFact::Reset { .. }
+            | PhaseFact::Modified { .. }
             | PhaseFact::Skipped { .. } => {
                 return None;
             }

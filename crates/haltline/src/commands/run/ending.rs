@@ -178,7 +178,7 @@ pub struct LeftView {
 #[derive(Debug, Serialize)]
 pub struct RoundView {
     pub iteration: u64,
-    /// `progress`, `no_progress` or `neutral`.
+    /// `progress`, `no_progress`, `neutral`, or `stale` where a person decided meanwhile.
     pub judged: &'static str,
     pub signs: Vec<Weighed>,
     pub gains: Vec<String>,
