@@ -1,10 +1,10 @@
 //! The command line's words.
 
+mod phase;
 mod ralph;
+mod run;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -12,9 +12,9 @@ use haltline_agents::transcript::Format;
 use haltline_core::Instant;
 use haltline_core::loop_::Preset;
 
+pub use phase::{Phase, PhaseBegin, PhaseDecide, PhasePlace, PhaseReport};
 pub use ralph::{Ralph, RalphRecord};
-
-use crate::commands::Decided;
+pub use run::Run;
 
 /// Stops AI agents that have stopped making progress
 #[derive(Debug, Parser)]
@@ -273,185 +273,6 @@ pub enum Constraint {
     },
 }
 
-#[derive(Debug, Subcommand)]
-pub enum Phase {
-    /// Enter a phase: RED, GREEN, REFACTOR, DOCUMENT, QA or one of your own
-    #[command(
-        after_help = "Examples:\n  haltline phase begin RED\n  haltline phase begin GREEN --session-dir build/.prp"
-    )]
-    Begin(PhaseBegin),
-    /// Say whether work may go on, and hand out guidance: exit 0 allowed, 77 halted
-    #[command(after_help = "Example:\n  haltline phase check && claude -p \"make the next test pass\"")]
-    Check {
-        #[command(flatten)]
-        place: PhasePlace,
-    },
-    /// Report how an iteration ended
-    #[command(
-        after_help = "Examples:\n  haltline phase report --metric tests_passing=3 --metric tests_failing=7\n  haltline phase report --metric tests_passing=3 --error-type TypeError --error-file error.log\n  haltline phase report --neutral \"asked a question\"\n  haltline phase report < status-block.txt"
-    )]
-    Report(PhaseReport),
-    /// Decide about a halted phase: reset, skip, abort or modify (for people)
-    #[command(
-        after_help = "Examples:\n  haltline phase decide\n  haltline phase decide reset --reason \"the fixture was wrong\"\n  haltline phase decide modify --guidance \"mock the clock\"\n  haltline phase decide reset --run"
-    )]
-    Decide(PhaseDecide),
-    /// Show where a phase stands and what the last iteration was judged by
-    #[command(after_help = "Examples:\n  haltline phase status\n  haltline phase status --run --json")]
-    Status {
-        #[command(flatten)]
-        place: PhasePlace,
-    },
-    /// List changes of state, progress and errors, newest first
-    #[command(after_help = "Example:\n  haltline phase history --limit 5")]
-    History {
-        #[command(flatten)]
-        place: PhasePlace,
-        /// How many lines
-        #[arg(long, default_value_t = 20, value_name = "NUMBER")]
-        limit: usize,
-    },
-}
-
-#[derive(Debug, Args)]
-pub struct Run {
-    /// Run the command again and again, one iteration each
-    #[arg(long = "loop")]
-    pub is_loop: bool,
-    /// The loop's name: loops of one work tree with different names are apart
-    #[arg(long, value_name = "NAME", requires = "is_loop", value_parser = run_name)]
-    pub name: Option<String>,
-    /// Go on with a loop that was cut off or ran out of budget
-    #[arg(long = "resume", requires = "is_loop")]
-    pub is_resumed: bool,
-    /// End after this many iterations
-    #[arg(long, value_name = "NUMBER", requires = "is_loop", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_iterations: Option<u64>,
-    /// End after this time: 90s, 30m, 8h
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    pub max_time: Option<Duration>,
-    /// End an iteration after this time
-    #[arg(long, value_name = "TIME", requires = "is_loop", value_parser = span)]
-    pub iteration_time: Option<Duration>,
-    /// End the command when it says nothing for this long
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    pub idle: Option<Duration>,
-    /// End after this many tokens, where the client reports them
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_tokens: Option<u64>,
-    /// End after this many dollars, where the client reports its cost
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
-    pub max_cost: Option<u64>,
-    /// How long the command may save its work before it is killed
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    pub grace: Option<Duration>,
-    /// Wait this long between iterations
-    #[arg(long, value_name = "TIME", requires = "is_loop", value_parser = span)]
-    pub pause: Option<Duration>,
-    /// Do not wait for API limits: end with 75 and the time
-    #[arg(long = "no-wait", requires = "is_loop")]
-    pub is_impatient: bool,
-    /// The work is done when the agent says this on a line of its own
-    #[arg(long, value_name = "TEXT", requires = "is_loop")]
-    pub done_text: Option<String>,
-    /// The work is done when this shell command succeeds after an iteration
-    #[arg(long, value_name = "COMMAND", requires = "is_loop")]
-    pub done_if: Option<String>,
-    /// A shell command that runs the tests after each iteration
-    #[arg(long, value_name = "COMMAND", requires = "is_loop")]
-    pub test: Option<String>,
-    /// A JUnit XML file the iteration writes
-    #[arg(long, value_name = "FILE", requires = "is_loop")]
-    pub junit: Vec<PathBuf>,
-    /// Changes below this path are no progress
-    #[arg(long, value_name = "PATH", requires = "is_loop")]
-    pub ignore: Vec<PathBuf>,
-    /// Write a report as JSON to this file
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Do not tell of each iteration
-    #[arg(long = "quiet", short = 'q')]
-    pub is_quiet: bool,
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub command: Vec<OsString>,
-}
-
-/// Which course of work is meant.
-#[derive(Debug, Args)]
-pub struct PhasePlace {
-    /// The session folder; PRP_SESSION_DIR or .prp-session without it
-    #[arg(long, value_name = "FOLDER", conflicts_with = "run")]
-    pub session_dir: Option<PathBuf>,
-    /// The course of `haltline run --loop`, by its name if it has one
-    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true)]
-    pub run: Option<Option<String>>,
-}
-
-#[derive(Debug, Args)]
-pub struct PhaseBegin {
-    /// The phase
-    pub phase: String,
-    /// Start a new run, also after an abort (for people)
-    #[arg(long = "new-run")]
-    pub is_new_run: bool,
-    /// Why
-    #[arg(long, requires = "is_new_run")]
-    pub reason: Option<String>,
-    #[command(flatten)]
-    pub place: PhasePlace,
-}
-
-#[derive(Debug, Args)]
-pub struct PhaseReport {
-    /// The phase, if it is not the current one
-    #[arg(long)]
-    pub phase: Option<String>,
-    /// A number of this iteration: tests_passing=3
-    #[arg(long = "metric", value_name = "NAME=NUMBER")]
-    pub metrics: Vec<String>,
-    /// The type of the error it ended with
-    #[arg(long, value_name = "TYPE")]
-    pub error_type: Option<String>,
-    /// The error's text
-    #[arg(long, value_name = "TEXT")]
-    pub error_message: Option<String>,
-    /// A file with the error's text
-    #[arg(long, value_name = "FILE", conflicts_with = "error_message")]
-    pub error_file: Option<PathBuf>,
-    /// It says nothing about progress, and why
-    #[arg(long, value_name = "REASON", conflicts_with_all = ["metrics", "error_type", "error_message", "error_file"])]
-    pub neutral: Option<String>,
-    #[command(flatten)]
-    pub place: PhasePlace,
-}
-
-impl PhaseReport {
-    /// Whether the arguments say how the iteration ended.
-    pub fn says_something(&self) -> bool {
-        !self.metrics.is_empty()
-            || self.error_type.is_some()
-            || self.error_message.is_some()
-            || self.error_file.is_some()
-            || self.neutral.is_some()
-    }
-}
-
-#[derive(Debug, Args)]
-pub struct PhaseDecide {
-    /// What to do; asked at the terminal without it
-    #[arg(value_enum)]
-    pub choice: Option<Decided>,
-    /// What should be done differently, with modify
-    #[arg(long, value_name = "TEXT")]
-    pub guidance: Option<String>,
-    /// Why
-    #[arg(long)]
-    pub reason: Option<String>,
-    #[command(flatten)]
-    pub place: PhasePlace,
-}
-
 #[derive(Debug, Args)]
 pub struct Record {
     /// The constraint
@@ -691,43 +512,6 @@ fn lifetime(text: &str) -> Result<u64, String> {
     let number: u64 = text[..text.len() - 1].parse().map_err(|_| expected())?;
     let millis = number.checked_mul(unit).ok_or_else(expected)?;
     if (60_000..=86_400_000).contains(&millis) { Ok(millis) } else { Err(expected()) }
-}
-
-/// A time such as `90s`, `30m`, `8h`, `2d` or `1h30m`.
-fn span(text: &str) -> Result<Duration, String> {
-    let expected = || format!("{text:?}: expected a time such as 90s, 30m, 8h or 1h30m");
-    let mut seconds: u64 = 0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let number: u64 = rest[..digits].parse().map_err(|_| expected())?;
-        let unit = match rest[digits..].chars().next() {
-            Some('s') => 1,
-            Some('m') => 60,
-            Some('h') => 3_600,
-            Some('d') => 86_400,
-            Some(_) | None => return Err(expected()),
-        };
-        seconds = number.checked_mul(unit).and_then(|part| seconds.checked_add(part)).ok_or_else(expected)?;
-        rest = &rest[digits + 1..];
-    }
-    // A year is longer than any run; a sum of two such times cannot overflow anything.
-    let is_sensible = !text.is_empty() && seconds <= 366 * 86_400;
-    if is_sensible { Ok(Duration::from_secs(seconds)) } else { Err(expected()) }
-}
-
-/// Dollars as millionths.
-fn dollars(text: &str) -> Result<u64, String> {
-    let expected = || format!("{text:?}: expected dollars such as 5 or 0.50");
-    let dollars: f64 = text.trim_start_matches('$').parse().map_err(|_| expected())?;
-    haltline_agents::price::millionths(dollars).filter(|micros| *micros > 0).ok_or_else(expected)
-}
-
-/// The name of a run: part of a command line and of a file's name.
-fn run_name(text: &str) -> Result<String, String> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let fits = !text.is_empty() && text.len() <= 64 && text.bytes().all(allowed);
-    if fits { Ok(text.to_owned()) } else { Err(format!("{text:?}: expected letters, digits, `.`, `_` or `-`")) }
 }
 
 /// A format by its name.
