@@ -9,6 +9,9 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 #[cfg(target_os = "linux")]
 use rustix::process::{Pid, WaitOptions};
 
+#[cfg(target_os = "linux")]
+use super::processes::{group_of, own_group};
+
 /// Orphans taken note of at once.
 #[cfg(target_os = "linux")]
 const AT_ONCE_MAX: usize = 10_000;
@@ -46,14 +49,13 @@ fn set(_is_on: bool) -> bool {
 /// we started otherwise are somebody else's to wait for.
 #[cfg(target_os = "linux")]
 pub(super) fn take_note(leader: i32) {
-    let own_group = rustix::process::getpgrp();
     let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     for _ in 0..AT_ONCE_MAX {
         let (Ok(WaitStatus::Exited(ended, _)) | Ok(WaitStatus::Signaled(ended, _, _))) = waitid(Id::All, peek) else {
             return;
         };
         let Some(pid) = Pid::from_raw(ended.as_raw()).filter(|_| ended.as_raw() != leader) else { return };
-        if rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == own_group) {
+        if group_of(ended.as_raw()) == Some(own_group()) {
             return;
         }
         if rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).is_err() {

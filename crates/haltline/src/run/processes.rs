@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 
+use nix::unistd::{getpgid, getpgrp, getsid};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
@@ -147,21 +148,32 @@ pub(super) fn own_line() -> BTreeSet<i32> {
     line
 }
 
+/// Our process group. In a container it may be one from outside, which has the number 0 there.
+pub(super) fn own_group() -> i32 {
+    getpgrp().as_raw()
+}
+
+/// The group of a process.
+pub(super) fn group_of(pid: i32) -> Option<i32> {
+    getpgid(Some(nix::unistd::Pid::from_raw(pid))).ok().map(nix::unistd::Pid::as_raw)
+}
+
 /// Whether nobody watches over our process group, so that stopping it would be for ever: its parent is in another
 /// session, or gone. The kernel ignores Ctrl-Z for such a group, and so do we.
 pub(super) fn is_own_group_orphaned() -> bool {
-    let (own, session) = (rustix::process::getpgrp(), rustix::process::getsid(None).ok());
+    let session = getsid(None).ok();
     let mut above = rustix::process::getppid();
     // A script that started us may be in our group; whoever started the script is the one that matters.
     for _ in 0..64 {
         let Some(parent) = above else { return true };
-        if rustix::process::getsid(Some(parent)).ok() != session {
+        let pid = parent.as_raw_nonzero().get();
+        if getsid(Some(nix::unistd::Pid::from_raw(pid))).ok() != session {
             return true;
         }
-        if rustix::process::getpgid(Some(parent)).ok() != Some(own) {
+        if group_of(pid) != Some(own_group()) {
             return false;
         }
-        above = Process::read(parent.as_raw_nonzero().get()).and_then(|process| Pid::from_raw(process.parent));
+        above = Process::read(pid).and_then(|process| Pid::from_raw(process.parent));
     }
     true
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use haltline_engine::clock::Patience;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::processes::{self, Identity, Process};
+use super::processes::{self, Identity, Process, own_group};
 
 /// How often one looks again while processes are given time. The end of a child of ours is noticed at once.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -113,7 +113,7 @@ impl Belonging<'_> {
     fn is_adopted(&self, process: &Process) -> bool {
         self.adopts
             && process.parent == rustix::process::getpid().as_raw_nonzero().get()
-            && process.group != rustix::process::getpgrp().as_raw_nonzero().get()
+            && process.group != own_group()
             && process.identity.pid != self.leader.pid
     }
 

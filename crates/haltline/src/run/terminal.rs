@@ -7,6 +7,8 @@ use rustix::process::Pid;
 use rustix::stdio;
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
 
+use super::processes::own_group;
+
 /// Where a command's input and output go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminal {
@@ -29,14 +31,15 @@ impl Terminal {
 
 /// Our claim on the terminal while a command may have it. Dropped, it takes the terminal back.
 pub(super) struct Foreground {
-    own: Pid,
+    /// Unknown in a container that was started from outside: the terminal is not ours to give then.
+    own: Option<Pid>,
     modes: Option<Termios>,
     is_given: bool,
 }
 
 impl Foreground {
     pub(super) fn new() -> Self {
-        Self { own: rustix::process::getpgrp(), modes: tcgetattr(terminal()).ok(), is_given: false }
+        Self { own: Pid::from_raw(own_group()), modes: tcgetattr(terminal()).ok(), is_given: false }
     }
 
     /// Lets a group have the terminal, if it is ours to give: in the background it is not.
@@ -48,7 +51,7 @@ impl Foreground {
 
     /// Whether the terminal is with us, so that we are in the foreground.
     pub(super) fn is_ours(&self) -> bool {
-        tcgetpgrp(terminal()) == Ok(self.own)
+        self.own.is_some_and(|own| tcgetpgrp(terminal()) == Ok(own))
     }
 
     /// Whether this group has it.
@@ -58,9 +61,11 @@ impl Foreground {
 
     /// Takes it back, whoever of the command's jobs has it now.
     pub(super) fn take_back(&mut self) {
-        if std::mem::take(&mut self.is_given) {
+        if std::mem::take(&mut self.is_given)
+            && let Some(own) = self.own
+        {
             // A terminal that is gone cannot be taken back, and nobody misses it.
-            without_sigttou(|| tcsetpgrp(terminal(), self.own)).ok();
+            without_sigttou(|| tcsetpgrp(terminal(), own)).ok();
         }
     }
 
