@@ -140,6 +140,7 @@ fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainErr
                 message: fields.text("message")?,
                 action,
                 guarded: Vec::new(),
+                touched: Vec::new(),
                 tampering: None,
             }
         }

@@ -92,6 +92,7 @@ fn calls_begin_and_end() {
         message: message.map(str::to_owned),
         action: Box::new(Action::new("Bash", input, None)),
         guarded: Vec::new(),
+        touched: Vec::new(),
         tampering: None,
     };
     agreed(

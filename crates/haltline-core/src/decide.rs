@@ -1,5 +1,6 @@
 //! The one door: an event comes in, facts and a verdict go out.
 
+use crate::attempt;
 use crate::constraint::{self, Condition};
 use crate::loop_;
 use crate::phase;
@@ -80,6 +81,14 @@ pub enum Rejection {
     NoCourse,
     /// The run is over.
     RunOver,
+    /// Nothing has begun in this slice.
+    NoSlice,
+    /// The slice is under way with another scope, and only a person changes it.
+    ScopeFrozen,
+    /// Tests of the slice fail, and only a person gives it up.
+    SliceFailing,
+    /// The slice knows no such test.
+    NoTest,
     /// Nothing waits for the operator's trust.
     NothingToTrust,
 }
@@ -104,6 +113,12 @@ pub fn judge(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> St
         }
         Event::Circuits { row, verb, operator } => loop_::decide_verb(memory, row, verb, operator, now),
         Event::Revoke { incident, operator } => loop_::decide_revoke(memory, incident, operator, now),
+        Event::Attempt { slice, session, letters, what } => {
+            let Some(row) = memory.row(slice) else { return Step::Needs(vec![slice.clone()]) };
+            let question =
+                attempt::Question { name: slice.clone(), session: session.as_deref(), letters: *letters, what };
+            attempt::decide(row.and_then(|state| state.as_slice()), policy, &question, now)
+        }
         Event::Phase { course, session, bounds, what } => {
             let Some(row) = memory.row(course) else { return Step::Needs(vec![course.clone()]) };
             let question = phase::Question { name: course.clone(), session: session.as_deref(), bounds: *bounds, what };
@@ -126,6 +141,7 @@ fn temper(step: Step, event: &Event, mode: Mode) -> Step {
         (Event::Loop { .. }, Mode::Observe) => Verdict::Pass,
         (
             Event::Constraint { .. }
+            | Event::Attempt { .. }
             | Event::Phase { .. }
             | Event::Circuits { .. }
             | Event::Revoke { .. }

@@ -1,5 +1,6 @@
 //! What happened, in the words of the families.
 
+use crate::attempt;
 use crate::constraint;
 use crate::loop_::{self, Stream, Verb};
 use crate::phase;
@@ -45,6 +46,17 @@ pub enum Event {
         /// Who.
         operator: Operator,
     },
+    /// Something about a slice.
+    Attempt {
+        /// Which.
+        slice: CircuitName,
+        /// The session it happened in, where there is one.
+        session: Option<String>,
+        /// Whether names that differ by capitals only are one file there.
+        letters: attempt::Letters,
+        /// What happened.
+        what: attempt::Happening,
+    },
     /// Something about a course of work.
     Phase {
         /// Which.
@@ -77,6 +89,7 @@ impl Event {
             Event::Loop { what, .. } => what.cause(),
             Event::Circuits { verb, .. } => verb.cause(),
             Event::Revoke { .. } => "revoke",
+            Event::Attempt { what, .. } => what.cause(),
             Event::Phase { what, .. } => what.cause(),
             Event::Trust(what) => what.cause(),
         }

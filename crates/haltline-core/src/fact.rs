@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::loop_::{ExemptFact, LaneFact, TreeFact};
-use crate::{constraint, phase, trust};
+use crate::{attempt, constraint, phase, trust};
 
 /// One thing that became true of one circuit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,8 @@ pub enum Fact {
     Tree(TreeFact),
     /// Of the list of false alarms.
     Exempt(ExemptFact),
+    /// Of a slice.
+    Attempt(attempt::Fact),
     /// Of a course of work.
     Phase(phase::Fact),
     /// Of the operator's trust.
@@ -31,6 +33,7 @@ impl Fact {
             Fact::Lane(fact) => fact.is_momentous(),
             Fact::Tree(fact) => fact.is_momentous(),
             Fact::Exempt(_) => true,
+            Fact::Attempt(fact) => fact.is_momentous(),
             Fact::Phase(fact) => fact.is_momentous(),
             Fact::Trust(trust::Fact::Trusted { .. } | trust::Fact::SeenTrusted { .. }) => true,
             Fact::Trust(trust::Fact::Seen { .. }) => false,
@@ -44,6 +47,7 @@ impl Fact {
             Fact::Lane(fact) => fact.word(),
             Fact::Tree(fact) => fact.word(),
             Fact::Exempt(fact) => fact.word(),
+            Fact::Attempt(fact) => fact.word(),
             Fact::Phase(fact) => fact.word(),
             Fact::Trust(trust::Fact::Trusted { .. } | trust::Fact::SeenTrusted { .. }) => "trusted",
             Fact::Trust(trust::Fact::Seen { .. }) => "seen",

@@ -9,6 +9,7 @@ mod answer;
 mod arguments;
 mod command;
 mod path;
+mod plain;
 mod refusal;
 mod said;
 mod token;
@@ -18,6 +19,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+pub use plain::plain_words;
 pub use said::Said;
 pub use words::{Complaint, Word, Words};
 

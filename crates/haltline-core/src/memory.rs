@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::{self, Slice};
 use crate::constraint::{self, Circuit, Standing};
 use crate::loop_::{self, Board, Exempt, Lane, Tree};
 use crate::phase::{self, Course};
@@ -22,6 +23,8 @@ pub enum State {
     Tree(Box<Tree>),
     /// The list of false alarms.
     Exempt(Exempt),
+    /// A slice.
+    Slice(Box<Slice>),
     /// A course of work.
     Course(Box<Course>),
     /// The operator's trust.
@@ -33,7 +36,12 @@ impl State {
     pub fn as_constraint(&self) -> Option<&Circuit> {
         match self {
             State::Constraint(circuit) => Some(circuit),
-            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
+            State::Lane(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Slice(_)
+            | State::Course(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -41,7 +49,12 @@ impl State {
     pub fn as_lane(&self) -> Option<&Lane> {
         match self {
             State::Lane(lane) => Some(lane),
-            State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Slice(_)
+            | State::Course(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -49,7 +62,12 @@ impl State {
     pub fn as_tree(&self) -> Option<&Tree> {
         match self {
             State::Tree(tree) => Some(tree),
-            State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Exempt(_)
+            | State::Slice(_)
+            | State::Course(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -57,7 +75,12 @@ impl State {
     pub fn as_exempt(&self) -> Option<&Exempt> {
         match self {
             State::Exempt(list) => Some(list),
-            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Course(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Tree(_)
+            | State::Slice(_)
+            | State::Course(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -70,6 +93,7 @@ impl State {
             },
             State::Lane(lane) => lane.board.is_held(),
             State::Tree(tree) => tree.board.is_held(),
+            State::Slice(slice) => slice.is_held(),
             State::Course(course) => course.is_held(),
             State::Exempt(_) | State::Trust(_) => false,
         }
@@ -81,8 +105,11 @@ impl State {
         let seen = match self {
             State::Lane(lane) => lane.seen,
             State::Tree(tree) => tree.seen,
+            State::Slice(slice) if !slice.is_held() => slice.seen,
             State::Course(course) if !course.is_held() => course.seen,
-            State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => return false,
+            State::Constraint(_) | State::Exempt(_) | State::Slice(_) | State::Course(_) | State::Trust(_) => {
+                return false;
+            }
         };
         match now.since(seen) {
             Elapsed::Known(elapsed) => elapsed >= idle_ms,
@@ -96,6 +123,7 @@ impl State {
             State::Constraint(circuit) => circuit.generation,
             State::Lane(lane) => lane.board.generation,
             State::Tree(tree) => tree.board.generation,
+            State::Slice(slice) => slice.generation,
             State::Course(course) => course.generation,
             State::Exempt(_) | State::Trust(_) => 0,
         }
@@ -106,7 +134,7 @@ impl State {
         match self {
             State::Lane(lane) => Some(&lane.board),
             State::Tree(tree) => Some(&tree.board),
-            State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
+            State::Constraint(_) | State::Exempt(_) | State::Slice(_) | State::Course(_) | State::Trust(_) => None,
         }
     }
 
@@ -114,7 +142,25 @@ impl State {
     pub fn as_trust(&self) -> Option<&Trust> {
         match self {
             State::Trust(trust) => Some(trust),
-            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) => None,
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Slice(_)
+            | State::Course(_) => None,
+        }
+    }
+
+    /// The slice, if it is one.
+    pub fn as_slice(&self) -> Option<&Slice> {
+        match self {
+            State::Slice(slice) => Some(slice),
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -122,7 +168,12 @@ impl State {
     pub fn as_course(&self) -> Option<&Course> {
         match self {
             State::Course(course) => Some(course),
-            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Slice(_)
+            | State::Trust(_) => None,
         }
     }
 }
@@ -166,7 +217,14 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Constraint(fact) => {
             let circuit = match state {
                 Some(State::Constraint(circuit)) => Some(*circuit),
-                Some(State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_))
+                Some(
+                    State::Lane(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Slice(_)
+                    | State::Course(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Constraint(Box::new(constraint::apply(circuit, fact, at)))
@@ -174,7 +232,14 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Lane(fact) => {
             let lane = match state {
                 Some(State::Lane(lane)) => Some(*lane),
-                Some(State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Slice(_)
+                    | State::Course(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Lane(Box::new(loop_::apply_lane(lane, fact, at)))
@@ -182,7 +247,14 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Tree(fact) => {
             let tree = match state {
                 Some(State::Tree(tree)) => Some(*tree),
-                Some(State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Course(_) | State::Trust(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Exempt(_)
+                    | State::Slice(_)
+                    | State::Course(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Tree(Box::new(loop_::apply_tree(tree, fact, at)))
@@ -190,15 +262,44 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Exempt(fact) => {
             let list = match state {
                 Some(State::Exempt(list)) => Some(list),
-                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Course(_) | State::Trust(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Tree(_)
+                    | State::Slice(_)
+                    | State::Course(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Exempt(loop_::apply_exempt(list, fact))
         }
+        Fact::Attempt(fact) => {
+            let slice = match state {
+                Some(State::Slice(slice)) => Some(*slice),
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Course(_)
+                    | State::Trust(_),
+                )
+                | None => None,
+            };
+            State::Slice(Box::new(attempt::apply(slice, fact, at)))
+        }
         Fact::Phase(fact) => {
             let course = match state {
                 Some(State::Course(course)) => Some(*course),
-                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Slice(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Course(Box::new(phase::apply(course, fact, at)))
@@ -206,7 +307,14 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Trust(fact) => {
             let trust = match state {
                 Some(State::Trust(trust)) => Some(trust),
-                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Slice(_)
+                    | State::Course(_),
+                )
                 | None => None,
             };
             State::Trust(trust::apply(trust, fact))

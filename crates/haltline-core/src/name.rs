@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::SliceId;
+
 /// `family/scope`, unique within a project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -43,6 +45,14 @@ impl CircuitName {
         match worktree {
             None => Self(format!("phase/{front}/{}", one_part(scope))),
             Some(worktree) => Self(format!("phase/{front}/{}@{}", one_part(scope), one_part(worktree))),
+        }
+    }
+
+    /// A slice. Worktrees have their own (E14).
+    pub fn slice(id: &SliceId, worktree: Option<&str>) -> Self {
+        match worktree {
+            None => Self(format!("attempt/{id}")),
+            Some(worktree) => Self(format!("attempt/{id}@{}", one_part(worktree))),
         }
     }
 

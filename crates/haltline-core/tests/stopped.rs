@@ -72,6 +72,7 @@ impl Watched {
             message: None,
             action: Box::new(action),
             guarded: Vec::new(),
+            touched: Vec::new(),
             tampering: Some("run `haltline reset`".to_owned()),
         });
         self.happens(&Happening::Batch { ends: Vec::new() });

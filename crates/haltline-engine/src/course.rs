@@ -69,17 +69,7 @@ impl CoursePlace {
 }
 
 fn name(front: &str, project: &Project, scope: &str) -> CircuitName {
-    CircuitName::course(front, scope, worktree(project).as_deref())
-}
-
-/// The work tree's name, unless it is the project's first.
-fn worktree(project: &Project) -> Option<String> {
-    let is_first = project.identity == project.root || project.identity.parent() == Some(&project.root);
-    (!is_first).then(|| {
-        let folder = project.root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let digest = digest_hex(&[project.root.as_os_str().as_encoded_bytes()], 4);
-        format!("{folder}-{digest}")
-    })
+    CircuitName::course(front, scope, project.worktree().as_deref())
 }
 
 fn scope(project: &Project, folder: &Path) -> String {

@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use haltline_core::attempt::{self, Justification};
 use haltline_core::constraint::{Circuit, Happening, Seen};
 use haltline_core::identity::{Action, Digest};
 use haltline_core::loop_::{self, Guarded, Stream, Verb};
@@ -165,7 +166,7 @@ impl<S: Store> Engine<S> {
             let trips = match &state {
                 State::Lane(lane) => lane.board.trips,
                 State::Tree(tree) => tree.board.trips,
-                State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => 0,
+                State::Constraint(_) | State::Exempt(_) | State::Slice(_) | State::Course(_) | State::Trust(_) => 0,
             };
             if trips > 0 {
                 incidents.extend(self.incidents_of(&name)?);
@@ -413,6 +414,10 @@ impl<S: Store> Engine<S> {
                     let text = notify::of_course(&project, &message.circuit, &message.incident, course, self.now());
                     notify::tell(&self.config, &text)
                 }
+                Some(State::Slice(slice)) => {
+                    let project = self.project.identity.display().to_string();
+                    notify::tell(&self.config, &notify::of_slice(&project, &message.circuit, &message.incident, slice))
+                }
                 Some(State::Exempt(_) | State::Trust(_)) | None => Ok(()),
             };
             if let Err(problem) = &told {
@@ -461,6 +466,12 @@ fn storable_event(event: Event) -> Event {
             Event::Circuits { row, verb, operator: storable_operator(operator) }
         }
         Event::Revoke { incident, operator } => Event::Revoke { incident, operator: storable_operator(operator) },
+        Event::Attempt { slice, session, letters, what } => Event::Attempt {
+            slice,
+            session: session.map(|session| storable(&session)),
+            letters,
+            what: storable_attempt(what),
+        },
         Event::Phase { course, session, bounds, what } => Event::Phase {
             course,
             session: session.map(|session| storable(&session)),
@@ -510,13 +521,52 @@ fn storable_phase(what: phase::Happening) -> phase::Happening {
     }
 }
 
+/// What a runner printed is kept as it is, and only masked where it is shown; the rest is stored as any text (E10).
+fn storable_attempt(what: attempt::Happening) -> attempt::Happening {
+    use attempt::Happening;
+    match what {
+        Happening::Begin { scope, checkpoint, operator } => {
+            Happening::Begin { scope, checkpoint, operator: operator.map(storable_operator) }
+        }
+        Happening::Ask { test, strategy } => {
+            Happening::Ask { test, strategy: strategy.map(|strategy| storable(&strategy)) }
+        }
+        Happening::Attempt(mut attempt) => {
+            attempt.strategy = storable(&attempt.strategy);
+            attempt.said = storable(&attempt.said);
+            Happening::Attempt(attempt)
+        }
+        Happening::Touch(mut touch) => {
+            if let Some(justification) = &mut touch.justification {
+                let Justification { failing_test, reason, relationship, .. } = justification;
+                for text in [failing_test, reason, relationship] {
+                    *text = storable(text);
+                }
+            }
+            Happening::Touch(touch)
+        }
+        Happening::Deviate { rule, description, file } => {
+            Happening::Deviate { rule, description: storable(&description), file }
+        }
+        Happening::RollBack { rollback, operator } => {
+            Happening::RollBack { rollback, operator: storable_operator(operator) }
+        }
+        Happening::Reset { guidance, rollback, operator } => {
+            Happening::Reset { guidance: storable(&guidance), rollback, operator: storable_operator(operator) }
+        }
+        Happening::End { operator } => Happening::End { operator: operator.map(storable_operator) },
+        // A report was masked when it was read.
+        other @ (Happening::Stray { .. } | Happening::File { .. } | Happening::HandOut) => other,
+    }
+}
+
 /// Only what is shown of calls and answers is ever stored.
 fn storable_happening(what: loop_::Happening) -> loop_::Happening {
     use loop_::Happening::{Batch, ToolEnd, ToolStart};
     match what {
-        ToolStart { call, message, mut action, guarded, tampering } => {
+        ToolStart { call, message, mut action, guarded, touched, tampering } => {
             action.shown = storable(&action.shown);
-            ToolStart { call, message, action, guarded, tampering }
+            ToolStart { call, message, action, guarded, touched, tampering }
         }
         ToolEnd { call, mut action, mut answer } => {
             if let Some(action) = &mut action {

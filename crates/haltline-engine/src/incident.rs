@@ -89,7 +89,13 @@ impl Incident {
 pub(crate) fn line(recorded: &Recorded) -> Option<String> {
     let fact = match &recorded.fact {
         Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => fact,
-        Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Phase(_) | Fact::Trust(_) => {
+        Fact::Lane(_)
+        | Fact::Tree(_)
+        | Fact::Exempt(_)
+        | Fact::Constraint(_)
+        | Fact::Attempt(_)
+        | Fact::Phase(_)
+        | Fact::Trust(_) => {
             return None;
         }
     };
@@ -165,6 +171,7 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
             | Fact::Tree(_)
             | Fact::Exempt(_)
             | Fact::Constraint(_)
+            | Fact::Attempt(_)
             | Fact::Phase(_)
             | Fact::Trust(_) => {}
         }
@@ -186,8 +193,13 @@ pub(crate) fn last_answer(history: &[Entry], identity: Digest) -> Option<String>
                     return Some(text.clone()).filter(|text| !text.is_empty());
                 }
             }
-            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Phase(_) | Fact::Trust(_) => {
-            }
+            Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Constraint(_)
+            | Fact::Attempt(_)
+            | Fact::Phase(_)
+            | Fact::Trust(_) => {}
         }
     }
     None

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use haltline_core::attempt::{self, Slice};
 use haltline_core::constraint::Circuit;
 use haltline_core::phase::{self, Course, PhaseName};
 use haltline_core::{CircuitName, Moment};
@@ -75,6 +76,41 @@ pub(crate) fn of_course(project: &str, name: &CircuitName, incident: &str, cours
         "evidence": evidence,
         "options": options,
     })
+}
+
+/// A slice that stopped, as JSON.
+pub(crate) fn of_slice(project: &str, name: &CircuitName, incident: &str, slice: &Slice) -> Value {
+    let trip = slice.trip().filter(|trip| trip.incident == incident);
+    let attempts = slice.failing().flat_map(|(test, state)| state.log().into_iter().map(move |tried| (test, tried)));
+    let evidence: Vec<Value> = attempts
+        .take(EVIDENCE_MAX)
+        .map(|(test, tried)| {
+            json!({"at": tried.at.to_string(), "test": test.as_str(), "strategy": tried.strategy, "what": tried.said})
+        })
+        .collect();
+    json!({
+        "schema": 1,
+        "incident": incident,
+        "circuit": name.as_str(),
+        "project": project,
+        "state": slice.stand.word(),
+        "tripped": trip.map(|trip| trip.since.at.to_string()),
+        "until": null,
+        "reason": trip.map(attempt::trip_text),
+        "cost_usd": null,
+        "evidence": evidence,
+        "options": slice_options(name),
+    })
+}
+
+/// The commands by which a person decides about a slice.
+pub fn slice_options(name: &CircuitName) -> Vec<String> {
+    let id = name.scope().split('@').next().unwrap_or_default();
+    vec![
+        format!("haltline attempt reset --slice {id} --guidance TEXT"),
+        format!("haltline attempt report --slice {id}"),
+        format!("haltline attempt end --slice {id} --give-up"),
+    ]
 }
 
 /// The commands by which a person decides about a course.

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use haltline_core::sha256;
+use haltline_core::{digest_hex, sha256};
 
 /// How large a file that names a path may be.
 const POINTER_BYTES_MAX: u64 = 64 * 1024;
@@ -38,6 +38,16 @@ impl Project {
         let marked = start.ancestors().find(|folder| marks.iter().any(|mark| folder.join(mark).exists()));
         let root = marked.unwrap_or(&start).to_owned();
         Ok(Self::new(root.clone(), root))
+    }
+
+    /// The work tree's name, unless it is the project's first (E14).
+    pub fn worktree(&self) -> Option<String> {
+        let is_first = self.identity == self.root || self.identity.parent() == Some(&self.root);
+        (!is_first).then(|| {
+            let folder = self.root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let digest = digest_hex(&[self.root.as_os_str().as_encoded_bytes()], 4);
+            format!("{folder}-{digest}")
+        })
     }
 
     /// A project by its identity.

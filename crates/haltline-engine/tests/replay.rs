@@ -30,7 +30,10 @@ impl Tape {
         let call = format!("c{}", self.calls);
         let action = Box::new(Action::new(tool, input, None));
         let (message, guarded) = (Some(format!("m{}", self.calls)), Vec::new());
-        self.hear(session, Happening::ToolStart { call: call.clone(), message, action, guarded, tampering: None });
+        self.hear(
+            session,
+            Happening::ToolStart { call: call.clone(), message, action, guarded, touched: Vec::new(), tampering: None },
+        );
         call
     }
 

@@ -79,6 +79,9 @@ impl Failure {
                 Rejection::NoIncident => format!("{id} has no such incident"),
                 Rejection::NoOverride => format!("{id} has no override to revoke"),
                 Rejection::NoCourse | Rejection::RunOver => format!("{id} is no course of work"),
+                Rejection::NoSlice | Rejection::ScopeFrozen | Rejection::SliceFailing | Rejection::NoTest => {
+                    format!("{id} is no slice")
+                }
                 Rejection::NothingToTrust => format!("{id} has nothing that waits for trust"),
             }),
         }

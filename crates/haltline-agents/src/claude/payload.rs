@@ -113,6 +113,7 @@ fn happening(event: &HookEvent, payload: &Payload<'_>, stream: &Stream, folder: 
                 message: None,
                 action,
                 guarded: Vec::new(),
+                touched: Vec::new(),
                 tampering: None,
             })
         }

@@ -203,6 +203,7 @@ impl ClaudeReader {
                 message,
                 action,
                 guarded: Vec::new(),
+                touched: Vec::new(),
                 tampering: None,
             }));
         }

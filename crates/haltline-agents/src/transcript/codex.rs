@@ -242,7 +242,8 @@ impl CodexReader {
         self.response += u64::from(std::mem::take(&mut self.is_answered));
         let action = Box::new(Action::new(&tool, input, self.folder.as_deref()));
         let message = Some(format!("response-{}", self.response));
-        let start = Happening::ToolStart { call, message, action, guarded: Vec::new(), tampering: None };
+        let start =
+            Happening::ToolStart { call, message, action, guarded: Vec::new(), touched: Vec::new(), tampering: None };
         tell(self.entry(at, start));
     }
 

@@ -181,7 +181,7 @@ impl CopilotReader {
             |(of, _, calls): &&(Option<String>, String, Vec<String>)| of.as_deref() == agent && calls.contains(&id);
         let message = self.responses.iter().rev().find(is_of).map(|(_, name, _)| name.clone());
         let action = Box::new(Action::new(&tool, &input, self.folder.as_deref()));
-        Some(Happening::ToolStart { call, message, action, guarded: Vec::new(), tampering: None })
+        Some(Happening::ToolStart { call, message, action, guarded: Vec::new(), touched: Vec::new(), tampering: None })
     }
 
     fn taken(&self, usage: &RawValue) -> Option<Happening> {

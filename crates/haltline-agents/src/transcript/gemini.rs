@@ -204,8 +204,8 @@ impl GeminiReader {
                 if let Some(name) = self.calls.begin(None, &id, &tool, at, &input) {
                     let action = Box::new(Action::new(&tool, &input, None));
                     let message = written.name.clone();
-                    let (guarded, tampering) = (Vec::new(), None);
-                    let start = Happening::ToolStart { call: name, message, action, guarded, tampering };
+                    let (guarded, touched, tampering) = (Vec::new(), Vec::new(), None);
+                    let start = Happening::ToolStart { call: name, message, action, guarded, touched, tampering };
                     entries.push(self.entry(at, start));
                 }
                 written.calls.push((id.clone(), false));

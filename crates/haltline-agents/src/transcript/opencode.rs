@@ -220,7 +220,8 @@ impl OpenCodeReader {
         let input = record::input(state.input);
         let Some(call) = self.calls.begin(None, &id, &tool, began, &input) else { return };
         let action = Box::new(Action::new(&tool, &input, self.folder.as_deref()));
-        let start = Happening::ToolStart { call, message, action, guarded: Vec::new(), tampering: None };
+        let start =
+            Happening::ToolStart { call, message, action, guarded: Vec::new(), touched: Vec::new(), tampering: None };
         entries.push(self.entry(began, start));
         if let Some(answer) = answer(&state)
             && let Some((call, _)) = self.calls.end(None, &id)

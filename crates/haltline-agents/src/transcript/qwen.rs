@@ -125,6 +125,7 @@ impl QwenReader {
                     message: name.clone(),
                     action: Box::new(Action::new(&tool, &input, folder.as_deref())),
                     guarded: Vec::new(),
+                    touched: Vec::new(),
                     tampering: None,
                 });
             }

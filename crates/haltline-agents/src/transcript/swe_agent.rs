@@ -83,6 +83,7 @@ fn call(number: usize, action: &str, observation: Option<&RawValue>, tell: &mut 
         message: Some(call.clone()),
         action: Box::new(Action::new(tool, &input, None)),
         guarded: Vec::new(),
+        touched: Vec::new(),
         tampering: None,
     });
     if let Some(observation) = observation {

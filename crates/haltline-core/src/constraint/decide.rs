@@ -397,6 +397,7 @@ impl Draft<'_> {
                 | AnyFact::Lane(_)
                 | AnyFact::Tree(_)
                 | AnyFact::Exempt(_)
+                | AnyFact::Attempt(_)
                 | AnyFact::Phase(_)
                 | AnyFact::Trust(_) => {}
             }

@@ -203,8 +203,8 @@ impl<'a> Draft<'a> {
                 self.speech(*usage, *cost, said.as_ref());
                 self.soft_budget()?
             }
-            Happening::ToolStart { call, message, action, guarded, tampering } => {
-                let start = start::Start { call, message: message.as_deref(), action, guarded, tampering };
+            Happening::ToolStart { call, message, action, guarded, touched, tampering } => {
+                let start = start::Start { call, message: message.as_deref(), action, guarded, touched, tampering };
                 self.tool_start(&start)?
             }
             Happening::ToolEnd { call, action, answer } => {

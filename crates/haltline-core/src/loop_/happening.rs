@@ -1,6 +1,7 @@
 //! What an agent does, in the words of the plain events (EVENTS.md).
 
 use crate::ConstraintId;
+use crate::attempt::Touched;
 use crate::constraint::Seen;
 use crate::identity::{Action, Answer, Said};
 
@@ -83,6 +84,8 @@ pub enum Happening {
         action: Box<Action>,
         /// Constraints whose guards cover it.
         guarded: Vec<Guarded>,
+        /// Files it changes, where slices are under way.
+        touched: Vec<Touched>,
         /// It reaches for haltline itself: what it would do, as the end of "this would …" (E6).
         tampering: Option<String>,
     },

@@ -78,6 +78,7 @@ fn answer(step: &Step) -> Answer {
                 | Fact::Lane(_)
                 | Fact::Tree(_)
                 | Fact::Exempt(_)
+                | Fact::Attempt(_)
                 | Fact::Phase(_)
                 | Fact::Trust(_) => None,
             });
@@ -95,6 +96,10 @@ fn rejection_word(rejection: &Rejection) -> &'static str {
         Rejection::InvalidTransition { from } => from.dashed(),
         Rejection::NoIncident => "no incident",
         Rejection::NoOverride => "no override",
+        Rejection::NoSlice => "no slice",
+        Rejection::ScopeFrozen => "scope frozen",
+        Rejection::SliceFailing => "slice failing",
+        Rejection::NoTest => "no test",
         Rejection::NoCourse => "no course",
         Rejection::RunOver => "run over",
         Rejection::NothingToTrust => "nothing to trust",

@@ -140,7 +140,12 @@ impl Outcome {
     fn logs(&self) -> Vec<String> {
         let line = |recorded: &Recorded| match &recorded.fact {
             Fact::Phase(fact) => log_line(fact),
-            Fact::Constraint(_) | Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Trust(_) => None,
+            Fact::Constraint(_)
+            | Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Attempt(_)
+            | Fact::Trust(_) => None,
         };
         self.facts().iter().filter_map(line).collect()
     }
@@ -213,6 +218,10 @@ fn or_none(words: Vec<String>) -> String {
 
 fn show_rejection(rejection: &Rejection) -> String {
     match rejection {
+        Rejection::NoSlice => "no slice".to_owned(),
+        Rejection::ScopeFrozen => "scope frozen".to_owned(),
+        Rejection::SliceFailing => "slice failing".to_owned(),
+        Rejection::NoTest => "no test".to_owned(),
         Rejection::NoCourse => "no course".to_owned(),
         Rejection::RunOver => "run over".to_owned(),
         Rejection::NotFound { .. }

@@ -133,9 +133,13 @@ impl Outcome {
         let known = ForeignViolation { at, action, session }.fingerprint();
         let newest = self.facts.iter().rev().find_map(|recorded| match &recorded.fact {
             Fact::Constraint(ConstraintFact::Violated { fingerprint, .. }) => Some(fingerprint),
-            Fact::Constraint(_) | Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Phase(_) | Fact::Trust(_) => {
-                None
-            }
+            Fact::Constraint(_)
+            | Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Attempt(_)
+            | Fact::Phase(_)
+            | Fact::Trust(_) => None,
         });
         Some(if newest == Some(&known) { expected.to_owned() } else { format!("{newest:?}, not {known:?}") })
     }
@@ -144,7 +148,9 @@ impl Outcome {
     fn audit(&self) -> String {
         let by_person = self.facts.iter().find_map(|recorded| match &recorded.fact {
             Fact::Constraint(fact) => person(fact).map(|who| (recorded, who)),
-            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Phase(_) | Fact::Trust(_) => None,
+            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Attempt(_) | Fact::Phase(_) | Fact::Trust(_) => {
+                None
+            }
         });
         match by_person {
             Some((recorded, who)) => {
@@ -201,6 +207,10 @@ fn show_rejection(rejection: &Rejection) -> String {
         Rejection::InvalidTransition { from } => format!("Invalid transition from {}", show_condition(*from)),
         Rejection::NoIncident => "no incident".to_owned(),
         Rejection::NoOverride => "no override".to_owned(),
+        Rejection::NoSlice => "no slice".to_owned(),
+        Rejection::ScopeFrozen => "scope frozen".to_owned(),
+        Rejection::SliceFailing => "slice failing".to_owned(),
+        Rejection::NoTest => "no test".to_owned(),
         Rejection::NoCourse => "no course".to_owned(),
         Rejection::RunOver => "run over".to_owned(),
         Rejection::NothingToTrust => "nothing to trust".to_owned(),

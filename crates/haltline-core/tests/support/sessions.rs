@@ -128,6 +128,7 @@ impl Sessions {
             message,
             action: Box::new(action),
             guarded: Vec::new(),
+            touched: Vec::new(),
             tampering: None,
         })
     }

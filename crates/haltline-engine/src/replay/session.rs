@@ -244,6 +244,7 @@ impl Watch {
             Event::Loop { stream, what: Happening::ToolStart { action, .. }, .. } => (stream, Some(action.identity)),
             Event::Loop { stream, .. } => (stream, None),
             Event::Constraint { .. }
+            | Event::Attempt { .. }
             | Event::Phase { .. }
             | Event::Circuits { .. }
             | Event::Revoke { .. }
@@ -334,7 +335,13 @@ fn about(decision: &Decision) -> (Option<Digest>, u32) {
     for recorded in &decision.facts {
         let fact = match &recorded.fact {
             Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => fact,
-            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Phase(_) | Fact::Trust(_) => {
+            Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Constraint(_)
+            | Fact::Attempt(_)
+            | Fact::Phase(_)
+            | Fact::Trust(_) => {
                 continue;
             }
         };

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use haltline_core::attempt::{self, Slice};
 use haltline_core::constraint::{self, Circuit, Standing};
 use haltline_core::phase::{self, Course};
 use haltline_core::{CircuitName, Instant, State, shorten};
@@ -44,6 +45,7 @@ pub fn run(workplace: &Workplace, wanted: Option<&str>) -> Result<ExitCode, Fail
         Candidate::Session(incident) => of_session(workplace, incident)?,
         Candidate::Constraint(name, trip, circuit) => WhyView::of_constraint(name, trip, circuit, now),
         Candidate::Course(name, trip, course) => WhyView::of_course(name, trip, course, now),
+        Candidate::Slice(name, trip, slice) => WhyView::of_slice(name, trip, slice),
     };
     workplace.answer(&view, text::why)?;
     Ok(exit_code::FINE)
@@ -55,9 +57,15 @@ fn of_session(workplace: &Workplace, incident: &Incident) -> Result<WhyView, Fai
     let state = store.circuit(key, &incident.row)?;
     let tree = match &state {
         Some(State::Lane(lane)) => store.circuit(key, &tree_of(&incident.row, lane))?,
-        Some(State::Tree(_) | State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_)) | None => {
-            state.clone()
-        }
+        Some(
+            State::Tree(_)
+            | State::Constraint(_)
+            | State::Exempt(_)
+            | State::Slice(_)
+            | State::Course(_)
+            | State::Trust(_),
+        )
+        | None => state.clone(),
     };
     let board = state.as_ref().and_then(State::board);
     let tree = tree.as_ref().and_then(State::as_tree);
@@ -69,6 +77,7 @@ enum Candidate {
     Session(Box<Incident>),
     Constraint(CircuitName, constraint::Trip, Box<Circuit>),
     Course(CircuitName, phase::Trip, Box<Course>),
+    Slice(CircuitName, attempt::Trip, Box<Slice>),
 }
 
 impl Candidate {
@@ -77,6 +86,7 @@ impl Candidate {
             Candidate::Session(incident) => &incident.id,
             Candidate::Constraint(_, trip, _) => &trip.incident,
             Candidate::Course(_, trip, _) => &trip.incident,
+            Candidate::Slice(_, trip, _) => &trip.incident,
         }
     }
 
@@ -85,6 +95,7 @@ impl Candidate {
             Candidate::Session(incident) => incident.tripped,
             Candidate::Constraint(_, trip, _) => trip.since.at,
             Candidate::Course(_, trip, _) => trip.since.at,
+            Candidate::Slice(_, trip, _) => trip.since.at,
         }
     }
 }
@@ -105,6 +116,11 @@ fn candidates(workplace: &Workplace) -> Result<Vec<Candidate>, Failure> {
             State::Course(course) => {
                 if let Some(trip) = course.trip().cloned() {
                     found.push(Candidate::Course(name, trip, course));
+                }
+            }
+            State::Slice(slice) => {
+                if let Some(trip) = slice.trip().cloned() {
+                    found.push(Candidate::Slice(name, trip, slice));
                 }
             }
             State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => {}

@@ -1,12 +1,13 @@
 //! Incidents, and what people do about them, as seen.
 
+use haltline_core::attempt::{self, Slice};
 use haltline_core::constraint::{self, Circuit};
 use haltline_core::loop_::{self, Board, Exemption, Pattern, Standing, Tree, dollars};
 use haltline_core::phase::{self, Course};
 use haltline_core::{CircuitName, Instant, Moment};
 use haltline_engine::config::Config;
 use haltline_engine::replay::KeptTrip;
-use haltline_engine::{Incident, IncidentEvent, course_options};
+use haltline_engine::{Incident, IncidentEvent, course_options, slice_options};
 use serde::Serialize;
 
 use super::SCHEMA;
@@ -140,6 +141,39 @@ impl WhyView {
             ended: None,
             session_cost: course.spent.micros.map_or("unknown".to_owned(), dollars),
             next,
+        }
+    }
+
+    pub fn of_slice(name: &CircuitName, trip: &attempt::Trip, slice: &Slice) -> Self {
+        let attempts =
+            slice.failing().flat_map(|(test, state)| state.log().into_iter().map(move |tried| (test, tried)));
+        let evidence = attempts.map(|(test, tried)| HappenedView {
+            at: tried.at.to_seconds_text(),
+            what: "failed",
+            text: Some(format!("{test}: {}", if tried.said.is_empty() { &tried.strategy } else { &tried.said })),
+        });
+        Self {
+            schema: SCHEMA,
+            incident: trip.incident.clone(),
+            circuit: name.to_string(),
+            pattern: trip.cause.word(),
+            code: trip.cause.code(),
+            state: slice.stand.word(),
+            tripped: trip.since.at.to_seconds_text(),
+            turn: None,
+            count: trip.total_failed_attempts,
+            level: 0,
+            why: attempt::trip_text(trip),
+            until: None,
+            remaining_s: None,
+            limits: Vec::new(),
+            evidence: evidence.take(7).collect(),
+            refused: trip.refused,
+            after: Vec::new(),
+            followed_by: None,
+            ended: None,
+            session_cost: "unknown".to_owned(),
+            next: slice_options(name),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::stuck::Front;
 use super::*;
+use crate::attempt::{self, Touched};
 use crate::constraint;
 use crate::identity::Action;
 use crate::loop_::{Flight, Guarded, Traits};
@@ -13,6 +14,7 @@ pub(super) struct Start<'a> {
     pub message: Option<&'a str>,
     pub action: &'a Action,
     pub guarded: &'a [Guarded],
+    pub touched: &'a [Touched],
     pub tampering: &'a Option<String>,
 }
 
@@ -41,8 +43,9 @@ impl Draft<'_> {
             self.need_tree()?;
         }
         let guards = self.guards(start)?;
+        let scopes = self.scopes(start, turn)?;
         let front = self.front(start.action, traits);
-        let refused = self.refusal(start, traits, &front, &guards)?;
+        let refused = self.refusal(start, traits, &front, (&guards, &scopes))?;
         if is_new_turn && self.limits.budget.is_set() {
             self.tree(TreeFact::Turn);
         }
@@ -150,6 +153,10 @@ impl Draft<'_> {
                     | Rejection::InvalidTransition { .. }
                     | Rejection::NoOverride
                     | Rejection::NothingToTrust
+                    | Rejection::NoSlice
+                    | Rejection::ScopeFrozen
+                    | Rejection::SliceFailing
+                    | Rejection::NoTest
                     | Rejection::NoCourse
                     | Rejection::RunOver
                     | Rejection::NoIncident,
@@ -159,13 +166,38 @@ impl Draft<'_> {
         if needs.is_empty() { Ok(decisions) } else { Err(needs) }
     }
 
+    /// What the slices under way say of the files it changes, decided and not yet written down (A5).
+    fn scopes(&self, start: &Start<'_>, turn: u64) -> Asked<Vec<Decision>> {
+        let stream = self.question.stream;
+        let agent = stream.agent.as_deref().unwrap_or_default();
+        // All calls of one response share the answer (E5).
+        let asker = Digest::of(&[stream.session.as_bytes(), agent.as_bytes(), &turn.to_be_bytes()]);
+        let (mut needs, mut decisions) = (Vec::new(), Vec::new());
+        for touched in start.touched {
+            match attempt::guard(self.memory, self.policy, touched, Some(asker), Some(&stream.session), self.now) {
+                Ok(decision) => decisions.extend(decision),
+                Err(rows) => needs.extend(rows),
+            }
+        }
+        if needs.is_empty() { Ok(decisions) } else { Err(needs) }
+    }
+
+    fn out_of_scope(&mut self, scope: &Decision) -> Verdict {
+        self.facts.extend(scope.facts.iter().cloned());
+        self.effects.extend(scope.effects.iter().cloned());
+        if matches!(scope.verdict, Verdict::Stop(_)) {
+            self.stopped();
+        }
+        scope.verdict.clone()
+    }
+
     /// The first who refuses.
     fn refusal(
         &mut self,
         start: &Start<'_>,
         traits: Traits,
         front: &Front,
-        guards: &[Decision],
+        (guards, scopes): (&[Decision], &[Decision]),
     ) -> Asked<Option<Verdict>> {
         if let Some(what) = start.tampering {
             self.need_tree_of_agent()?;
@@ -174,6 +206,10 @@ impl Draft<'_> {
         if let Some(guard) = guards.iter().find(|guard| guard.verdict.refuses()) {
             self.need_tree_of_agent()?;
             return Ok(self.guarded(guard));
+        }
+        if let Some(scope) = scopes.iter().find(|scope| scope.verdict.refuses()) {
+            self.need_tree_of_agent()?;
+            return Ok(Some(self.out_of_scope(scope)));
         }
         if let Some(verdict) = self.told_to_end() {
             return Ok(Some(verdict));

@@ -1,0 +1,152 @@
+//! How each fact changes a slice. Nothing is decided here.
+
+use super::{Attempted, Fact, Prior, PriorTest, Scope, Slice, Stand, TestName, TestResult, TestState};
+use crate::Moment;
+
+/// The slice after a fact.
+pub fn apply(slice: Option<Slice>, fact: &Fact, at: Moment) -> Slice {
+    let mut slice = slice.unwrap_or_else(|| Slice::new(Scope::inferred(Vec::new(), None), None, at));
+    slice.seen = at;
+    match fact {
+        Fact::Began { scope, checkpoint } => {
+            let (totals, generation) = (slice.totals, slice.generation);
+            slice = Slice { totals, generation, ..Slice::new(scope.clone(), checkpoint.clone(), at) };
+            change(&mut slice, Stand::UnderWay, at);
+        }
+        Fact::Rescoped { scope, .. } => {
+            slice.scope = scope.clone();
+            slice.refused.clear();
+        }
+        Fact::Attempted { test, attempt, checkpoint } => attempted(&mut slice, test, attempt, checkpoint.as_ref()),
+        Fact::Flagged { .. } => {}
+        Fact::Tripped { trip } => {
+            rise(&mut slice.totals.trips);
+            change(&mut slice, Stand::Open(trip.clone()), at);
+        }
+        Fact::Refused => refused(&mut slice),
+        Fact::Ignored { .. } => refused(&mut slice),
+        Fact::Justified { justification } => {
+            slice.refused.retain(|refused| refused.path != justification.file);
+            slice.strayed.retain(|path| *path != justification.file);
+            note(&mut slice.justified, justification.clone());
+        }
+        Fact::OutOfScope { refused } => {
+            slice.refused.retain(|known| known.path != refused.path);
+            note(&mut slice.refused, refused.clone());
+        }
+        Fact::Strayed { paths } => paths.iter().for_each(|path| note(&mut slice.strayed, path.clone())),
+        Fact::Reported { test, report } => {
+            if let Some(state) = slice.tests.get_mut(test) {
+                state.report = Some(report.clone());
+            }
+        }
+        Fact::Deviated { deviation } => note(&mut slice.deviations, deviation.clone()),
+        Fact::RolledBack { .. } => {}
+        Fact::Reset { guidance, rollback, .. } => reset(&mut slice, guidance, rollback.is_some(), at),
+        Fact::HandedOut => slice.is_prior_untold = false,
+        Fact::Ended { .. } => change(&mut slice, Stand::Ended, at),
+    }
+    slice
+}
+
+fn attempted(slice: &mut Slice, test: &TestName, attempt: &Attempted, checkpoint: Option<&String>) {
+    if !slice.tests.contains_key(test) && slice.tests.len() >= Slice::TESTS_MAX {
+        forget_one(slice);
+    }
+    let state = slice.tests.entry(test.clone()).or_default();
+    state.attempts_total = attempt.number;
+    if state.checkpoint.is_none() {
+        state.checkpoint = checkpoint.cloned();
+    }
+    for file in &attempt.files {
+        if state.files_touched.len() < TestState::FILES_MAX && !state.files_touched.contains(file) {
+            state.files_touched.push(file.clone());
+        }
+    }
+    state.attempts.push(attempt.clone());
+    let excess = state.attempts.len().saturating_sub(TestState::ATTEMPTS_MAX);
+    state.attempts.drain(..excess);
+    if attempt.is_stale {
+        rise(&mut slice.totals.stale);
+        return;
+    }
+    match attempt.result {
+        TestResult::Pass => {
+            state.attempt_count = 0;
+            state.infrastructure_in_a_row = 0;
+            state.report = None;
+            rise(&mut slice.totals.passed);
+        }
+        TestResult::Fail => {
+            state.attempt_count = state.attempt_count.saturating_add(1);
+            state.infrastructure_in_a_row = 0;
+            slice.total_failed_attempts = slice.total_failed_attempts.saturating_add(1);
+            rise(&mut slice.totals.failed);
+        }
+        TestResult::Infra | TestResult::Unclear => {
+            state.infrastructure_in_a_row = state.infrastructure_in_a_row.saturating_add(1);
+            rise(&mut slice.totals.infrastructure);
+        }
+    }
+}
+
+/// Makes room for another test: one that passes, the oldest, or none.
+fn forget_one(slice: &mut Slice) {
+    let passing = slice.tests.iter().filter(|(_, state)| state.attempt_count == 0);
+    let oldest = passing.min_by_key(|(_, state)| state.last().map(|attempt| attempt.at)).map(|(name, _)| name.clone());
+    if let Some(oldest) = oldest {
+        slice.tests.remove(&oldest);
+    }
+}
+
+fn refused(slice: &mut Slice) {
+    rise(&mut slice.totals.refused);
+    match &mut slice.stand {
+        Stand::Open(trip) => trip.refused = trip.refused.saturating_add(1),
+        Stand::UnderWay | Stand::Ended => {}
+    }
+}
+
+/// A fresh start: what was tried is kept, and counts no more (A7).
+fn reset(slice: &mut Slice, guidance: &str, is_rolled_back: bool, at: Moment) {
+    let tests = std::mem::take(&mut slice.tests).into_iter().filter_map(|(test, state)| {
+        let attempts: Vec<Attempted> = state.attempts.into_iter().filter(Attempted::is_failure).collect();
+        (!attempts.is_empty()).then_some(PriorTest { test, attempts, report: state.report })
+    });
+    let prior = Prior {
+        total_failed_attempts: slice.total_failed_attempts,
+        tests: tests.collect(),
+        guidance: guidance.to_owned(),
+        is_rolled_back,
+        at: at.at,
+    };
+    slice.priors.push(prior);
+    let excess = slice.priors.len().saturating_sub(Slice::PRIORS_MAX);
+    slice.priors.drain(..excess);
+    slice.is_prior_untold = true;
+    slice.total_failed_attempts = 0;
+    slice.refused.clear();
+    slice.strayed.clear();
+    slice.justified.clear();
+    slice.deviations.clear();
+    rise(&mut slice.totals.resets);
+    change(slice, Stand::UnderWay, at);
+}
+
+fn change(slice: &mut Slice, stand: Stand, at: Moment) {
+    slice.stand = stand;
+    slice.changed = at;
+    rise(&mut slice.generation);
+}
+
+/// Adds to a list that keeps the newest.
+fn note<T>(list: &mut Vec<T>, note: T) {
+    list.push(note);
+    let excess = list.len().saturating_sub(Slice::NOTES_MAX);
+    list.drain(..excess);
+}
+
+/// One more. Only a row that somebody made up is at the end of numbers, and it must not bring the breaker down.
+fn rise(number: &mut u64) {
+    *number = number.saturating_add(1);
+}

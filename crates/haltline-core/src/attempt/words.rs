@@ -1,0 +1,131 @@
+//! What is said of a slice, in the seed's words where it has them.
+
+use super::{Attempted, Slice, TestName, TestState, Trip, TripCause, form};
+use crate::{CircuitName, shorten};
+
+/// How many paths a sentence names.
+const PATHS_SHOWN_MAX: usize = 5;
+/// How many entries of a scope a refusal names.
+const ENTRIES_SHOWN_MAX: usize = 8;
+
+/// Why a circuit opened.
+pub fn trip_text(trip: &Trip) -> String {
+    match &trip.cause {
+        TripCause::Test { test, failed } => format!("test {test} failed {failed} times"),
+        TripCause::Slice => format!("{} attempts failed across all tests of the slice", trip.total_failed_attempts),
+        TripCause::Architecture { description } => format!("ARCH-STOP: {description}"),
+    }
+}
+
+/// What somebody hears who wants to go on. No two refusals are the same, word for word (E5).
+pub(super) fn stopped(trip: &Trip, refused: u32) -> String {
+    let since = trip.since.at.to_seconds_text();
+    let again = match refused {
+        0 => String::new(),
+        times => format!(" Refused {times} times since."),
+    };
+    format!(
+        "HALTLINE {}: CIRCUIT BREAK since {since}: {}.{again} Stop working on this slice. Fill in the report that `haltline attempt report` prints, and tell the person; only a person resets it, with guidance.",
+        trip.cause.code(),
+        trip_text(trip)
+    )
+}
+
+pub(super) fn tried_before(test: &TestName, tried: &Attempted) -> String {
+    format!(
+        "HALTLINE HL-ATTEMPT-06: this strategy was tried on {test} before (attempt {}, {}) and failed. Try something else.",
+        tried.number,
+        tried.at.to_seconds_text()
+    )
+}
+
+pub(super) fn blocked(test: &TestName, state: &TestState) -> String {
+    let said = state.last().map(|attempt| attempt.said.as_str()).filter(|said| !said.is_empty());
+    format!(
+        "HALTLINE HL-ATTEMPT-05: {test} could not be run {} times in a row, so nothing was counted{}. Mend what blocks it before you go on (deviation rule 3), or tell the person.",
+        state.infrastructure_in_a_row,
+        said.map(|said| format!(": {}", said.trim_end_matches('.'))).unwrap_or_default()
+    )
+}
+
+pub(super) fn strayed(paths: &[String]) -> String {
+    format!(
+        "HALTLINE HL-ATTEMPT-07: changed outside the slice's scope without asking: {}. Undo it, or justify it: `haltline attempt scope --help`. It stands in the report.",
+        listed(paths)
+    )
+}
+
+/// The refusal of a change, with the form that would allow it.
+pub(super) fn out_of_scope(name: &CircuitName, slice: &Slice, path: &str) -> String {
+    let id = name.scope().split('@').next().unwrap_or_default();
+    format!(
+        "HALTLINE HL-ATTEMPT-04: {path} is outside the scope of slice {id}. {} If a failing test needs this change, fill in the form and run `haltline attempt scope --slice {id} --justify - {}` with it on standard input:\n{}If no honest justification can be written, do not make the change: `haltline attempt deviate --slice {id} --rule 4 --description \"…\"`. Asking again without one is an architectural stop.",
+        slice.scope.sentence(ENTRIES_SHOWN_MAX),
+        quoted(path),
+        form(path)
+    )
+}
+
+pub(super) fn unjustifiable(path: &str) -> String {
+    format!("{path} lies outside the scope and nothing can justify changing it")
+}
+
+pub(super) fn refused_again(path: &str) -> String {
+    format!("{path} lies outside the scope and was to be changed again without a justification")
+}
+
+fn listed(paths: &[String]) -> String {
+    let shown: Vec<String> = paths.iter().take(PATHS_SHOWN_MAX).map(|path| quoted(path)).collect();
+    match paths.len().saturating_sub(PATHS_SHOWN_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// A path as a shell and a person read it.
+fn quoted(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+@,".contains(letter);
+    if !path.is_empty() && path.chars().all(is_plain) { path.to_owned() } else { shorten(path) }
+}
+
+/// The block a fresh implementer is given (A7); `None` where nothing was tried before.
+pub fn prior_attempts(slice: &Slice) -> Option<String> {
+    let last = slice.priors.last()?;
+    let mut block =
+        format!("<prior_attempts>\nCircuit tripped after {} total failed attempts.\n", last.total_failed_attempts);
+    for prior in &slice.priors {
+        for tried in &prior.tests {
+            block.push_str(&format!("\nFor test \"{}\":\n- what was tried:\n", tried.test));
+            for attempt in &tried.attempts {
+                let strategy = if attempt.strategy.is_empty() { "(not said)" } else { &attempt.strategy };
+                block.push_str(&format!("  {}. {strategy}", attempt.number));
+                if !attempt.files.is_empty() {
+                    block.push_str(&format!(" [{}]", listed(&attempt.files)));
+                }
+                if !attempt.said.is_empty() {
+                    block.push_str(&format!(" -> {}", attempt.said));
+                }
+                block.push('\n');
+            }
+            if let Some(report) = &tried.report {
+                block.push_str(&format!("- hypothesis: {}\n", folded(&report.best_hypothesis)));
+                block.push_str(&format!("- question: {}\n", folded(&report.specific_question)));
+            }
+            block.push_str(&format!("- guidance: {}\n", folded(&prior.guidance)));
+        }
+        if prior.tests.is_empty() {
+            block.push_str(&format!("\n- guidance: {}\n", folded(&prior.guidance)));
+        }
+    }
+    block.push_str("\nDo not repeat these strategies.");
+    block.push_str(match last.is_rolled_back {
+        true => " The changes of these attempts are no longer in the tree.\n</prior_attempts>\n",
+        false => " The tree was not taken back: changes of these attempts may still be in it.\n</prior_attempts>\n",
+    });
+    Some(block)
+}
+
+/// Over several lines where the text is, each indented as part of its item.
+fn folded(text: &str) -> String {
+    text.trim().lines().collect::<Vec<_>>().join("\n  ")
+}
