@@ -1,0 +1,377 @@
+//! The diagnostic report after a trip: eight fields, none of them empty (A4).
+//!
+//! A field that does not apply says so and why: `not applicable: the test never got as far as a file`. The same words
+//! may stand in place of a list. An empty list is accepted for the files and the scope violations alone, and only
+//! where the journal knows of none either: there it is a full answer, while an empty log or no way on never is.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shorten;
+
+/// The eight fields in their order, each with what is asked of it.
+pub const FIELDS: [(&str, &str); 8] = [
+    ("test_expectation", "what the test expects, as behaviour and not as assertion syntax"),
+    ("actual_error", "what the test runner printed, unchanged"),
+    ("attempt_log", "each attempt with its strategy, files and result"),
+    ("cumulative_files_modified", "every file changed by these attempts"),
+    ("scope_violations", "files out of scope that were changed, each with its justification"),
+    ("best_hypothesis", "the best theory of the root cause, from all the evidence"),
+    ("specific_question", "the one question whose answer would unblock the work"),
+    ("recovery_options", "ways on, each with its risk"),
+];
+
+/// How many problems are told at most.
+const PROBLEMS_MAX: usize = 20;
+
+/// A list, or words in its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listed<T> {
+    /// The list.
+    Items(Vec<T>),
+    /// Why there is none.
+    Words(String),
+}
+
+impl<T> Listed<T> {
+    /// The list; none where words stand in its place.
+    pub fn items(&self) -> &[T] {
+        match self {
+            Listed::Items(items) => items,
+            Listed::Words(_) => &[],
+        }
+    }
+}
+
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self::Items(Vec::new())
+    }
+}
+
+/// One attempt in the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// Its number, from 1.
+    pub attempt: u32,
+    /// What was tried.
+    pub strategy: String,
+    /// What it changed; an attempt may change nothing.
+    pub files: Vec<String>,
+    /// What came of it.
+    pub result: String,
+}
+
+/// A file out of scope that was changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopeViolation {
+    /// The file.
+    pub file: String,
+    /// Why it was changed.
+    pub justification: String,
+}
+
+/// A way on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryOption {
+    /// What to do.
+    pub option: String,
+    /// What may go wrong with it.
+    pub risk: String,
+}
+
+/// The report. A field nobody wrote is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// What the test expects.
+    pub test_expectation: String,
+    /// What the runner printed.
+    pub actual_error: String,
+    /// What was tried.
+    pub attempt_log: Listed<LogLine>,
+    /// What was changed.
+    pub cumulative_files_modified: Listed<String>,
+    /// What was changed out of scope.
+    pub scope_violations: Listed<ScopeViolation>,
+    /// The best theory.
+    pub best_hypothesis: String,
+    /// The one question.
+    pub specific_question: String,
+    /// Ways on.
+    pub recovery_options: Listed<RecoveryOption>,
+}
+
+/// What the journal knows, which a report must not leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known<'journal> {
+    /// The files the attempts changed.
+    pub files: &'journal [String],
+    /// The files changed out of scope.
+    pub violations: &'journal [String],
+    /// What the runner printed, as it was shown to whoever writes the report.
+    pub actual_error: Option<&'journal str>,
+}
+
+impl Report {
+    /// Why the report cannot be filed yet, each as a sentence that names the field.
+    pub fn missing(&self, known: Known<'_>) -> Vec<String> {
+        let mut problems = Vec::new();
+        let text = |field: &str, value: &str, problems: &mut Vec<String>| {
+            problems.extend(lacking(value).map(|lacking| lacking.sentence(field)));
+        };
+        text("test_expectation", &self.test_expectation, &mut problems);
+        text("actual_error", &self.actual_error, &mut problems);
+        if let Some(printed) = known.actual_error
+            && lacking(&self.actual_error).is_none()
+            && !holds(&self.actual_error, printed)
+        {
+            problems.push("actual_error is not what the runner printed; put its output there unchanged.".to_owned());
+        }
+        list("attempt_log", &self.attempt_log, false, &mut problems, |at, line, problems| {
+            text(&format!("attempt_log[{at}].strategy"), &line.strategy, problems);
+            text(&format!("attempt_log[{at}].result"), &line.result, problems);
+        });
+        let may_be_empty = known.files.is_empty();
+        let files = &self.cumulative_files_modified;
+        list("cumulative_files_modified", files, may_be_empty, &mut problems, |at, file, problems| {
+            text(&format!("cumulative_files_modified[{at}]"), file, problems);
+        });
+        left_out("cumulative_files_modified", files, known.files, String::as_str, &mut problems);
+        let may_be_empty = known.violations.is_empty();
+        let violations = &self.scope_violations;
+        list("scope_violations", violations, may_be_empty, &mut problems, |at, violation, problems| {
+            text(&format!("scope_violations[{at}].file"), &violation.file, problems);
+            text(&format!("scope_violations[{at}].justification"), &violation.justification, problems);
+        });
+        left_out("scope_violations", violations, known.violations, |violation| &violation.file, &mut problems);
+        text("best_hypothesis", &self.best_hypothesis, &mut problems);
+        text("specific_question", &self.specific_question, &mut problems);
+        list("recovery_options", &self.recovery_options, false, &mut problems, |at, way, problems| {
+            text(&format!("recovery_options[{at}].option"), &way.option, problems);
+            text(&format!("recovery_options[{at}].risk"), &way.risk, problems);
+        });
+        if problems.len() > PROBLEMS_MAX {
+            let more = problems.len() - PROBLEMS_MAX;
+            problems.truncate(PROBLEMS_MAX);
+            problems.push(format!("{more} more fields have something missing."));
+        }
+        problems
+    }
+}
+
+fn list<T>(
+    field: &str,
+    listed: &Listed<T>,
+    may_be_empty: bool,
+    problems: &mut Vec<String>,
+    mut each: impl FnMut(usize, &T, &mut Vec<String>),
+) {
+    match listed {
+        Listed::Items(items) if items.is_empty() && !may_be_empty => problems.push(Lacking::Empty.sentence(field)),
+        Listed::Items(items) => {
+            for (at, item) in items.iter().enumerate() {
+                each(at + 1, item, problems);
+            }
+        }
+        Listed::Words(words) => match lacking(words) {
+            Some(lacking) => problems.push(lacking.sentence(field)),
+            None if reason_for_none(words).is_some() => {}
+            None => problems.push(format!("{field} is {}: expected a list, or `not applicable: …`.", shorten(words))),
+        },
+    }
+}
+
+/// A list that says less than the journal knows is not filed.
+fn left_out<T>(
+    field: &str,
+    listed: &Listed<T>,
+    known: &[String],
+    name: impl Fn(&T) -> &str,
+    problems: &mut Vec<String>,
+) {
+    let named: BTreeSet<&str> = listed.items().iter().map(|item| name(item).trim().trim_start_matches("./")).collect();
+    let is_empty_list = matches!(listed, Listed::Items(items) if items.is_empty());
+    // An empty list has been named as such already.
+    if is_empty_list {
+        return;
+    }
+    for file in known.iter().filter(|file| !named.contains(file.as_str())).take(PROBLEMS_MAX) {
+        problems.push(format!("{field} leaves out {}, which the journal has.", shorten(file)));
+    }
+}
+
+/// What a text lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lacking {
+    Empty,
+    Reason,
+    Answer,
+}
+
+impl Lacking {
+    fn sentence(self, field: &str) -> String {
+        match self {
+            Lacking::Empty => format!("{field} is missing or empty."),
+            Lacking::Reason => format!("{field} says it does not apply and not why; write `not applicable: …`."),
+            Lacking::Answer => format!("{field} is still to be filled in."),
+        }
+    }
+}
+
+fn lacking(text: &str) -> Option<Lacking> {
+    let text = text.trim();
+    if !text.chars().any(char::is_alphanumeric) {
+        return Some(Lacking::Empty);
+    }
+    if matches!(text.to_lowercase().as_str(), "todo" | "tbd" | "fixme" | "null" | "...")
+        || (text.starts_with('<') && text.ends_with('>') && !text[1..text.len() - 1].contains(['<', '>']))
+    {
+        return Some(Lacking::Answer);
+    }
+    match reason_for_none(text) {
+        Some(reason) if !is_reason(reason) => Some(Lacking::Reason),
+        Some(_) | None => None,
+    }
+}
+
+/// What follows "not applicable" and its like, if the text says that; a sentence that only begins alike does not.
+fn reason_for_none(text: &str) -> Option<&str> {
+    let text = text.trim();
+    ["not applicable", "not available", "n/a", "n.a.", "none", "nothing", "na"].iter().find_map(|word| {
+        let head = text.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word))?;
+        let rest = text[head.len()..].trim_start();
+        let is_end = rest.is_empty() || rest.starts_with([':', ',', '.', ';', '(', '-', '–', '—']);
+        let because = ["because", "since", "as "].iter().any(|word| rest.starts_with(word));
+        (is_end || because).then(|| rest.trim_start_matches(|letter: char| !letter.is_alphanumeric()))
+    })
+}
+
+/// One word is no reason, and neither is saying again that it does not apply.
+fn is_reason(reason: &str) -> bool {
+    let words = reason.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).count();
+    words >= 2 && reason_for_none(reason).is_none()
+}
+
+/// Whether `text` has all of `printed` in it, whatever an editor did to white space.
+fn holds(text: &str, printed: &str) -> bool {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words(text).contains(&words(printed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full() -> Report {
+        Report {
+            test_expectation: "a parcel above 30 kg is refused".to_owned(),
+            actual_error: "assertion failed: 422 != 200\n  at parcel.py:17\n".to_owned(),
+            attempt_log: Listed::Items(vec![LogLine {
+                attempt: 1,
+                strategy: "checked the weight in the form".to_owned(),
+                files: Vec::new(),
+                result: "the form is not asked".to_owned(),
+            }]),
+            cumulative_files_modified: Listed::Items(vec!["parcel/form.py".to_owned()]),
+            scope_violations: Listed::Words("not applicable: only files of the slice were changed".to_owned()),
+            best_hypothesis: "None of the requests reach the form".to_owned(),
+            specific_question: "Who checks the weight?".to_owned(),
+            recovery_options: Listed::Items(vec![RecoveryOption {
+                option: "ask the owner of the gateway".to_owned(),
+                risk: "a day lost".to_owned(),
+            }]),
+        }
+    }
+
+    fn problems(change: fn(&mut Report)) -> Vec<String> {
+        let mut report = full();
+        change(&mut report);
+        report.missing(Known::default())
+    }
+
+    #[test]
+    fn a_full_report_lacks_nothing_and_an_empty_one_all_that_the_journal_cannot_vouch_for() {
+        assert_eq!(problems(|_| {}), Vec::<String>::new());
+        let empty = Report::default();
+        let named = ["test_expectation", "actual_error", "attempt_log"];
+        let after = ["best_hypothesis", "specific_question", "recovery_options"];
+        let expected: Vec<String> =
+            named.iter().chain(&after).map(|field| format!("{field} is missing or empty.")).collect();
+        assert_eq!(empty.missing(Known::default()), expected);
+        let files = ["a".to_owned()];
+        let all = empty.missing(Known { files: &files, violations: &files, actual_error: Some("x") });
+        let expected: Vec<String> = FIELDS.iter().map(|(field, _)| format!("{field} is missing or empty.")).collect();
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn not_applicable_needs_a_reason() {
+        for (text, expected) in [
+            ("not applicable: the runner never started the test", None),
+            ("N/A - the runner never started", None),
+            ("n/a (no test was run)", None),
+            ("none, because nothing ran", None),
+            ("None of the requests arrive", None),
+            ("nothing arrives at the handler", None),
+            ("nasty race in the cache", None),
+            ("non-deterministic order", None),
+            ("not applicable", Some(Lacking::Reason)),
+            ("Not Applicable.", Some(Lacking::Reason)),
+            ("n/a", Some(Lacking::Reason)),
+            ("N/A: n/a", Some(Lacking::Reason)),
+            ("none: not applicable.", Some(Lacking::Reason)),
+            ("none -", Some(Lacking::Reason)),
+            ("n/a: unclear", Some(Lacking::Reason)),
+            ("", Some(Lacking::Empty)),
+            (" \n\t", Some(Lacking::Empty)),
+            ("---", Some(Lacking::Empty)),
+            ("TODO", Some(Lacking::Answer)),
+            ("<the best theory>", Some(Lacking::Answer)),
+            ("<div> is closed by </div>", None),
+            ("für 30 kg fehlt der Preis", None),
+        ] {
+            assert_eq!(lacking(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_list_is_accepted_where_the_journal_agrees_and_a_short_one_is_named() {
+        let mut report = full();
+        report.cumulative_files_modified = Listed::default();
+        report.scope_violations = Listed::default();
+        assert_eq!(report.missing(Known::default()), Vec::<String>::new());
+        let files = ["parcel/form.py".to_owned(), "parcel/gate.py".to_owned()];
+        let known = Known { files: &files, ..Known::default() };
+        assert_eq!(report.missing(known), ["cumulative_files_modified is missing or empty."]);
+        let left_out = r#"cumulative_files_modified leaves out "parcel/gate.py", which the journal has."#;
+        assert_eq!(full().missing(known), [left_out]);
+        let known = Known { violations: &files[1..], ..Known::default() };
+        let left_out = r#"scope_violations leaves out "parcel/gate.py", which the journal has."#;
+        assert_eq!(full().missing(known), [left_out]);
+    }
+
+    #[test]
+    fn what_is_empty_within_a_list_is_named_with_its_place() {
+        assert_eq!(
+            problems(|report| report.recovery_options = Listed::Items(vec![RecoveryOption::default()])),
+            ["recovery_options[1].option is missing or empty.", "recovery_options[1].risk is missing or empty."]
+        );
+        assert_eq!(
+            problems(|report| report.attempt_log = Listed::Words("tried a lot".to_owned())),
+            [r#"attempt_log is "tried a lot": expected a list, or `not applicable: …`."#]
+        );
+        assert_eq!(problems(|report| report.attempt_log = Listed::Items(vec![LogLine::default(); 50])).len(), 21);
+    }
+
+    #[test]
+    fn the_runners_words_must_be_there_whatever_stands_around_them() {
+        let known = |printed| Known { actual_error: Some(printed), ..Known::default() };
+        assert_eq!(full().missing(known("assertion failed: 422 != 200  \n  at parcel.py:17")), Vec::<String>::new());
+        assert_eq!(
+            full().missing(known("assertion failed: 422 != 201")),
+            ["actual_error is not what the runner printed; put its output there unchanged."]
+        );
+    }
+}
