@@ -7,4 +7,4 @@ mod scope;
 
 pub use justification::{Justification, form};
 pub use report::{FIELDS, Known, Listed, LogLine, RecoveryOption, Report, ScopeViolation};
-pub use scope::{Covered, Entry, EntryError, Letters, Origin, Scope, Source, normalise};
+pub use scope::{Covered, Entry, EntryError, Letters, Origin, Scope, Source, file_digest, normalise};

@@ -102,6 +102,11 @@ impl Ground {
         Ok(Self { root, letters })
     }
 
+    /// The top of the work tree, with its links followed.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Where a write to `path` lands. A relative path starts at `folder`, where the writer works.
     pub fn landings(&self, folder: &Path, path: &Path) -> Result<Landings, PathError> {
         let bytes = path.as_os_str().as_bytes();
