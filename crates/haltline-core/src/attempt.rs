@@ -22,7 +22,7 @@ pub(crate) use guard::guard;
 pub use guard::{Place, Touched};
 pub use justification::{Justification, form};
 pub use report::{FIELDS, Known, Listed, LogLine, RecoveryOption, Report, ScopeViolation};
-pub use scope::{Covered, Entry, EntryError, Letters, Origin, Scope, Source, normalise};
+pub use scope::{Covered, Entry, EntryError, Letters, Origin, Scope, Source, file_digest, normalise};
 pub use slice::{Deviation, Prior, PriorTest, RefusedPath, Slice, Stand, Totals, Trip, TripCause};
 pub use test::{Attempted, Printed, TestName, TestNameError, TestResult, TestState};
 pub use words::{prior_attempts, trip_text};

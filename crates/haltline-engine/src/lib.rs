@@ -24,6 +24,8 @@ mod queue;
 pub mod ralph_file;
 pub mod redact;
 pub mod replay;
+pub mod report_file;
+pub mod scope_file;
 pub mod scope_path;
 pub mod session_file;
 pub mod slice;

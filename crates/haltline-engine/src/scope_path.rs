@@ -1,8 +1,11 @@
 //! Where a write to a path would land, so that neither `..` nor a symbolic link leaves the scope (A5).
 //!
 //! Links are followed by hand, one name after the other, because what is written to need not be there yet: a dangling
-//! link, a file in a folder behind a link, a folder still to be made. What counts is the real place. A link's own
-//! place counts only for who replaces or deletes the link ([`Write::Instead`]); edit tools write through it.
+//! link, a file in a folder behind a link, a folder still to be made. What counts is the real place.
+//!
+//! Where the last name is a link, tools do different things: write through it, follow one link of a chain, or put a
+//! new file in the link's place, and one client did all three in turn. So all these places count
+//! ([`Ground::landings`]), and the write is in scope only if each of them is. Links further up are always followed.
 //!
 //! A path that leads to two places depending on who reads it is refused and not guessed at: `link/../x` is one file
 //! to the kernel and another to a program that drops `link/..` first; some programs trim blanks or expand `~`.
@@ -27,15 +30,6 @@ const PATH_BYTES_MAX: usize = 4096;
 /// How many names are looked at to find out about capitals.
 const NAMES_MAX: usize = 64;
 
-/// What is done at the end of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Write {
-    /// Content is written: through a link, into what it points to.
-    Through,
-    /// The name itself is replaced, renamed or deleted.
-    Instead,
-}
-
 /// Where a write lands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landing {
@@ -43,6 +37,15 @@ pub enum Landing {
     Inside(String),
     /// Elsewhere.
     Outside(PathBuf),
+}
+
+/// Every place a write may change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landings {
+    /// The real place, with all links followed.
+    pub real: Landing,
+    /// The links that stand at the end of the path, one after the other.
+    pub links: Vec<Landing>,
 }
 
 /// Why it cannot be said where a write lands.
@@ -99,8 +102,13 @@ impl Ground {
         Ok(Self { root, letters })
     }
 
+    /// The top of the work tree, with its links followed.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Where a write to `path` lands. A relative path starts at `folder`, where the writer works.
-    pub fn landing(&self, folder: &Path, path: &Path, write: Write) -> Result<Landing, PathError> {
+    pub fn landings(&self, folder: &Path, path: &Path) -> Result<Landings, PathError> {
         let bytes = path.as_os_str().as_bytes();
         if bytes.is_empty() {
             return Err(PathError::Empty);
@@ -113,18 +121,22 @@ impl Ground {
         if is_expandable(folder, path) {
             return Err(PathError::Expandable(path.to_owned()));
         }
-        let write = if bytes.ends_with(b"/") || bytes.ends_with(b"/.") { Write::Through } else { write };
-        let real = real(&folder.join(path), write)?;
+        let route = Route::along(&folder.join(path))?;
         for reading in other_readings(folder, path) {
-            let other = self::real(&reading, write)?;
-            if other != real {
-                return Err(PathError::Ambiguous { path: path.to_owned(), one: real, other });
+            let other = Route::along(&reading)?;
+            if other.real != route.real {
+                return Err(PathError::Ambiguous { path: path.to_owned(), one: route.real, other: other.real });
             }
         }
-        Ok(match self.below_root(&real) {
+        let links = route.links.into_iter().map(|link| self.place(link)).collect();
+        Ok(Landings { real: self.place(route.real), links })
+    }
+
+    fn place(&self, real: PathBuf) -> Landing {
+        match self.below_root(&real) {
             Some(path) => Landing::Inside(path),
             None => Landing::Outside(real),
-        })
+        }
     }
 
     fn below_root(&self, real: &Path) -> Option<String> {
@@ -142,13 +154,24 @@ impl Ground {
         }
     }
 
-    /// What a scope says of a landing. Outside the project nothing is ever in scope.
-    pub fn covered<'scope>(&self, scope: &'scope Scope, landing: &Landing) -> Covered<'scope> {
-        match landing {
-            Landing::Outside(_) if !scope.is_off() => Covered::Outside,
-            Landing::Outside(_) => Covered::LockOff,
-            Landing::Inside(path) => scope.covers(path, self.letters),
+    /// What a scope says of a write, and of which of its places: the first that is out of scope, else the real one.
+    /// Outside the project nothing is ever in scope.
+    pub fn covered<'scope, 'landings>(
+        &self,
+        scope: &'scope Scope,
+        landings: &'landings Landings,
+    ) -> (Covered<'scope>, &'landings Landing) {
+        let judge = |landing: &'landings Landing| match landing {
+            Landing::Outside(_) if scope.is_off() => (Covered::LockOff, landing),
+            Landing::Outside(_) => (Covered::Outside, landing),
+            Landing::Inside(path) => (scope.covers(path, self.letters), landing),
+        };
+        let is_outside = |judged: &(Covered<'_>, &Landing)| judged.0 == Covered::Outside;
+        let real = judge(&landings.real);
+        if is_outside(&real) {
+            return real;
         }
+        landings.links.iter().map(judge).find(is_outside).unwrap_or(real)
     }
 }
 
@@ -192,37 +215,46 @@ fn is_expandable(folder: &Path, path: &Path) -> bool {
     is_url || is_home
 }
 
-/// The real place of an absolute path, whose last names need not be there.
-fn real(path: &Path, write: Write) -> Result<PathBuf, PathError> {
-    let mut real = PathBuf::from("/");
-    let mut pending: Vec<OsString> = Vec::new();
-    push(&mut pending, path);
-    let mut links = 0;
-    while let Some(name) = pending.pop() {
-        if name == ".." {
-            real.pop();
-            continue;
-        }
-        real.push(&name);
-        // Links in there lead each process to its own files. Whatever they say, it is not the project's business.
-        let is_process = real.starts_with("/proc");
-        let is_own = write == Write::Instead && pending.is_empty();
-        if is_process || is_own {
-            continue;
-        }
-        if let Some(target) = link_target(&real)? {
-            links += 1;
-            if links > LINKS_MAX {
-                return Err(PathError::TooManyLinks(path.to_owned()));
+/// The way to the real place of an absolute path, whose last names need not be there.
+struct Route {
+    real: PathBuf,
+    /// The links met at the end of it.
+    links: Vec<PathBuf>,
+}
+
+impl Route {
+    fn along(path: &Path) -> Result<Self, PathError> {
+        let mut route = Self { real: PathBuf::from("/"), links: Vec::new() };
+        let mut pending: Vec<OsString> = Vec::new();
+        push(&mut pending, path);
+        let mut followed = 0;
+        while let Some(name) = pending.pop() {
+            if name == ".." {
+                route.real.pop();
+                continue;
             }
-            real.pop();
-            if target.is_absolute() {
-                real = PathBuf::from("/");
+            route.real.push(&name);
+            // Links in there lead each process to its own files. Whatever they say, it is not the project's business.
+            if route.real.starts_with("/proc") {
+                continue;
             }
-            push(&mut pending, &target);
+            if let Some(target) = link_target(&route.real)? {
+                followed += 1;
+                if followed > LINKS_MAX {
+                    return Err(PathError::TooManyLinks(path.to_owned()));
+                }
+                if pending.is_empty() {
+                    route.links.push(route.real.clone());
+                }
+                route.real.pop();
+                if target.is_absolute() {
+                    route.real = PathBuf::from("/");
+                }
+                push(&mut pending, &target);
+            }
         }
+        Ok(route)
     }
-    Ok(real)
 }
 
 fn push(pending: &mut Vec<OsString>, path: &Path) {
@@ -281,6 +313,8 @@ fn in_other_capitals(name: &OsStr) -> Option<OsString> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use haltline_core::attempt::{Entry, Source};
+
     use super::*;
 
     struct Site {
@@ -305,7 +339,7 @@ mod tests {
         }
 
         fn landing(&self, path: &str) -> Result<Landing, PathError> {
-            self.ground.landing(&self.top.join("project"), Path::new(path), Write::Through)
+            Ok(self.ground.landings(&self.top.join("project"), Path::new(path))?.real)
         }
 
         fn inside(&self, path: &str) -> String {
@@ -338,8 +372,8 @@ mod tests {
         ] {
             assert_eq!(site.inside(path), "src/users/a.ts", "{path}");
         }
-        let below = site.ground.landing(&site.top.join("project/src"), Path::new("../shared/x"), Write::Through);
-        assert_eq!(below.expect("told"), Landing::Inside("shared/x".to_owned()));
+        let below = site.ground.landings(&site.top.join("project/src"), Path::new("../shared/x")).expect("told");
+        assert_eq!(below, Landings { real: Landing::Inside("shared/x".to_owned()), links: Vec::new() });
         assert_eq!(site.inside("."), "");
         assert_eq!(site.inside("src\\users"), "src\\users");
         assert_eq!(site.inside("not/there/yet.rs"), "not/there/yet.rs");
@@ -371,13 +405,31 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_replaced_is_where_it_stands() {
+    fn a_link_at_the_end_must_be_in_scope_itself_and_so_must_all_it_leads_to() {
         let site = site();
-        site.link("src/users/out", site.top.join("elsewhere"));
-        let own = |path: &str| site.ground.landing(&site.top.join("project"), Path::new(path), Write::Instead);
-        assert_eq!(own("src/users/out").expect("told"), Landing::Inside("src/users/out".to_owned()));
-        assert_eq!(own("src/users/out/").expect("told"), Landing::Outside(site.top.join("elsewhere")));
-        assert_eq!(own("src/users/out/x").expect("told"), Landing::Outside(site.top.join("elsewhere/x")));
+        site.link("src/users/out.ts", "../../shared/x.ts");
+        site.link("shared/in.ts", "../src/users/x.ts");
+        site.link("src/users/hop.ts", "../../shared/in.ts");
+        site.link("src/users/alias.ts", "x.ts");
+        site.link("mirror", "src/users");
+        let inside = |path: &str| Landing::Inside(path.to_owned());
+        let entry = Entry::parse("src/users/", Source::Given).expect("a path");
+        let scope = Scope::explicit(vec![entry.clone()], None);
+        for (path, expected) in [
+            ("src/users/out.ts", (Covered::Outside, inside("shared/x.ts"))),
+            ("shared/in.ts", (Covered::Outside, inside("shared/in.ts"))),
+            ("src/users/hop.ts", (Covered::Outside, inside("shared/in.ts"))),
+            ("src/users/alias.ts", (Covered::By(&entry), inside("src/users/x.ts"))),
+            ("mirror/x.ts", (Covered::By(&entry), inside("src/users/x.ts"))),
+        ] {
+            let landings = site.ground.landings(&site.top.join("project"), Path::new(path)).expect("told");
+            let (covered, landing) = site.ground.covered(&scope, &landings);
+            assert_eq!((covered, landing), (expected.0, &expected.1), "{path}");
+        }
+        let away = Landings { real: Landing::Outside(PathBuf::from("/x")), links: Vec::new() };
+        assert_eq!(site.ground.covered(&Scope::inferred(Vec::new(), None), &away).0, Covered::LockOff);
+        let everything = Scope::explicit(vec![Entry::parse(".", Source::Given).expect("a path")], None);
+        assert_eq!(site.ground.covered(&everything, &away).0, Covered::Outside);
     }
 
     #[test]
@@ -386,7 +438,7 @@ mod tests {
         symlink(site.top.join("project"), site.top.join("short")).expect("linked");
         let folder = site.top.join("short/src");
         for path in ["users/a.ts", "./users/a.ts", "../src/users/a.ts"] {
-            let landing = site.ground.landing(&folder, Path::new(path), Write::Through).expect("told");
+            let landing = site.ground.landings(&folder, Path::new(path)).expect("told").real;
             assert_eq!(landing, Landing::Inside("src/users/a.ts".to_owned()), "{path}");
         }
         assert_eq!(Ground::of(&site.top.join("short")).expect("exists"), site.ground);

@@ -10,6 +10,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::glob_matches;
 
@@ -266,6 +267,11 @@ impl Scope {
         };
         format!("In scope: {}{more}.", shown.join(", "))
     }
+}
+
+/// The SHA-256 of a file's bytes as hex, as `sha256sum` prints it, so that people can compare.
+pub fn file_digest(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
