@@ -1,0 +1,228 @@
+//! A checkpoint as a commit, and the refs that hold it.
+//!
+//! The commit's tree has `tree` (the files), `manifest` (what a tree cannot say), `index` (git's index, byte for byte),
+//! and `staged` and `others`: what the index refers to, so that nothing of it is ever cleaned up. Its parent is HEAD.
+//! Its message has the rest, so that a list of checkpoints takes one call of git.
+
+use haltline_core::Instant;
+
+use super::Checkpoint;
+use super::error::CheckpointError;
+use super::head::Head;
+use super::name;
+use super::place::{Place, line, whole};
+use crate::git::Git;
+
+const TITLE: &str = "haltline checkpoint";
+const FORMAT: &str = "1";
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) at: Instant,
+    pub(super) head: Head,
+    /// When the index was written, in seconds and nanoseconds: git compares it with the times of files. `None`: there
+    /// was no index.
+    pub(super) index_time: Option<(i64, i64)>,
+    /// What git had begun.
+    pub(super) operation: Option<String>,
+}
+
+impl Note {
+    pub(super) fn write(&self) -> String {
+        let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+        let index = self.index_time.map(|(seconds, rest)| format!("{seconds}.{rest}"));
+        format!(
+            "{TITLE}\n\nformat {FORMAT}\nat {}\nhead {}\nbranch {}\nindex {}\noperation {}\n",
+            self.at.as_millis(),
+            or_none(&self.head.commit),
+            or_none(&self.head.branch),
+            or_none(&index),
+            or_none(&self.operation),
+        )
+    }
+
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let mut lines = text.strip_prefix(TITLE)?.trim_start().lines();
+        let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned);
+        if field("format")? != FORMAT {
+            return None;
+        }
+        let some = |text: String| (text != "none").then_some(text);
+        let at = Instant::from_millis(field("at")?.parse().ok()?);
+        let head = Head { commit: some(field("head")?), branch: some(field("branch")?) };
+        let index_time = match some(field("index")?) {
+            Some(text) => {
+                let (seconds, rest) = text.split_once('.')?;
+                Some((seconds.parse().ok()?, rest.parse().ok()?))
+            }
+            None => None,
+        };
+        Some(Self { at, head, index_time, operation: some(field("operation")?) })
+    }
+}
+
+/// The objects a checkpoint is made of.
+pub(super) struct Parts {
+    pub(super) tree: String,
+    pub(super) manifest: String,
+    pub(super) index: Option<String>,
+    pub(super) staged: Option<String>,
+    /// Blobs that only conflicts refer to.
+    pub(super) others: Vec<String>,
+}
+
+/// Writes the commit. No ref holds it yet.
+pub(super) fn write(git: &Git, parts: &Parts, note: &Note) -> Result<String, CheckpointError> {
+    let mut lines = format!("040000 tree {}\ttree\n100644 blob {}\tmanifest\n", parts.tree, parts.manifest);
+    if let Some(index) = &parts.index {
+        lines.push_str(&format!("100644 blob {index}\tindex\n"));
+    }
+    if let Some(staged) = &parts.staged {
+        lines.push_str(&format!("040000 tree {staged}\tstaged\n"));
+    }
+    if !parts.others.is_empty() {
+        let others: String = parts.others.iter().map(|id| format!("100644 blob {id}\t{id}\n")).collect();
+        let tree = make_tree(git, &others)?;
+        lines.push_str(&format!("040000 tree {tree}\tothers\n"));
+    }
+    let tree = make_tree(git, &lines)?;
+    let seconds = note.at.as_millis().div_euclid(1000).max(0);
+    let mut signed = git.clone();
+    for role in ["AUTHOR", "COMMITTER"] {
+        signed = signed
+            .variable(format!("GIT_{role}_NAME"), "haltline")
+            .variable(format!("GIT_{role}_EMAIL"), "haltline@localhost")
+            .variable(format!("GIT_{role}_DATE"), format!("@{seconds} +0000"));
+    }
+    let mut arguments = vec!["commit-tree", tree.as_str(), "-F", "-"];
+    if let Some(head) = &note.head.commit {
+        arguments.extend(["-p", head]);
+    }
+    text(whole(&signed, &arguments, note.write().as_bytes())?)
+}
+
+/// A partial clone need not have all that its index names.
+fn make_tree(git: &Git, lines: &str) -> Result<String, CheckpointError> {
+    text(whole(git, &["mktree", "--missing"], lines.as_bytes())?)
+}
+
+fn text(answer: Vec<u8>) -> Result<String, CheckpointError> {
+    Ok(String::from_utf8_lossy(&answer).trim().to_owned())
+}
+
+/// A family of refs of one work tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shelf {
+    /// Checkpoints, by name.
+    Attempt,
+    /// What was there before a rollback.
+    Kept,
+    /// What a rollback that is under way goes to.
+    Goal,
+}
+
+impl Shelf {
+    pub(super) fn folder(self, place: &Place) -> String {
+        let word = match self {
+            Self::Attempt => "attempt",
+            Self::Kept => "kept",
+            Self::Goal => "goal",
+        };
+        format!("refs/haltline/{word}/{}/", place.part)
+    }
+
+    pub(super) fn name(self, place: &Place, name: &str) -> Result<String, CheckpointError> {
+        Ok(format!("{}{}", self.folder(place), name::encode(name)?))
+    }
+
+    pub(super) fn find(self, place: &Place, name: &str) -> Result<Option<Checkpoint>, CheckpointError> {
+        let name = self.name(place, name)?;
+        let found = read_refs(place, &name)?.into_iter().find(|found| found.reference == name);
+        found.map(Found::checkpoint).transpose()
+    }
+
+    /// All that can be read, by name.
+    pub(super) fn list(self, place: &Place) -> Result<Vec<Checkpoint>, CheckpointError> {
+        let found = read_refs(place, &self.folder(place))?;
+        let mut all: Vec<Checkpoint> = found.into_iter().filter_map(|found| found.checkpoint().ok()).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(all)
+    }
+}
+
+struct Found {
+    reference: String,
+    id: String,
+    message: String,
+}
+
+impl Found {
+    fn checkpoint(self) -> Result<Checkpoint, CheckpointError> {
+        let name = self.reference.rsplit('/').next().and_then(name::decode);
+        let (Some(name), Some(note)) = (name, Note::read(&self.message)) else {
+            return Err(CheckpointError::damaged(&self.reference, "it is no checkpoint of this version"));
+        };
+        Ok(Checkpoint { name, reference: self.reference, commit: self.id, note })
+    }
+}
+
+fn read_refs(place: &Place, below: &str) -> Result<Vec<Found>, CheckpointError> {
+    let format = "--format=%(refname)%00%(objectname)%00%(contents)%00";
+    let answer = whole(&place.plain(), &["for-each-ref", format, below], &[])?;
+    let answer = String::from_utf8_lossy(&answer);
+    let mut parts = answer.split('\0');
+    let mut found = Vec::new();
+    while let (Some(reference), Some(id), Some(message)) = (parts.next(), parts.next(), parts.next()) {
+        let reference = reference.trim_start_matches('\n').to_owned();
+        found.push(Found { reference, id: id.to_owned(), message: message.to_owned() });
+    }
+    Ok(found)
+}
+
+/// Lets a ref hold a commit, whatever it held before. Ask in one's turn only.
+pub(super) fn hold(place: &Place, reference: &str, commit: &str) -> Result<(), CheckpointError> {
+    let git = place.plain().setting("core.logAllRefUpdates", "false");
+    let old = super::place::line_if_any(&git, &["rev-parse", "-q", "--verify", reference])?.unwrap_or_default();
+    // An empty old value says that there must be none.
+    Ok(git.run(&["update-ref", "--no-deref", reference, commit, &old]).map(drop)?)
+}
+
+/// Lets a ref go, if it still holds that commit.
+pub(super) fn let_go(place: &Place, reference: &str, commit: &str) -> Result<(), CheckpointError> {
+    Ok(place.plain().run(&["update-ref", "--no-deref", "-d", reference, commit]).map(drop)?)
+}
+
+/// The id of an object inside a checkpoint.
+pub(super) fn part(git: &Git, commit: &str, name: &str) -> Result<String, CheckpointError> {
+    line(git, &["rev-parse", "-q", "--verify", &format!("{commit}:{name}")])
+        .map_err(|error| CheckpointError::damaged(commit, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_comes_back_and_a_later_format_is_not_read() {
+        let note = Note {
+            at: Instant::from_millis(1_700_000_000_123),
+            head: Head { commit: None, branch: Some("refs/heads/main".to_owned()) },
+            index_time: Some((1_700_000_000, 7)),
+            operation: Some("merge abc".to_owned()),
+        };
+        assert_eq!(Note::read(&note.write()), Some(note.clone()));
+        let bare = Note { index_time: None, operation: None, ..note };
+        assert_eq!(Note::read(&bare.write()), Some(bare.clone()));
+        assert_eq!(Note::read(&bare.write().replace("format 1", "format 2")), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_message_is_read_or_refused(text in "haltline checkpoint\n\nformat 1\n\\PC*|\\PC*") {
+            if let Some(note) = Note::read(&text) {
+                proptest::prop_assert_eq!(Note::read(&note.write()), Some(note));
+            }
+        }
+    }
+}
