@@ -71,10 +71,13 @@ impl Jest {
             }
         } else if self.frame.take(line) {
             told.known(self.reported.clone(), Outcome::HookBroke);
-        } else if self.is_listing {
-            self.listed(line, told);
         } else if line.starts_with("Test Suites: ") {
             told.mark();
+            self.is_listing = false;
+        } else if self.is_listing {
+            self.listed(line, told);
+        } else if line.starts_with("Ran all test suites") && line.contains(" with tests matching ") {
+            told.filter_skips = true;
         }
     }
 

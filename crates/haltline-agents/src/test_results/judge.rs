@@ -272,6 +272,10 @@ fn named(run: &TestRun<'_>, verdict: &Verdict<'_>, who: &str, heard: &Heard<'_>,
         ),
         Named::Passed => Opinion::new(Class::Passed, format!("{who} says that {test} passed")),
         Named::Failed => Opinion::new(Class::Failed, format!("{who} says that {test} failed")),
+        Named::Skipped if verdict.broken > 0 => {
+            let why = format!("{who} skipped {test}, since something around it broke");
+            around(run, heard, reports, Trouble::Environment, why)
+        }
         Named::Skipped => Opinion::trouble(Trouble::RanNone, format!("{who} skipped {test}")),
         Named::AroundIt => {
             let why = format!("{who} says that what {test} needs around it broke, not the test");
@@ -316,13 +320,13 @@ fn unlisted(run: &TestRun<'_>, verdict: &Verdict<'_>, who: &str, heard: &Heard<'
         return around(run, heard, reports, Trouble::Environment, why);
     }
     if executed == 0 {
-        let why = format!("{who} executed no test");
+        let why = format!("{who} tells of no test that was executed");
         return around(run, heard, reports, Trouble::RanNone, why);
     }
     if verdict.names_all {
         return Opinion::trouble(
             Trouble::RanNone,
-            format!("{who} names {executed} executed tests, and {test} is none of them"),
+            format!("{who} names all it executed ({executed}), and {test} is not among them"),
         );
     }
     let is_only_one = executed == 1;
@@ -333,7 +337,7 @@ fn unlisted(run: &TestRun<'_>, verdict: &Verdict<'_>, who: &str, heard: &Heard<'
         (_, 1..) => unclear(format!("{who} does not say which of {executed} tests failed")),
         (0, 0) => unclear(format!("{who} names only tests that failed, and {test} is none of them")),
         _ if verdict.names_some => unclear(format!("{who} names some of its tests only, and not {test}")),
-        _ if counts.skipped > 0 && !is_only_one => {
+        _ if counts.skipped > 0 && !(is_only_one && verdict.filter_skips) => {
             unclear(format!("{who} skipped {} without naming them, and {test} may be one", counts.skipped))
         }
         _ if counts.failing == 0 && run.exit != Exit::Code(0) => {

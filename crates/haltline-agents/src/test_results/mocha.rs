@@ -133,8 +133,11 @@ impl Mocha {
     }
 }
 
-fn is_hook(name: &str) -> bool {
-    ["\"before", "\"after"].iter().any(|start| name.starts_with(start)) && name.contains("\" hook")
+/// `"before each" hook for "adds"`, in TAP behind the names of its groups.
+pub(super) fn is_hook(name: &str) -> bool {
+    ["\"before all\" hook", "\"before each\" hook", "\"after all\" hook", "\"after each\" hook"]
+        .iter()
+        .any(|hook| name.contains(hook))
 }
 
 /// `adds` of `12) adds`

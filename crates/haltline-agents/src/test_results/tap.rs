@@ -1,7 +1,7 @@
 //! TAP, the Test Anything Protocol: one line a test. Tests within tests are indented and not counted.
 
 use super::told::{Outcome, Told};
-use super::{Reader, TestCounts, pairs};
+use super::{Reader, TestCounts, mocha, pairs};
 
 #[derive(Default)]
 pub(super) struct Tap {
@@ -103,6 +103,11 @@ impl Points {
             told.mark();
         } else if let Some(point) = Point::read(line) {
             self.open.retain(|(other, _)| *other < indent);
+            if point.outcome == Outcome::Failed && mocha::is_hook(point.name) {
+                told.broken();
+                self.is_group = true;
+                return;
+            }
             let groups = self.open.iter().map(|(_, group)| group.clone());
             told.test(groups.chain([point.name.to_owned()]).collect(), point.outcome);
             told.counts_others |= indent > 0;

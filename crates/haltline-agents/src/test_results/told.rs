@@ -57,6 +57,8 @@ pub(super) struct Told {
     pub is_open: bool,
     /// Every test that is executed is named.
     pub names_all: bool,
+    /// What a filter left out counts as skipped, so a run of one test may well be of the one that was asked for.
+    pub filter_skips: bool,
     /// The counts are not those of the named tests: tests within tests, packages.
     pub counts_others: bool,
 }

@@ -44,7 +44,7 @@ const WORDS: [(Trouble, &[&str]); 7] = [
         &[
             "INTERNALERROR>",
             "Fatal Python error:",
-            "(signal: ",
+            "(signal:",
             "SIGSEGV: ",
             "SIGABRT: ",
             "Segmentation fault",
@@ -199,10 +199,12 @@ fn source_near(lines: &[impl AsRef<str>], line: usize) -> Option<String> {
     above.chain(below).find_map(|text| source(text.as_ref()).or_else(|| quoted(text.as_ref()))).map(str::to_owned)
 }
 
-/// `'calc.js'` of `Cannot find module 'absent' from 'calc.js'`
+/// `calc.js` of `Cannot find module 'absent' from 'calc.js'`, `(resolved id: absent) in calc.js. Does`, `- calc.js`
 fn quoted(text: &str) -> Option<&str> {
-    let file = text.split_once("' from '").map(|(_, rest)| rest.trim_end_matches('\''));
-    file.or_else(|| text.strip_prefix("- ")).filter(|file| has_extension(file))
+    let text = text.strip_prefix("# ").unwrap_or(text);
+    let from = text.split_once("' from '").map(|(_, rest)| rest.trim_end_matches('\''));
+    let inside = || text.split_once(") in ").map(|(_, rest)| rest.split(". ").next().unwrap_or(rest));
+    from.or_else(inside).or_else(|| text.strip_prefix("- ")).filter(|file| has_extension(file))
 }
 
 const EXTENSIONS: [&str; 14] =

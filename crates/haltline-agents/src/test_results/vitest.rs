@@ -36,6 +36,8 @@ impl Reader for Vitest {
             pairs::leading(total.strip_suffix(')')?)?;
             pairs::counted(list, '|')?
         };
+        // It does not say whether there was a filter.
+        told.filter_skips = true;
         let broken = std::mem::take(&mut self.broken);
         let [passed, failed, skipped, todo] =
             ["passed", "failed", "skipped", "todo"].map(|word| pairs::of(&pairs, word));

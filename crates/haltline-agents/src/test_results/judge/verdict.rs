@@ -44,6 +44,8 @@ pub(super) struct Verdict<'a> {
     pub names_all: bool,
     /// Some that passed are named and others are not.
     pub names_some: bool,
+    /// One executed test may be taken for the one that was asked for, though others were skipped.
+    pub filter_skips: bool,
     /// There are more names than tests.
     pub is_contradicted: bool,
     /// Where the report of the test begins.
@@ -90,6 +92,7 @@ impl<'a> Verdict<'a> {
             broken: told.broken.len().saturating_add(usize::try_from(others).unwrap_or(usize::MAX)),
             names_all: names_passed && unnamed == 0 && passed.saturating_add(failed) > 0,
             names_some: passed > 0,
+            filter_skips: told.filter_skips,
             is_contradicted,
             line,
             text: text.filter_map(|telling| telling.text.as_deref()).next_back(),
