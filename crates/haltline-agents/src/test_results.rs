@@ -6,20 +6,27 @@
 
 mod cargo_test;
 mod go_test;
+mod hook_frame;
 mod jest;
+mod judge;
 mod junit;
 mod mocha;
+mod names;
 mod nextest;
 mod node_test;
 mod pairs;
 mod pytest;
 mod tap;
+mod told;
+mod trouble;
 mod unittest;
 mod vitest;
 
+pub use judge::{Class, Exit, Judged, TestRun, Trouble, judge};
 pub use junit::{JunitError, from_junit};
 
 use crate::terminal_text;
+use told::Told;
 
 /// How many tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,9 +84,50 @@ pub struct Run {
 
 /// Reads one runner's words.
 trait Reader {
-    /// Takes the next line, as a terminal shows it. Where the line settles something, what the run it belongs to has
-    /// counted so far.
-    fn take(&mut self, line: &str) -> Option<TestCounts>;
+    /// Takes the next line, as a terminal shows it, and tells what it says of tests by name. Where the line settles
+    /// something, what the run it belongs to has counted so far.
+    fn take(&mut self, line: &str, told: &mut Told) -> Option<TestCounts>;
+
+    /// Whether all has come that the runner announced.
+    fn is_whole(&self) -> bool {
+        true
+    }
+}
+
+/// One runner's reader, and what it was told.
+struct Ear {
+    runner: Runner,
+    reader: Box<dyn Reader>,
+    told: Told,
+}
+
+/// Everybody who reads along.
+struct Ears {
+    ears: [Ear; Runner::ALL.len()],
+    /// Whose sum was the last.
+    last: Option<usize>,
+}
+
+impl Ears {
+    fn new() -> Self {
+        let ear = |runner: Runner| Ear { runner, reader: runner.reader(), told: Told::default() };
+        Self { ears: Runner::ALL.map(ear), last: None }
+    }
+
+    fn take(&mut self, line: &str) {
+        for (place, ear) in self.ears.iter_mut().enumerate() {
+            if let Some(counts) = ear.reader.take(line, &mut ear.told) {
+                ear.told.settled(counts);
+                self.last = Some(place);
+            }
+            ear.told.line += 1;
+        }
+    }
+
+    /// Who summed up last.
+    fn last(&self) -> Option<&Ear> {
+        self.last.map(|place| &self.ears[place])
+    }
 }
 
 impl Runner {
@@ -95,6 +143,22 @@ impl Runner {
             Runner::Mocha => Box::<mocha::Mocha>::default(),
             Runner::NodeTest => Box::<node_test::NodeTest>::default(),
             Runner::Tap => Box::<tap::Tap>::default(),
+        }
+    }
+
+    /// Its name, as its users say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Runner::CargoTest => "cargo test",
+            Runner::Nextest => "cargo nextest",
+            Runner::Pytest => "pytest",
+            Runner::Unittest => "unittest",
+            Runner::GoTest => "go test",
+            Runner::Jest => "jest",
+            Runner::Vitest => "vitest",
+            Runner::Mocha => "mocha",
+            Runner::NodeTest => "node --test",
+            Runner::Tap => "TAP",
         }
     }
 
@@ -116,18 +180,20 @@ impl Runner {
 /// How much of an output is read, from its end.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 
+/// The end of a text that is read.
+fn read_part(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(OUTPUT_BYTES_MAX))..]
+}
+
 /// The last run that the text tells of.
 pub fn last_run(text: &str) -> Option<Run> {
-    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(OUTPUT_BYTES_MAX))..];
-    let mut readers = Runner::ALL.map(|runner| (runner, runner.reader()));
+    let mut ears = Ears::new();
     let mut last = None;
-    for line in text.lines() {
-        let line = terminal_text::shown(line);
-        for (runner, reader) in &mut readers {
-            if let Some(counts) = reader.take(line.trim_end()) {
-                last = Some(Run { runner: *runner, counts });
-            }
-        }
+    for line in read_part(text).lines() {
+        ears.take(terminal_text::shown(line).trim_end());
+        // A run that has begun since takes nothing back.
+        let sum = ears.last().and_then(|ear| ear.told.counts.map(|(counts, _)| Run { runner: ear.runner, counts }));
+        last = sum.or(last);
     }
     last
 }
