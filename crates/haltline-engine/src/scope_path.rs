@@ -154,8 +154,9 @@ impl Ground {
         if real.starts_with(PROCESSES) {
             return None;
         }
+        // The link itself and not what it leads to: a link to the root lies where it lies.
         let is_root =
-            |folder: &Path| fs::metadata(folder).is_ok_and(|found| self.identity == (found.dev(), found.ino()));
+            |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|found| self.identity == (found.dev(), found.ino()));
         let below = match real.strip_prefix(&self.root) {
             Ok(below) => below,
             Err(_) => real.strip_prefix(real.ancestors().find(|folder| is_root(folder))?).ok()?,
