@@ -189,8 +189,13 @@ impl Builder<'_> {
     /// A path of the graph's other lists, which may hold prose as well.
     fn add_listed(&mut self, field: &str, text: &str, source: &Source) {
         let path = graph::without_remark(text);
-        let added = if graph::is_path(path) || self.ground.root().join(path).exists() {
-            self.add(&self.ground.root().to_owned(), path, source)
+        let root = self.ground.root();
+        let is_there = root.join(path).exists();
+        if field == "packages" && !is_there && !path.contains(['.', '*']) {
+            self.notes.push(format!("{field}: {} is not there yet; a package is named by its folder", shorten(text)));
+        }
+        let added = if graph::is_path(path) || is_there {
+            self.add(root, path, source)
         } else {
             Err("it does not look like a path".to_owned())
         };

@@ -10,8 +10,8 @@
 //! A path that leads to two places depending on who reads it is refused and not guessed at: `link/../x` is one file
 //! to the kernel and another to a program that drops `link/..` first; some programs trim blanks or expand `~`.
 //!
-//! What this cannot see: hard links, which are one file under two names with no sign of it; mounts and bind mounts
-//! below the project; and a link made between this look and the write. Comparing the tree afterwards sees the last
+//! What this cannot see: hard links, which are one file under two names with no sign of it; a mount within the project
+//! that shows what lies elsewhere; and a link made between this look and the write. Comparing the tree afterwards sees the last
 //! where it changes a file of the project. Names that differ by their Unicode form only are taken for different.
 
 use std::ffi::{OsStr, OsString};
@@ -27,6 +27,8 @@ use haltline_core::attempt::{Covered, Letters, Scope};
 const LINKS_MAX: usize = 40;
 /// How long a path may be, in bytes, as on Linux.
 const PATH_BYTES_MAX: usize = 4096;
+/// Where links lead each process to its own files. Whatever they say, it is not the project's business.
+const PROCESSES: &str = "/proc";
 /// How many names are looked at to find out about capitals.
 const NAMES_MAX: usize = 64;
 
@@ -90,6 +92,8 @@ pub enum PathError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ground {
     root: PathBuf,
+    /// Device and inode of the root.
+    identity: (u64, u64),
     /// Whether capitals tell names apart.
     pub letters: Letters,
 }
@@ -98,8 +102,9 @@ impl Ground {
     /// Looks at the folder at the top of a work tree.
     pub fn of(root: &Path) -> io::Result<Self> {
         let root = fs::canonicalize(root)?;
+        let found = fs::metadata(&root)?;
         let letters = letters_of(&root);
-        Ok(Self { root, letters })
+        Ok(Self { root, identity: (found.dev(), found.ino()), letters })
     }
 
     /// The top of the work tree, with its links followed.
@@ -121,13 +126,17 @@ impl Ground {
         if is_expandable(folder, path) {
             return Err(PathError::Expandable(path.to_owned()));
         }
-        let route = Route::along(&folder.join(path))?;
+        let mut route = Route::along(&folder.join(path))?;
         for reading in other_readings(folder, path) {
             let other = Route::along(&reading)?;
             if other.real != route.real {
                 return Err(PathError::Ambiguous { path: path.to_owned(), one: route.real, other: other.real });
             }
+            // The same place by way of other links, any of which may be the one that is replaced.
+            route.links.extend(other.links);
         }
+        route.links.sort();
+        route.links.dedup();
         let links = route.links.into_iter().map(|link| self.place(link)).collect();
         Ok(Landings { real: self.place(route.real), links })
     }
@@ -139,19 +148,21 @@ impl Ground {
         }
     }
 
+    /// The path below the root. The root is known by what it is and not only by its name: a mount or, where capitals
+    /// do not matter, another spelling leads to it under another one.
     fn below_root(&self, real: &Path) -> Option<String> {
-        let mut parts = real.components();
-        let is_below = self.root.components().all(|root| parts.next().is_some_and(|part| self.is_one(root, part)));
-        let rest: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy()).collect();
-        is_below.then(|| rest.join("/"))
-    }
-
-    fn is_one(&self, one: Component<'_>, other: Component<'_>) -> bool {
-        let lower = |part: Component<'_>| part.as_os_str().to_string_lossy().to_lowercase();
-        match self.letters {
-            Letters::Distinct => one == other,
-            Letters::Alike => lower(one) == lower(other),
+        if real.starts_with(PROCESSES) {
+            return None;
         }
+        // The link itself and not what it leads to: a link to the root lies where it lies.
+        let is_root =
+            |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|found| self.identity == (found.dev(), found.ino()));
+        let below = match real.strip_prefix(&self.root) {
+            Ok(below) => below,
+            Err(_) => real.strip_prefix(real.ancestors().find(|folder| is_root(folder))?).ok()?,
+        };
+        let names: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+        Some(names.join("/"))
     }
 
     /// What a scope says of a write, and of which of its places: the first that is out of scope, else the real one.
@@ -178,7 +189,10 @@ impl Ground {
 /// How else a program may read the path: with `..` taken from the text, without blanks around it.
 fn other_readings(folder: &Path, path: &Path) -> Vec<PathBuf> {
     let mut readings = Vec::new();
-    let trimmed = path.to_str().map(|text| Path::new(text.trim())).filter(|trimmed| *trimmed != path);
+    let trimmed = path
+        .to_str()
+        .map(|text| Path::new(text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\u{feff}')))
+        .filter(|trimmed| *trimmed != path);
     for path in [Some(path), trimmed].into_iter().flatten() {
         if path.components().any(|part| part == Component::ParentDir) {
             readings.push(by_text(&folder.join(path)));
@@ -234,8 +248,7 @@ impl Route {
                 continue;
             }
             route.real.push(&name);
-            // Links in there lead each process to its own files. Whatever they say, it is not the project's business.
-            if route.real.starts_with("/proc") {
+            if route.real.starts_with(PROCESSES) {
                 continue;
             }
             if let Some(target) = link_target(&route.real)? {
@@ -445,6 +458,33 @@ mod tests {
     }
 
     #[test]
+    fn the_root_is_known_under_another_name_of_a_mount() {
+        let site = site();
+        let renamed = Ground { root: PathBuf::from("/mnt/other/name"), ..site.ground.clone() };
+        let path = site.top.join("project/src/users/new/a.ts");
+        let landings = renamed.landings(&site.top, &path).expect("told");
+        assert_eq!(landings.real, Landing::Inside("src/users/new/a.ts".to_owned()));
+        let beside = renamed.landings(&site.top, Path::new("elsewhere/x")).expect("told");
+        assert_eq!(beside.real, Landing::Outside(site.top.join("elsewhere/x")));
+    }
+
+    #[test]
+    fn every_link_that_some_reading_ends_in_counts() {
+        let site = site();
+        site.link("src/users/away", "../../shared");
+        site.link("one.ts", "src/users/x.ts");
+        site.link("src/users/one.ts", "x.ts");
+        // To the kernel this ends at `one.ts` of the project's top, by its text at `src/users/one.ts`.
+        let landings = site.ground.landings(&site.top.join("project"), Path::new("src/users/away/../one.ts"));
+        let landings = landings.expect("told");
+        let inside = |path: &str| Landing::Inside(path.to_owned());
+        assert_eq!(
+            landings,
+            Landings { real: inside("src/users/x.ts"), links: vec![inside("one.ts"), inside("src/users/one.ts")] }
+        );
+    }
+
+    #[test]
     fn loops_end_and_what_depends_on_the_reader_is_refused() {
         let site = site();
         site.link("one", "two");
@@ -484,8 +524,5 @@ mod tests {
         assert_eq!(site.ground.letters, if is_alike { Letters::Alike } else { Letters::Distinct });
         fs::create_dir(site.top.join("project/Src")).or_else(|_| fs::create_dir(site.top.join("project/x"))).ok();
         assert_eq!(Ground::of(&site.top.join("project")).expect("exists").letters, site.ground.letters);
-        let alike = Ground { root: PathBuf::from("/Home/Me"), letters: Letters::Alike };
-        assert_eq!(alike.below_root(Path::new("/home/me/Src/A")), Some("Src/A".to_owned()));
-        assert_eq!(alike.below_root(Path::new("/home/mee")), None);
     }
 }

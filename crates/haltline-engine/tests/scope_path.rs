@@ -56,6 +56,20 @@ fn written(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
+/// Which name a rename to this path would replace.
+fn replaced(path: &Path) -> Option<PathBuf> {
+    Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?))
+}
+
+/// A place as a full path; the project is `a`.
+fn real(top: &Path, place: &Landing) -> PathBuf {
+    match place {
+        Landing::Inside(below) if below.is_empty() => top.join("a"),
+        Landing::Inside(below) => top.join("a").join(below),
+        Landing::Outside(path) => path.clone(),
+    }
+}
+
 fn by_text(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, part| {
         match part {
@@ -85,17 +99,24 @@ proptest! {
         prop_assume!(folder.is_dir());
         for (path, is_absolute) in &paths {
             let path = if *is_absolute { top.join("a").join(path) } else { PathBuf::from(path) };
-            let told = ground.landings(&folder, &path).map(|landings| landings.real);
+            let landings = ground.landings(&folder, &path);
             let full = folder.join(&path);
+            // A tool that puts a new file in the place of a link changes the link's own place.
+            for reading in [full.clone(), by_text(&full)] {
+                let own = replaced(&reading);
+                if let (Ok(landings), Some(own)) = (&landings, own) {
+                    let mut places = landings.links.iter().chain([&landings.real]);
+                    prop_assert!(places.any(|place| real(&top, place) == own), "{} not in {landings:?}", own.display());
+                }
+            }
+            let told = landings.map(|landings| landings.real);
             // The kernel first, then a program that takes `..` from the text.
             let landings = [written(&full), written(&by_text(&full))];
             for landing in landings.iter().flatten() {
                 match &told {
-                    Ok(Landing::Inside(below)) if below.is_empty() => prop_assert_eq!(landing, &top.join("a")),
-                    Ok(Landing::Inside(below)) => prop_assert_eq!(landing, &top.join("a").join(below)),
-                    Ok(Landing::Outside(real)) => {
-                        prop_assert_eq!(landing, real);
-                        prop_assert!(!landing.starts_with(top.join("a")));
+                    Ok(told) => {
+                        prop_assert_eq!(landing, &real(&top, told));
+                        prop_assert_eq!(landing.starts_with(top.join("a")), matches!(told, Landing::Inside(_)));
                     }
                     Err(PathError::Ambiguous { one, other, .. }) => prop_assert!(one != other),
                     // Text alone may make a way out of a loop (`loop/../x`), and still nobody knows who reads it.

@@ -106,6 +106,8 @@ pub struct Report {
 /// What the journal knows, which a report must not leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known<'journal> {
+    /// The numbers of the attempts.
+    pub attempts: &'journal [u32],
     /// The files the attempts changed.
     pub files: &'journal [String],
     /// The files changed out of scope.
@@ -133,6 +135,13 @@ impl Report {
             text(&format!("attempt_log[{at}].strategy"), &line.strategy, problems);
             text(&format!("attempt_log[{at}].result"), &line.result, problems);
         });
+        // An empty log has been named as such already.
+        if self.attempt_log != Listed::default() {
+            let logged: BTreeSet<u32> = self.attempt_log.items().iter().map(|line| line.attempt).collect();
+            for attempt in known.attempts.iter().filter(|attempt| !logged.contains(attempt)).take(PROBLEMS_MAX) {
+                problems.push(format!("attempt_log leaves out attempt {attempt}, which the journal has."));
+            }
+        }
         let may_be_empty = known.files.is_empty();
         let files = &self.cumulative_files_modified;
         list("cumulative_files_modified", files, may_be_empty, &mut problems, |at, file, problems| {
@@ -301,7 +310,7 @@ mod tests {
             named.iter().chain(&after).map(|field| format!("{field} is missing or empty.")).collect();
         assert_eq!(empty.missing(Known::default()), expected);
         let files = ["a".to_owned()];
-        let all = empty.missing(Known { files: &files, violations: &files, actual_error: Some("x") });
+        let all = empty.missing(Known { attempts: &[1], files: &files, violations: &files, actual_error: Some("x") });
         let expected: Vec<String> = FIELDS.iter().map(|(field, _)| format!("{field} is missing or empty.")).collect();
         assert_eq!(all, expected);
     }
@@ -347,6 +356,8 @@ mod tests {
         assert_eq!(report.missing(known), ["cumulative_files_modified is missing or empty."]);
         let left_out = r#"cumulative_files_modified leaves out "parcel/gate.py", which the journal has."#;
         assert_eq!(full().missing(known), [left_out]);
+        let known = Known { attempts: &[1, 2], ..Known::default() };
+        assert_eq!(full().missing(known), ["attempt_log leaves out attempt 2, which the journal has."]);
         let known = Known { violations: &files[1..], ..Known::default() };
         let left_out = r#"scope_violations leaves out "parcel/gate.py", which the journal has."#;
         assert_eq!(full().missing(known), [left_out]);

@@ -1,9 +1,10 @@
 //! Paths and packages that a contract's text names.
 //!
-//! A text is no list, so this is a judgement. In backticks a path is taken as one; in prose only if it has a file's
-//! ending, is there, or begins like a source tree, since `and/or` has a slash too. Addresses, versions, media types,
-//! placeholders, absolute paths and `..` are never taken. What a sentence says must not be changed is left out, and so
-//! is a whole source tree (`src/`), which no slice can mean.
+//! A text is no list, so this is a judgement. A word with a slash is a path if it is there, has a file's ending or begins
+//! like a source tree; in backticks also if its folder is there or the sentence speaks of packages, folders or files.
+//! `and/or` has a slash too, and one word taken wrongly would switch the lock on with nothing real in scope.
+//! Addresses, versions, media types, placeholders, absolute paths and `..` are never taken. What a sentence says must
+//! not be changed is left out, and so is a whole source tree (`src/`), which no slice can mean.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,6 +16,11 @@ use super::contract::Fence;
 
 /// How long a path is looked at, in bytes.
 const PATH_BYTES_MAX: usize = 300;
+/// How far a path may stand behind "do not change", and before "is out of scope", in bytes.
+const HANDS_OFF_REACH_BEHIND: usize = 40;
+const HANDS_OFF_REACH_BEFORE: usize = 24;
+/// How much of a sentence is looked at for such words, in bytes: a longer one is no sentence.
+const SENTENCE_BYTES_MAX: usize = 2000;
 /// How many paths one part may name.
 const FOUND_MAX: usize = 2000;
 /// First names of source trees. One alone is a whole tree.
@@ -43,12 +49,17 @@ pub enum Found {
 static HANDS_OFF: LazyLock<Regex> = LazyLock::new(|| {
     let verbs = "modif|chang|touch|edit|alter|rewrit";
     let pattern = format!(
-        r"(?i)\b(do not|don.t|does not|must not|mustn.t|may not|should not|shall not|cannot|never|without)\s+(be\s+)?({verbs})|\b(stays?|remains?|left|keep) (untouched|unchanged)|\bout of scope\b|\bread-only\b"
+        r"(?i)\b(do not|don.t|does not|must not|mustn.t|may not|should not|shall not|cannot|never)\s+(be\s+)?({verbs})|\b(stays?|remains?|left|keep) (untouched|unchanged)|\bout of scope\b|\bread-only\b"
     );
     Regex::new(&pattern).expect("the pattern is a constant")
 });
 static PACKAGE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:package|crate|module)\s+`([A-Za-z0-9_.-]+)`|`([A-Za-z0-9_.-]+)`\s+(?:package|crate|module)\b")
+        .expect("the pattern is a constant")
+});
+
+static MEANS_A_PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(packages?|crates?|modules?|folders?|director(y|ies)|paths?|files?|creates?)\b")
         .expect("the pattern is a constant")
 });
 
@@ -64,8 +75,7 @@ pub fn paths(lines: &[&str], root: &Path) -> Vec<Found> {
             is_off = HANDS_OFF.is_match(line);
         }
         for sentence in sentences(line) {
-            let is_off = is_off || (!is_code && HANDS_OFF.is_match(sentence));
-            seen.look(sentence, is_code, is_off);
+            seen.look(&Sentence::new(sentence, is_code, is_off));
         }
         if seen.found.len() >= FOUND_MAX {
             break;
@@ -83,6 +93,39 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
     line.split_inclusive(". ").flat_map(|part| part.split_inclusive("; "))
 }
 
+struct Sentence<'text> {
+    text: &'text str,
+    is_code: bool,
+    /// It stands in a section about what is not to be changed.
+    is_off: bool,
+    /// Where it says hands off.
+    hands_off: Vec<(usize, usize)>,
+    means_a_place: bool,
+}
+
+impl<'text> Sentence<'text> {
+    fn new(text: &'text str, is_code: bool, is_off: bool) -> Self {
+        let is_prose = !is_code && text.len() <= SENTENCE_BYTES_MAX;
+        let hands_off =
+            if is_prose { HANDS_OFF.find_iter(text).map(|at| (at.start(), at.end())).collect() } else { Vec::new() };
+        let means_a_place = is_prose && text.contains('`') && MEANS_A_PLACE.is_match(text);
+        Self { text, is_code, is_off, hands_off, means_a_place }
+    }
+
+    /// Whether a path at this place is one that is not to be changed; in a list, each but the first follows another.
+    fn forbids(&self, start: usize, end: usize, last_forbidden: Option<usize>) -> bool {
+        let is_behind = |from: usize| start >= from && start - from <= HANDS_OFF_REACH_BEHIND;
+        let is_before = |to: usize| to >= end && to - end <= HANDS_OFF_REACH_BEFORE;
+        let follows = |from: usize| {
+            let words = self.text.get(from..start).unwrap_or("x y").split(|letter: char| !letter.is_alphanumeric());
+            words.filter(|word| !word.is_empty()).all(|word| matches!(word, "and" | "or" | "nor"))
+        };
+        self.is_off
+            || self.hands_off.iter().any(|&(from, to)| is_behind(to) || is_before(from))
+            || last_forbidden.is_some_and(follows)
+    }
+}
+
 struct Seen<'root> {
     root: &'root Path,
     found: Vec<Found>,
@@ -90,27 +133,32 @@ struct Seen<'root> {
 }
 
 impl Seen<'_> {
-    fn look(&mut self, sentence: &str, is_code: bool, is_off: bool) {
-        if is_code {
-            self.look_at_words(sentence, false, is_off);
-            return;
-        }
-        for captures in PACKAGE.captures_iter(sentence) {
-            let name = captures.get(1).or_else(|| captures.get(2)).map_or("", |name| name.as_str());
-            if let Some(path) = self.package(name) {
-                self.push(path, is_off);
+    fn look(&mut self, sentence: &Sentence<'_>) {
+        let text = sentence.text;
+        if text.len() <= SENTENCE_BYTES_MAX && text.contains('`') && !sentence.is_code {
+            for captures in PACKAGE.captures_iter(text) {
+                let Some(name) = captures.get(1).or_else(|| captures.get(2)) else { continue };
+                if let Some(path) = self.package(name.as_str()) {
+                    self.push(path, sentence.forbids(name.start(), name.end(), None));
+                }
             }
         }
-        for (at, part) in sentence.split('`').enumerate() {
-            self.look_at_words(part, at % 2 == 1, is_off);
-        }
-    }
-
-    fn look_at_words(&mut self, text: &str, is_quoted: bool, is_off: bool) {
-        for word in text.split(char::is_whitespace).flat_map(|word| word.split("](")) {
-            if let Some(path) = self.path(word, is_quoted) {
-                self.push(path, is_off);
+        let mut start = 0;
+        let mut last_forbidden = None;
+        for (at, part) in text.split('`').enumerate() {
+            let is_quoted = at % 2 == 1 && !sentence.is_code;
+            let mut place = start;
+            for word in part.split_inclusive(char::is_whitespace).flat_map(|word| word.split_inclusive("](")) {
+                let end = place + word.len();
+                let word = word.trim_end_matches("](").trim();
+                if let Some(path) = self.path(word, is_quoted, sentence.means_a_place) {
+                    let is_off = sentence.forbids(place, end, last_forbidden);
+                    last_forbidden = is_off.then_some(end);
+                    self.push(path, is_off);
+                }
+                place = end;
             }
+            start += part.len() + 1;
         }
     }
 
@@ -139,7 +187,7 @@ impl Seen<'_> {
     }
 
     /// A word as a path, if it is one.
-    fn path(&self, word: &str, is_quoted: bool) -> Option<String> {
+    fn path(&self, word: &str, is_quoted: bool, means_a_place: bool) -> Option<String> {
         let word = bare(word);
         let is_odd = |letter: char| letter.is_control() || "<>{}|\"'=\\^&;,`!%".contains(letter);
         if word.is_empty()
@@ -160,13 +208,13 @@ impl Seen<'_> {
         let is_path = if names.len() == 1 && !word.ends_with('/') {
             is_quoted && is_there && self.root.join(word).is_file()
         } else {
-            is_there || self.is_likely(word, &names, is_quoted)
+            is_there || self.is_likely(word, &names, is_quoted, means_a_place)
         };
         is_path.then(|| word.to_owned())
     }
 
     /// Whether a word with a slash names a file that is still to be made.
-    fn is_likely(&self, word: &str, names: &[&str], is_quoted: bool) -> bool {
+    fn is_likely(&self, word: &str, names: &[&str], is_quoted: bool, means_a_place: bool) -> bool {
         let (first, last) = (names[0], names[names.len() - 1]);
         let is_folder_there = self.root.join(first).is_dir();
         let is_media = matches!(first, "application" | "text" | "image" | "audio" | "video" | "font" | "multipart");
@@ -179,7 +227,8 @@ impl Seen<'_> {
         let ending = last.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         let is_file = !word.ends_with('/') && ending.is_some_and(|ending| ENDINGS.contains(&format!(" {ending} ")));
         let is_tree = TREES.contains(&first);
-        is_quoted || is_file || (is_tree && names.len() > 1) || (is_folder_there && word.ends_with('/'))
+        let is_folder = word.ends_with('/') && (is_quoted || is_folder_there);
+        is_file || is_folder || (is_tree && names.len() > 1) || (is_quoted && (is_folder_there || means_a_place))
     }
 }
 
@@ -238,7 +287,8 @@ mod tests {
             ("the package internal/version holds it", "internal/version"),
             ("billing/tax is where it goes", "billing/tax"),
             ("src/new/thing is where it goes", "src/new/thing"),
-            ("`parcel/scale`", "parcel/scale"),
+            ("the package `parcel/scale`", "parcel/scale"),
+            ("`billing/new`", "billing/new"),
             ("`parcel/`", "parcel/"),
             ("`app/[id]/page.tsx`", "app/[id]/page.tsx"),
             ("app/(auth)/page.tsx", "app/(auth)/page.tsx"),
@@ -269,6 +319,7 @@ mod tests {
             "`weigh` `Scale.weigh` `errors.ts`",
             "keep/replace/append, per TD-1/UD-1",
             "@scope/name",
+            "one of `keep/replace`",
             "",
         ] {
             assert_eq!(found(text), Vec::new(), "{text:?}");
@@ -285,6 +336,10 @@ mod tests {
         left_out("`shared/errors.ts` must not be changed", "shared/errors.ts");
         left_out("## Out of scope\n- `shared/errors.ts`", "shared/errors.ts");
         left_out("All of `src/` is strict", "src/");
+        let list =
+            found("Do not modify `a/b.ts`, `c/d.ts` or e/f.ts, but extend `g/h.ts` without changing what it returns.");
+        assert_eq!(list.iter().filter(|found| matches!(found, Found::LeftOut { .. })).count(), 3, "{list:?}");
+        assert_eq!(taken("The status must not change when the name is empty, for which see `a/b.ts`"), ["a/b.ts"]);
         let text = "Never touch `a/b.ts`. Create `c/d.ts`; `e/f.ts` stays unchanged\nAdd `e/f.ts`";
         assert_eq!(taken(text), ["c/d.ts", "e/f.ts"]);
     }

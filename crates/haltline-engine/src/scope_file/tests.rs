@@ -63,7 +63,7 @@ const GRAPH: &str = r#"{
 
 #[test]
 fn a_graph_gives_packages_and_deliverables_without_their_remarks() {
-    let site = site(&[(".greenlight/GRAPH.json", GRAPH)]);
+    let site = site(&[(".greenlight/GRAPH.json", GRAPH), ("scale/a.go", "")]);
     let built = site.build("S-1").expect("a scope");
     assert_eq!(built.scope.origin, Origin::Inferred);
     assert_eq!(entries(&built.scope), ["cmd/weigh.go", "docs/scale.md", "scale"]);
@@ -94,7 +94,9 @@ fn an_explicit_list_replaces_all_else_and_an_empty_one_is_a_list() {
 fn slices_may_be_a_list() {
     let graph = r#"{"slices": [{"id": "a", "packages": ["one"]}, {"id": "b", "packages": ["two/"]}]}"#;
     let site = site(&[("GRAPH.json", graph)]);
-    assert_eq!(entries(&site.build("b").expect("a scope").scope), ["two/"]);
+    let built = site.build("b").expect("a scope");
+    assert_eq!(entries(&built.scope), ["two/"]);
+    assert_eq!(built.notes, [r#"packages: "two/" is not there yet; a package is named by its folder"#]);
 }
 
 #[test]
@@ -177,7 +179,12 @@ fn an_entry_behind_a_link_is_what_it_leads_to() {
 #[test]
 fn contracts_are_joined_with_the_graph_and_only_their_sections_are_read() {
     let contracts = "## C-1: Weigh\nCreate `scale/weigh.ts`. Do not change `shared/errors.ts`.\n## C-2\n`other/x.ts`\n";
-    let site = site(&[("GRAPH.json", GRAPH), (".greenlight/CONTRACTS.md", contracts), ("docs/C.md", "`whole/y.ts`")]);
+    let site = site(&[
+        ("GRAPH.json", GRAPH),
+        (".greenlight/CONTRACTS.md", contracts),
+        ("docs/C.md", "`whole/y.ts`"),
+        ("scale/a.go", ""),
+    ]);
     let built = site.build("S-1").expect("a scope");
     assert_eq!(entries(&built.scope), ["cmd/weigh.go", "docs/scale.md", "scale", "scale/weigh.ts"]);
     let source = Source::Contract { file: ".greenlight/CONTRACTS.md, C-1".to_owned() };
