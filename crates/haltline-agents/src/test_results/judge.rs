@@ -183,8 +183,9 @@ impl Heard<'_> {
 fn speaker(ears: &Ears) -> Option<&Ear> {
     let summed_up = ears.last();
     let end = summed_up.map_or(0, |ear| ear.told.last_line);
-    let unfinished = ears.ears.iter().filter(|ear| ear.told.is_open && ear.told.counts.is_none());
-    unfinished.filter(|ear| summed_up.is_none() || ear.told.last_line > end).next_back().or(summed_up)
+    let is_unfinished =
+        |ear: &&Ear| ear.told.is_open && ear.told.counts.is_none() && (summed_up.is_none() || ear.told.last_line > end);
+    ears.ears.iter().rfind(is_unfinished).or(summed_up)
 }
 
 /// What the reports said.
