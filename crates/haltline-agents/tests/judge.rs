@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use haltline_agents::test_results::{Class, Exit, Judged, TestRun, judge};
+use proptest::prelude::*;
 
 const RUNNERS: [&str; 13] = [
     "cargo-test",
@@ -155,7 +156,11 @@ fn line_ends_colours_and_progress_make_no_difference() {
     for row in rows() {
         let expected = row.judged().class;
         let coloured: String = row.output.lines().map(|line| format!("\u{1b}[1m{line}\u{1b}[0m\n")).collect();
-        let overwritten: String = row.output.lines().map(|line| format!("  50 %\r{line}\n")).collect();
+        let overwritten: String = row
+            .output
+            .lines()
+            .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  50 %\r{line}\n") })
+            .collect();
         for text in [row.output.replace('\n', "\r\n"), coloured, overwritten] {
             // Go's events are data and have no colours.
             if !row.recording.starts_with("go-json") || text.contains("\r\n") {
@@ -238,7 +243,8 @@ fn runs_without_names_are_judged_by_their_sum() {
         ("2 failed in 0.1s", 1, "unclear"),
         ("2 skipped in 0.1s", 0, "ran-none"),
         ("no tests ran in 0.1s", 5, "ran-none"),
-        ("1 error in 0.1s", 1, "unclear"),
+        ("1 error in 0.1s", 1, "environment"),
+        ("1 failed, 1 error in 0.1s", 1, "environment"),
         ("      Tests  1 passed | 3 skipped (4)", 0, "passed"),
         ("      Tests  2 passed | 3 skipped (5)", 0, "unclear"),
         ("Tests:       3 skipped, 1 passed, 4 total\nRan all test suites with tests matching \"adds\".", 0, "passed"),
@@ -293,5 +299,100 @@ fn what_a_test_prints_is_not_what_its_runner_says() {
         ));
         let judged = class(&text, 101, "tests::adds");
         assert!(!["failed", "passed"].contains(&judged.as_str()), "{printed}: {judged}");
+    }
+}
+
+/// What a cut may never make of a recording: a failure of what did not fail, a pass of what did not pass.
+fn assert_not_turned(row: &Row, judged: &Judged, how: &str) {
+    let is_turned = match row.class.as_str() {
+        "failed" => judged.class == Class::Passed,
+        _ => judged.class == Class::Failed,
+    };
+    assert!(!is_turned, "{} {how}: {:?}, {}", row.recording, judged.class, judged.why);
+}
+
+#[test]
+fn an_output_that_breaks_off_is_never_turned_round() {
+    for row in rows() {
+        let lines: Vec<&str> = row.output.lines().collect();
+        for cut in 0..=lines.len() {
+            let exits = [row.exit, Exit::Code(0), Exit::Code(1)];
+            let kept = lines[..cut].join("\n");
+            for exit in exits {
+                let judged = row.judged_with(&kept, &[], exit);
+                assert_not_turned(&row, &judged, &format!("to line {cut}, {exit:?}"));
+                let is_new_pass = judged.class == Class::Passed && row.class != "passed";
+                assert!(!is_new_pass, "{} to line {cut}: {}", row.recording, judged.why);
+            }
+            let judged = row.judged_with(&lines[cut..].join("\n"), &[], row.exit);
+            assert_not_turned(&row, &judged, &format!("from line {cut}"));
+        }
+        // A report that breaks off is no report.
+        if let Some(report) = &row.report {
+            for cut in (0..report.len()).filter(|cut| report.is_char_boundary(*cut)) {
+                let judged = row.judged_with("", &[&report[..cut]], row.exit);
+                assert!(!matches!(judged.class, Class::Passed | Class::Failed), "{} to byte {cut}", row.recording);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_said_around_a_run_does_not_turn_it_round() {
+    let chatter = "I will run it again.\n3 passing thoughts, ok 2 go. 1 failed attempt\nFAILED: nothing\nerror: none\n";
+    for row in rows() {
+        for text in [format!("{chatter}{}", row.output), format!("{}\n{chatter}", row.output)] {
+            let judged = row.judged_with(&text, &row.reports(), row.exit);
+            assert_eq!(word(judged.class), row.class, "{}: {}", row.recording, judged.why);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_piece_of_a_recording_is_never_turned_round(
+        which in any::<prop::sample::Index>(),
+        ends in any::<(prop::sample::Index, prop::sample::Index)>(),
+        left_out in any::<prop::sample::Index>(),
+    ) {
+        let rows = rows();
+        let row = &rows[which.index(rows.len())];
+        let lines: Vec<&str> = row.output.lines().collect();
+        let (one, other) = (ends.0.index(lines.len() + 1), ends.1.index(lines.len() + 1));
+        let piece = &lines[one.min(other)..one.max(other)];
+        assert_not_turned(row, &row.judged_with(&piece.join("\n"), &[], row.exit), "a piece");
+        if !piece.is_empty() {
+            let mut piece = piece.to_vec();
+            piece.remove(left_out.index(piece.len()));
+            assert_not_turned(row, &row.judged_with(&piece.join("\n"), &[], row.exit), "a piece with a line left out");
+        }
+    }
+
+    #[test]
+    fn damaged_recordings_are_judged_without_falling_over(
+        which in any::<prop::sample::Index>(),
+        hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
+        test in "[ -~é]{0,12}",
+        code in any::<i32>(),
+    ) {
+        let rows = rows();
+        let row = &rows[which.index(rows.len())];
+        let mut bytes = format!("{}{}", row.output, row.report.as_deref().unwrap_or_default()).into_bytes();
+        for (place, byte) in hits {
+            if !bytes.is_empty() {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        for test in [test.as_str(), &row.test] {
+            let judged = judge(&TestRun { output: &text, junit: &[&text], exit: Exit::Code(code), test, files: &["", "/", "a"] });
+            prop_assert!(judged.excerpt.len() <= 8 << 10);
+        }
+    }
+
+    #[test]
+    fn any_text_is_judged_without_falling_over(text in "(\\PC|\n|\t){0,200}", test in "\\PC{0,8}") {
+        judge(&TestRun { output: &text, junit: &[&text], exit: Exit::Code(1), test: &test, files: &[&test] });
     }
 }

@@ -61,6 +61,11 @@ impl Reader for CargoTest {
             told.test(name_path(name), Outcome::Failed);
         } else if let (Section::Printed, Some(name)) = (self.section, heading(line)) {
             told.detail(name_path(name));
+        } else if self.section == Section::Printed && line.starts_with("Couldn't compile the test.") {
+            // An example of the documentation is built only when its turn comes.
+            if let Some((path, _)) = told.details.last().cloned() {
+                told.known(path, Outcome::HookBroke);
+            }
         } else if self.section == Section::Tests && !is_indented {
             self.test(line, told);
         }

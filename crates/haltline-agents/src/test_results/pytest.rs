@@ -7,11 +7,14 @@ use super::{Reader, TestCounts, pairs};
 pub(super) struct Pytest {
     /// The short summary has begun, which names what did not pass.
     is_summary: bool,
+    /// Failures have been reported, so a sum without one is something that a test printed.
+    has_failures: bool,
 }
 
 /// What the words of the line count as. A test that is expected to fail is set aside, as pytest's own XML has it.
 const PASSING: [&str; 2] = ["passed", "xpassed"];
 const FAILING: [&str; 3] = ["failed", "error", "errors"];
+const ERRORS: [&str; 2] = ["error", "errors"];
 const SKIPPED: [&str; 2] = ["skipped", "xfailed"];
 const OTHERS: [&str; 6] = ["deselected", "warning", "warnings", "rerun", "reruns", "subtests passed"];
 
@@ -32,8 +35,20 @@ impl Reader for Pytest {
             return None;
         }
         let sum = |words: &[&str]| words.iter().map(|word| pairs::of(&pairs, word)).fold(0, u64::saturating_add);
-        self.is_summary = false;
-        Some(TestCounts::of(sum(&PASSING), sum(&FAILING), sum(&SKIPPED)))
+        let failing = sum(&FAILING);
+        if self.has_failures && failing == 0 {
+            return None;
+        }
+        (self.is_summary, self.has_failures) = (false, false);
+        // With `-r N` or `--no-summary` it names nothing.
+        told.may_not_name = true;
+        // An error is around a test or in its file, whether it is named or not.
+        let around = told.tests.iter().filter(|telling| telling.outcome == Outcome::NotRun).count();
+        let named = u64::try_from(around.saturating_add(told.broken.len())).unwrap_or(u64::MAX);
+        if sum(&ERRORS) > named {
+            told.broken();
+        }
+        Some(TestCounts::of(sum(&PASSING), failing, sum(&SKIPPED)))
     }
 }
 
@@ -41,7 +56,9 @@ impl Pytest {
     fn tell(&mut self, line: &str, told: &mut Told) {
         if let Some(title) = line.strip_prefix("==").map(|title| title.trim_matches(['=', ' '])) {
             self.is_summary = title == "short test summary info";
+            self.has_failures |= ["FAILURES", "ERRORS"].contains(&title);
             if title == "test session starts" {
+                self.has_failures = false;
                 told.begins();
             }
             told.mark();

@@ -59,6 +59,8 @@ pub(super) struct Told {
     pub names_all: bool,
     /// What a filter left out counts as skipped, so a run of one test may well be of the one that was asked for.
     pub filter_skips: bool,
+    /// What failed is not always named. Where others do not name it, the beginning is cut off.
+    pub may_not_name: bool,
     /// The counts are not those of the named tests: tests within tests, packages.
     pub counts_others: bool,
 }

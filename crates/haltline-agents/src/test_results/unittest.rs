@@ -40,7 +40,7 @@ impl Reader for Unittest {
 
 impl Unittest {
     fn tell(&mut self, line: &str, told: &mut Told) {
-        if line.starts_with("=====") || line.starts_with("-----") {
+        if line.starts_with("=====") || line.starts_with("Ran ") {
             told.mark();
         }
         let report = ["FAIL: ", "ERROR: "].iter().find_map(|word| line.strip_prefix(word));
@@ -77,7 +77,7 @@ impl Unittest {
 
     fn report_ended(&mut self, told: &mut Told, outcome: Outcome) {
         if let Some(path) = self.reported.take() {
-            told.test(path, outcome);
+            told.known(path, outcome);
         }
     }
 }

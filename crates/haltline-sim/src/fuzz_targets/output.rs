@@ -2,7 +2,7 @@
 
 use haltline_agents::headless::{Ending, Headless, Told};
 use haltline_agents::status_block::{last_block, parse_phase_status};
-use haltline_agents::test_results::{from_junit, from_output};
+use haltline_agents::test_results::{Exit, TestRun, from_junit, from_output, judge};
 use haltline_agents::turn_end::{complaint, reading};
 use haltline_core::Instant;
 
@@ -48,6 +48,10 @@ pub fn output(content: &[u8]) {
             from_output(&text)
         }
     };
+    for test in ["adds", text.lines().next().unwrap_or_default()] {
+        let run = TestRun { output: &text, junit: &[&text], exit: Exit::Code(1), test, files: &["src/lib.rs"] };
+        assert!(judge(&run).excerpt.len() <= 8 << 10);
+    }
     if let Some(counts) = counts {
         let parts = [counts.passing, counts.failing, counts.skipped];
         assert_eq!(parts.into_iter().fold(0, u64::saturating_add), counts.total);

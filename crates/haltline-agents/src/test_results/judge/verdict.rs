@@ -46,6 +46,8 @@ pub(super) struct Verdict<'a> {
     pub names_some: bool,
     /// One executed test may be taken for the one that was asked for, though others were skipped.
     pub filter_skips: bool,
+    /// A failure without a name is nothing unusual.
+    pub may_not_name: bool,
     /// There are more names than tests.
     pub is_contradicted: bool,
     /// Where the report of the test begins.
@@ -93,6 +95,7 @@ impl<'a> Verdict<'a> {
             names_all: names_passed && unnamed == 0 && passed.saturating_add(failed) > 0,
             names_some: passed > 0,
             filter_skips: told.filter_skips,
+            may_not_name: told.may_not_name,
             is_contradicted,
             line,
             text: text.filter_map(|telling| telling.text.as_deref()).next_back(),
