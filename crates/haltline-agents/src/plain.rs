@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
 use haltline_core::identity::{Action, Answer, By, Outcome, Said};
 use haltline_core::loop_::{Happening, Stream, Usage};
 use haltline_core::phase::{ErrorSeen, Metrics, PhaseName, Report};
@@ -45,6 +46,13 @@ pub enum PlainHappening {
     },
     /// An iteration of a phase ended.
     Iteration(Box<Report>),
+    /// A test of a slice was run.
+    Attempt {
+        /// The slice.
+        slice: SliceId,
+        /// How it went.
+        attempt: Box<Attempt>,
+    },
     /// Something of a family that is not there yet; the event's type. [`PlainError::not_yet`] says so.
     Later(&'static str),
 }
@@ -161,7 +169,7 @@ fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainErr
         "violation" => return fields.constraint(true),
         "clean" => return fields.constraint(false),
         "iteration" => return fields.iteration(),
-        "attempt" => return Ok(PlainHappening::Later("attempt")),
+        "attempt" => return fields.attempt(),
         "round" => return Ok(PlainHappening::Later("round")),
         unknown => return Err(PlainError::wrong("type", &shorten(unknown), "one of those in version 1 of EVENTS.md")),
     }))
@@ -291,12 +299,49 @@ impl<'a> Fields<'a> {
         Ok(PlainHappening::Iteration(Box::new(Report { phase, metrics, error, neutral, ..Report::default() })))
     }
 
+    fn attempt(&self) -> Result<PlainHappening, PlainError> {
+        let slice = self.required_text("slice", "the slice's name")?;
+        let slice = SliceId::parse(&slice).map_err(|error| PlainError { text: error.to_string() })?;
+        let test = self.required_text("test", "the exact name of the test")?;
+        let test = TestName::parse(&test).map_err(|error| PlainError { text: error.to_string() })?;
+        let result = self.word("result", RESULTS)?;
+        let result = result.ok_or_else(|| PlainError::missing("result", &format!("one of {}", listed(RESULTS))))?;
+        let files: Vec<String> = match self.get("files") {
+            None => Vec::new(),
+            Some(value) => json::list::<Cow<'_, str>>(value)
+                .ok_or_else(|| self.wrong("files", value, "a list of paths"))?
+                .into_iter()
+                .map(Cow::into_owned)
+                .collect(),
+        };
+        let error = self.text("error")?.map(|text| {
+            let bytes = text.len() as u64;
+            Output { excerpt: text.clone(), text, bytes, has_secrets: false }
+        });
+        let attempt = Attempt {
+            test,
+            strategy: self.text("strategy")?.unwrap_or_default(),
+            files,
+            files_more: 0,
+            result,
+            is_declared: true,
+            said: String::new(),
+            error,
+            checkpoint: None,
+            generation: None,
+        };
+        Ok(PlainHappening::Attempt { slice, attempt: Box::new(attempt) })
+    }
+
     fn constraint(&self, is_violation: bool) -> Result<PlainHappening, PlainError> {
         let id = self.required_text("constraint", "the constraint's id")?;
         let id = ConstraintId::parse(&id).map_err(|error| PlainError { text: format!("constraint: {error}") })?;
         Ok(PlainHappening::Constraint { id, is_violation, action: self.text("action")? })
     }
 }
+
+const RESULTS: &[(&str, TestResult)] =
+    &[("pass", TestResult::Pass), ("fail", TestResult::Fail), ("infra", TestResult::Infra)];
 
 const OUTCOMES: &[(&str, Outcome)] = &[
     ("ok", Outcome::Ok),

@@ -49,6 +49,8 @@ pub struct Action {
     pub command: Option<String>,
     /// The file it is about, where there is one.
     pub path: Option<String>,
+    /// All files it names, where it may change them: an editor, or a tool of a server.
+    pub targets: Vec<String>,
     /// It starts a sub-agent.
     pub is_spawn: bool,
     /// It changes files if it succeeds.

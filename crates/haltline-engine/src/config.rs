@@ -296,6 +296,16 @@ impl Config {
         self.list("notify.command")
     }
 
+    /// Whether hooks refuse edits outside the scope of a slice under way.
+    pub fn attempt_lock(&self) -> bool {
+        self.flag("attempt.lock")
+    }
+
+    /// Tools that change the files they name, beside the clients' own editors.
+    pub fn attempt_writers(&self) -> &[String] {
+        self.list("attempt.writers")
+    }
+
     /// The address that is told of trips; empty for none.
     pub fn notify_webhook(&self) -> &str {
         self.text("notify.webhook")

@@ -1,5 +1,6 @@
 //! Events in, committed decisions out, effects after the commit.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -24,7 +25,7 @@ use crate::memory_protection;
 use crate::mirror::{Mirror, MirrorError, violations};
 use crate::notify;
 use crate::project::Project;
-use crate::redact::storable;
+use crate::redact::{mask, storable};
 use crate::store::{Committed, Outcome, Store, StoreError, Writing};
 use crate::trust_mark;
 
@@ -534,6 +535,12 @@ fn storable_attempt(what: attempt::Happening) -> attempt::Happening {
         Happening::Attempt(mut attempt) => {
             attempt.strategy = storable(&attempt.strategy);
             attempt.said = storable(&attempt.said);
+            if let Some(error) = &mut attempt.error {
+                // Whoever reports it need not know what is kept, and what looks like a secret.
+                let from = error.text.ceil_char_boundary(error.text.len().saturating_sub(attempt::Printed::BYTES_MAX));
+                error.text.drain(..from);
+                error.has_secrets = matches!(mask(&error.text), Cow::Owned(_));
+            }
             Happening::Attempt(attempt)
         }
         Happening::Touch(mut touch) => {

@@ -32,6 +32,7 @@ pub mod session_file;
 pub mod slice;
 pub mod spool;
 pub mod store;
+mod strays;
 mod trust_mark;
 
 pub use archive::ARCHIVE_FILE;

@@ -21,7 +21,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use haltline_core::attempt::{Covered, Letters, Scope};
+use haltline_core::attempt::{Covered, Letters, Place, Scope};
 
 /// How many links are followed, as on Linux.
 const LINKS_MAX: usize = 40;
@@ -41,6 +41,16 @@ pub enum Landing {
     Outside(PathBuf),
 }
 
+impl Landing {
+    /// The path as it is told, and which kind it is.
+    pub fn shown(&self) -> (String, Place) {
+        match self {
+            Landing::Inside(path) => (path.clone(), Place::Inside),
+            Landing::Outside(path) => (path.display().to_string(), Place::Outside),
+        }
+    }
+}
+
 /// Every place a write may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landings {
@@ -48,6 +58,13 @@ pub struct Landings {
     pub real: Landing,
     /// The links that stand at the end of the path, one after the other.
     pub links: Vec<Landing>,
+}
+
+impl Landings {
+    /// All of them, the real place first.
+    pub fn all(&self) -> impl Iterator<Item = &Landing> {
+        std::iter::once(&self.real).chain(&self.links)
+    }
 }
 
 /// Why it cannot be said where a write lands.

@@ -8,13 +8,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haltline_core::attempt::{Happening, Slice, SliceId};
-use haltline_core::{CircuitName, Event, State};
+use haltline_core::attempt::{Covered, Happening, Place, Slice, SliceId, Touched, prior_attempts};
+use haltline_core::identity::Action;
+use haltline_core::{CircuitName, Event, State, Verdict, glob_matches};
 
 use crate::engine::{Engine, EngineError};
 use crate::project::{Project, ProjectKey};
-use crate::scope_path::Ground;
+use crate::scope_path::{Ground, Landing};
 use crate::store::{Committed, Store, StoreError};
+use crate::strays;
 
 /// How many slices of a project are looked at.
 const SLICES_MAX: usize = 64;
@@ -34,6 +36,16 @@ impl SlicePlace {
         let name = CircuitName::slice(id, project.worktree().as_deref());
         Ok(Self { name, ground: Ground::of(&project.root)? })
     }
+}
+
+/// Whether a file outside the project is nobody's work: a temporary one, or one of the client's own.
+fn is_scratch(landing: &Landing) -> bool {
+    let Landing::Outside(path) = landing else { return false };
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let own = variable("CLAUDE_CONFIG_DIR").or_else(|| variable("HOME").map(|home| home.join(".claude")));
+    let places = [Some(std::env::temp_dir()), Some(PathBuf::from("/tmp")), Some(PathBuf::from("/var/tmp")), own];
+    let real = |place: PathBuf| fs::canonicalize(&place).unwrap_or(place);
+    places.into_iter().flatten().any(|place| path.starts_with(real(place)))
 }
 
 fn marks(state_folder: &Path, project: ProjectKey) -> PathBuf {
@@ -80,6 +92,85 @@ impl<S: Store> Engine<S> {
         let mut names: Vec<CircuitName> = names.collect();
         names.sort();
         names
+    }
+
+    /// The files an action changes, where slices of this work tree are under way (A5). A relative path starts at
+    /// `folder`, where the agent works.
+    pub fn touching(&self, action: &Action, folder: &Path) -> Vec<Touched> {
+        let slices = self.marked_slices();
+        if slices.is_empty() || !self.config().attempt_lock() || action.command.is_some() {
+            return Vec::new();
+        }
+        let is_writer = || self.config().attempt_writers().iter().any(|glob| glob_matches(glob, &action.tool));
+        if !(action.is_write || is_writer()) {
+            return Vec::new();
+        }
+        let Ok(ground) = Ground::of(&self.project().root) else { return Vec::new() };
+        let mut touched = Vec::new();
+        for target in &action.targets {
+            let places = match ground.landings(folder, Path::new(target)) {
+                Ok(landings) => landings.all().filter(|landing| !is_scratch(landing)).map(Landing::shown).collect(),
+                // Where it leads nobody can tell.
+                Err(_unclear) => vec![(target.clone(), Place::Outside)],
+            };
+            let letters = ground.letters;
+            let asked = places.into_iter();
+            touched.extend(asked.map(|(path, place)| Touched { slices: slices.clone(), path, place, letters }));
+        }
+        touched
+    }
+
+    /// Looks at the tree after a shell command, and tells of files outside the scope that changed since the slice began
+    /// (A5). One slice that may change a file is enough.
+    pub fn look_for_strays(&self, session: &str) -> Result<Verdict, EngineError> {
+        if !self.config().attempt_lock() {
+            return Ok(Verdict::Pass);
+        }
+        let mut begun = Vec::new();
+        for name in self.marked_slices() {
+            if let Some(slice) = self.slice(&name)?.filter(|slice| slice.is_begun()) {
+                begun.push((name, slice));
+            }
+        }
+        let Some(since) = begun.iter().map(|(_, slice)| slice.begun.at).min() else { return Ok(Verdict::Pass) };
+        let Ok(ground) = Ground::of(&self.project().root) else { return Ok(Verdict::Pass) };
+        let is_foreign = |path: &str| {
+            let is_new = |slice: &Slice| {
+                slice.scope.covers(path, ground.letters) == Covered::Outside
+                    && slice.justification(path).is_none()
+                    && !slice.strayed.iter().any(|known| known == path)
+            };
+            begun.iter().all(|(_, slice)| is_new(slice))
+        };
+        if begun.iter().any(|(_, slice)| slice.scope.is_off()) {
+            return Ok(Verdict::Pass);
+        }
+        let paths: Vec<String> =
+            strays::changed(&self.project().root, since).into_iter().filter(|path| is_foreign(path)).collect();
+        let newest = begun.iter().max_by_key(|(_, slice)| slice.begun.at);
+        match newest.filter(|_| !paths.is_empty()) {
+            Some((name, _)) => {
+                let place = SlicePlace { name: name.clone(), ground: ground.clone() };
+                let committed = self.attempt(&place, Some(session), Happening::Stray { paths })?;
+                Ok(committed.decision.verdict)
+            }
+            None => Ok(Verdict::Pass),
+        }
+    }
+
+    /// What a new session is told of tries before: once (A7).
+    pub fn hand_out(&self, session: &str) -> Result<Vec<(CircuitName, String)>, EngineError> {
+        let mut told = Vec::new();
+        for name in self.marked_slices() {
+            let Some(slice) = self.slice(&name)?.filter(|slice| slice.is_begun() && slice.is_prior_untold) else {
+                continue;
+            };
+            let Ok(ground) = Ground::of(&self.project().root) else { continue };
+            let place = SlicePlace { name: name.clone(), ground };
+            self.attempt(&place, Some(session), Happening::HandOut)?;
+            told.extend(prior_attempts(&slice).map(|block| (name, block)));
+        }
+        Ok(told)
     }
 
     /// A slice that is under way has a mark when this returns, and one that is not has none.

@@ -1,5 +1,6 @@
 //! One file per verb; each turns arguments into an event or a view.
 
+mod attempt;
 mod backtest;
 mod circuits;
 mod config;
@@ -60,6 +61,7 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
     let result = match arguments.command {
         Command::Constraint(command) => constraint::run(&workplace, command),
         Command::Phase(command) => phase::run(&workplace, command),
+        Command::Attempt(command) => attempt::run(&workplace, command),
         Command::Run(command) => run::run(&workplace, &command),
         Command::Status => status::run(&workplace),
         Command::Why { incident } => why::run(&workplace, incident.as_deref()),

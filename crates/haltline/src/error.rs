@@ -62,6 +62,25 @@ impl Failure {
         }
     }
 
+    /// An engine's refusal of something about a slice.
+    pub fn of_slice(slice: &str, error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Rejected(Rejection::ScopeFrozen) => Failure::Refused(format!(
+                "slice {slice} is under way with another scope, which was fixed when it began; a person may change it: give --reason outside an agent"
+            )),
+            EngineError::Rejected(Rejection::SliceFailing) => Failure::Refused(format!(
+                "slice {slice} has failing tests or is OPEN; make them pass, or a person gives it up: haltline attempt end --slice {slice} --give-up"
+            )),
+            EngineError::Rejected(Rejection::NoTest) => Failure::Plain(format!(
+                "slice {slice} knows no such test; `haltline attempt status --slice {slice}` lists those it knows"
+            )),
+            EngineError::Rejected(_not_begun) => Failure::Plain(format!(
+                "slice {slice} is not under way; `haltline attempt begin --slice {slice}` begins it"
+            )),
+        }
+    }
+
     /// An engine's refusal, in the seed's words (C7).
     pub fn of_constraint(id: &ConstraintId, error: EngineError) -> Self {
         match error {

@@ -167,9 +167,10 @@ impl Hook {
                 let nested = watch::session(&self.state_folder, &mut reading.stream);
                 *is_nested = nested;
             }
-            Some(Happening::ToolStart { action, guarded, tampering, .. }) => {
+            Some(Happening::ToolStart { action, guarded, touched, tampering, .. }) => {
                 *tampering = watch::tampering(action, &self.state_folder, &self.config_file);
                 *guarded = self.engine.guarding(action);
+                *touched = self.engine.touching(action, &self.agent_folder(reading.folder.as_deref()));
             }
             Some(_) | None => {}
         }
@@ -179,6 +180,10 @@ impl Hook {
             notices.extend(committed.decision.notices.iter().cloned());
             verdict = committed.decision.verdict;
         }
+        let is_shell = match &reading.what {
+            Some(Happening::ToolEnd { action: Some(action), .. }) => action.command.is_some(),
+            Some(_) | None => false,
+        };
         let identity = match &reading.what {
             Some(Happening::ToolStart { action, .. }) => Some(action.identity),
             Some(_) | None => None,
@@ -190,6 +195,10 @@ impl Hook {
             if committed.decision.verdict.severity() >= verdict.severity() {
                 verdict = committed.decision.verdict;
             }
+        }
+        let of_slices = self.slices(&reading.event, &reading.stream.session, is_shell)?;
+        if of_slices.severity() > verdict.severity() {
+            verdict = of_slices;
         }
         if reading.event == HookEvent::SessionStart {
             notices.extend(self.engine.protect_memory(&reading.stream));
@@ -204,6 +213,23 @@ impl Hook {
         notices.extend(self.engine.notices());
         let notice = (!notices.is_empty()).then(|| notices.join("\n"));
         Ok(Answer { line: told::answer(asker, &verdict, notice) })
+    }
+
+    /// Where the agent works now: its paths start there.
+    fn agent_folder(&self, folder: Option<&str>) -> PathBuf {
+        folder.map_or_else(|| self.folder.clone(), PathBuf::from)
+    }
+
+    /// What slices under way have to say beside the answer to a call: tries before, to a new session (A7); files that a
+    /// command changed outside the scope (A5).
+    fn slices(&self, event: &HookEvent, session: &str, is_shell: bool) -> Result<Verdict, EngineError> {
+        if *event == HookEvent::SessionStart {
+            let blocks = self.engine.hand_out(session)?;
+            let Some((circuit, _)) = blocks.first().cloned() else { return Ok(Verdict::Pass) };
+            let text = blocks.into_iter().map(|(_, block)| block).collect::<Vec<_>>().join("\n");
+            return Ok(Verdict::Warn(Reason { circuit, code: "HL-ATTEMPT-08", text, retry: Retry::Now }));
+        }
+        if is_shell { self.engine.look_for_strays(session) } else { Ok(Verdict::Pass) }
     }
 
     /// A refusal shows the answer that came again and again.

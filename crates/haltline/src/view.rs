@@ -2,6 +2,7 @@
 //!
 //! A field of these is a promise (`docs/concepts/formats.md`): it may be joined by others, never change its meaning.
 
+pub mod attempt;
 pub mod backtest;
 pub mod config;
 pub mod constraint;

@@ -29,6 +29,26 @@ const PATHS: [&str; 12] = [
     "dir",
 ];
 
+/// Other members that hold a file a tool changes.
+const TARGETS: [&str; 14] = [
+    "relative_path",
+    "relativePath",
+    "pathInProject",
+    "source",
+    "destination",
+    "src",
+    "dst",
+    "from",
+    "to",
+    "new_path",
+    "newPath",
+    "old_path",
+    "oldPath",
+    "edits",
+];
+/// How many files one call is looked at for.
+const TARGETS_MAX: usize = 64;
+
 impl Action {
     /// Reads a call: `input` is JSON text, or plain text; `folder` is where the agent works.
     pub fn new(tool: &str, input: &str, folder: Option<&str>) -> Self {
@@ -39,6 +59,7 @@ impl Action {
             identity: Digest(0),
             command: None,
             path: None,
+            targets: Vec::new(),
             is_spawn: kind == Kind::Spawn,
             is_write: kind == Kind::Edit && !only_views(node.as_ref()),
             is_search: kind == Kind::Search,
@@ -122,6 +143,9 @@ impl Action {
         let patched = || patched_file(input, node);
         let named = named.map(Cow::into_owned).or_else(|| self.is_write.then(patched).flatten());
         self.path = named.as_deref().map(|named| path::resolved(named, folder));
+        if self.is_write || self.tool.starts_with("mcp__") {
+            self.targets = targets(input, node);
+        }
         let telling =
             ["pattern", "query", "url", "subject", "description", "prompt", "task_id", "session_id", "id", "title"];
         let about = match (&named, node) {
@@ -190,10 +214,50 @@ fn only_views(node: Option<&Node<'_>>) -> bool {
     asked.is_some_and(|asked| asked == "view" || asked == "undo_edit")
 }
 
+/// Every file that a call names, as it names it.
+fn targets(input: &str, node: Option<&Node<'_>>) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(node) = node {
+        gather(node, &mut found);
+    }
+    found.extend(patched_files(&patch(input, node)).map(str::to_owned));
+    found.truncate(TARGETS_MAX);
+    found
+}
+
+/// The paths among the members of an object, and of the objects in its lists: several edits are one call.
+fn gather(node: &Node<'_>, found: &mut Vec<String>) {
+    let Node::Object(members) = node else { return };
+    for (name, member) in members.iter().filter(|(name, _)| path::is_path_field(name) || TARGETS.contains(&&**name)) {
+        let texts: Vec<&Node<'_>> = match member {
+            Node::Array(elements) => elements.iter().collect(),
+            Node::Object(_) | Node::Text(_) | Node::Bare(_) => vec![member],
+        };
+        let is_folder = FOLDERS.contains(&&**name);
+        for text in texts.into_iter().take(TARGETS_MAX) {
+            match text.text().filter(|text| path::is_path(text) && !is_folder) {
+                Some(text) => found.push(text.into_owned()),
+                None => gather(text, found),
+            }
+        }
+    }
+}
+
+/// The text of a call that may be a patch.
+fn patch<'a>(input: &'a str, node: Option<&Node<'a>>) -> Cow<'a, str> {
+    let text = node.and_then(|node| node.first_text(&["input", "patch", "command", "diff", "patchText"]));
+    text.unwrap_or(Cow::Borrowed(input))
+}
+
+/// The files that a patch names.
+fn patched_files(patch: &str) -> impl Iterator<Item = &str> {
+    let lines = patch.lines().filter(|line| line.starts_with("*** "));
+    lines.filter_map(|line| line.split_once(" File: ").or(line.split_once(" to: ")).map(|(_, file)| file.trim()))
+}
+
 /// The first file that a patch names.
 fn patched_file(input: &str, node: Option<&Node<'_>>) -> Option<String> {
-    let text = node.and_then(|node| node.first_text(&["input", "patch", "command", "diff", "patchText"]));
-    let text = text.unwrap_or(Cow::Borrowed(input));
-    let line = text.lines().find(|line| line.starts_with("*** ") && line.contains(" File: "))?;
-    line.split_once(" File: ").map(|(_, file)| file.trim().to_owned())
+    let patch = patch(input, node);
+    let first = patched_files(&patch).next()?;
+    Some(first.to_owned())
 }

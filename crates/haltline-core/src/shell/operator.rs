@@ -26,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("constraint", &["reset", "retire", "override", "revoke", "trust"]),
     ("config", &["set", "unset", "edit"]),
     ("phase", &["reset", "skip", "abort", "modify", "decide"]),
-    ("attempt", &["reset", "rollback", "resume"]),
+    ("attempt", &["reset", "rollback", "resume", "begin", "end"]),
     ("claim", &["override", "resolve", "reopen"]),
     ("loop", &["reset", "pause", "resume"]),
     ("budget", &["set", "raise", "reset"]),
@@ -84,11 +84,19 @@ fn verb_of(words: &[String]) -> Option<String> {
                 .iter()
                 .any(|word| word.trim_start_matches('-') == "override")
                 .then(|| "claim resolve override".to_owned()),
+            // Beginning and ending a slice is open to agents; another scope and giving up are not (E6).
+            "begin" => with(arguments, "--reason").then(|| "attempt begin --reason".to_owned()),
+            "end" => with(arguments, "--give-up").then(|| "attempt end --give-up".to_owned()),
             "decide" => said.next().map(|decision| format!("phase decide {decision}")),
             verb => Some(format!("{group} {verb}")),
         };
     }
     VERBS.contains(&first).then(|| first.to_owned())
+}
+
+/// Whether an option is among the arguments.
+fn with(arguments: &[String], option: &str) -> bool {
+    arguments.iter().any(|word| word.split('=').next() == Some(option))
 }
 
 /// The words that are no options.

@@ -29,9 +29,8 @@ fn names_of_all_kinds_are_found_listed_copied_and_removed() {
     for name in names {
         tree.take(name);
     }
-    let listed = |prefix| -> Vec<String> {
-        checkpoints.list(prefix).expect("listed").into_iter().map(|one| one.name).collect()
-    };
+    let listed =
+        |prefix| -> Vec<String> { checkpoints.list(prefix).expect("listed").into_iter().map(|one| one.name).collect() };
     assert_eq!(listed("S-01"), ["S-01", "S-01/test a::b"]);
     assert_eq!(listed("").len(), names.len());
     let first = checkpoints.find("S-01").expect("looked for").expect("there");

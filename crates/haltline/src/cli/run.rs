@@ -71,7 +71,7 @@ pub struct Run {
 }
 
 /// A time such as `90s`, `30m`, `8h`, `2d` or `1h30m`.
-fn span(text: &str) -> Result<Duration, String> {
+pub(super) fn span(text: &str) -> Result<Duration, String> {
     let expected = || format!("{text:?}: expected a time such as 90s, 30m, 8h or 1h30m");
     let mut seconds: u64 = 0;
     let mut rest = text;

@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use haltline_core::attempt::Slice;
 use haltline_core::loop_::Verb;
 use haltline_core::phase::Course;
 use haltline_core::{CircuitName, Event, Rejection, State};
 use haltline_engine::store::{Committed, Store};
-use haltline_engine::{EngineError, course_options};
+use haltline_engine::{EngineError, course_options, slice_options};
 
 use super::constraint::audit;
 use crate::cli::{FalsePositive, Reset};
@@ -125,7 +126,7 @@ fn one(
     // What cannot be done is said before a person is asked to confirm it.
     let rejected = || Failure::of_incident(incident, EngineError::Rejected(Rejection::NoIncident));
     let Some(row) = engine.row_of(incident)? else {
-        return Err(of_course(workplace, incident)?.unwrap_or_else(rejected));
+        return Err(of_work(workplace, incident)?.unwrap_or_else(rejected));
     };
     let operator = confirm(&format!("{word} {incident}"), reason, Proof::Presence, engine.config())?;
     let event = Event::Circuits { row: row.clone(), verb, operator: operator.clone() };
@@ -138,17 +139,18 @@ fn one(
     answer(workplace, word, Some(incident.to_owned()), vec![row.to_string()], &committed, operator.who, reason)
 }
 
-/// Courses of work have verbs of their own.
-fn of_course(workplace: &Workplace, incident: &str) -> Result<Option<Failure>, Failure> {
+/// Courses of work and slices have verbs of their own.
+fn of_work(workplace: &Workplace, incident: &str) -> Result<Option<Failure>, Failure> {
     let engine = &workplace.engine;
     for (name, state) in engine.store().circuits(engine.project().key)? {
-        let trip = state.as_course().and_then(Course::trip);
-        if trip.is_some_and(|trip| trip.incident == incident) {
-            let options = course_options(&name).join("`, `");
-            return Ok(Some(Failure::Plain(format!(
-                "incident {incident} is of {name}: a person decides by `{options}`"
-            ))));
-        }
+        let options = match (state.as_course().and_then(Course::trip), state.as_slice().and_then(Slice::trip)) {
+            (Some(trip), _) if trip.incident == incident => course_options(&name),
+            (_, Some(trip)) if trip.incident == incident => slice_options(&name),
+            _another => continue,
+        };
+        let options = options.join("`, `");
+        let text = format!("incident {incident} is of {name}: a person decides by `{options}`");
+        return Ok(Some(Failure::Plain(text)));
     }
     Ok(None)
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use haltline_agents::plain::{self, PlainError, PlainEvent, PlainHappening};
+use haltline_core::attempt;
 use haltline_core::loop_;
 use haltline_core::phase::Happening;
 use haltline_core::{Instant, Retry, Verdict, constraint};
@@ -15,6 +16,7 @@ use haltline_engine::EngineError;
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Fail;
 use haltline_engine::course::CoursePlace;
+use haltline_engine::slice::SlicePlace;
 use haltline_engine::store::Committed;
 use serde::Serialize;
 use serde_json::json;
@@ -149,10 +151,11 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
     match event.what {
         PlainHappening::Loop(mut what) => {
             match &mut what {
-                loop_::Happening::ToolStart { action, guarded, tampering, .. } => {
+                loop_::Happening::ToolStart { action, guarded, touched, tampering, .. } => {
                     let config = surroundings::user_config()?;
                     *tampering = watch::tampering(action, engine.store().folder(), &config);
                     *guarded = engine.guarding(action);
+                    *touched = engine.touching(action, &engine.project().root);
                 }
                 loop_::Happening::Prompt { bypass, .. } => *bypass = *bypass && !inside,
                 loop_::Happening::SessionStart { .. }
@@ -193,6 +196,12 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
             let place = CoursePlace::session(project, &phase::session_folder(&project.root));
             let what = Happening::Report(report);
             engine.phase(&place, None, Some(&event.stream.session), what).map_err(Failure::of_course)
+        }
+        PlainHappening::Attempt { slice, attempt } => {
+            let place = SlicePlace::new(engine.project(), &slice)?;
+            let what = attempt::Happening::Attempt(attempt);
+            let committed = engine.attempt(&place, Some(&event.stream.session), what);
+            committed.map_err(|error| Failure::of_slice(slice.as_str(), error))
         }
         PlainHappening::Later(kind) => Err(Failure::Plain(PlainError::not_yet(kind).to_string())),
     }

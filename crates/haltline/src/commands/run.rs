@@ -3,7 +3,7 @@
 mod budget;
 mod ears;
 mod ending;
-mod folder;
+pub(super) mod folder;
 mod iteration;
 mod rounds;
 mod tests;

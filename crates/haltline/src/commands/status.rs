@@ -14,6 +14,7 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::view::SCHEMA;
+use crate::view::attempt::SliceView;
 use crate::view::constraint::AllView;
 use crate::view::session::{BreakerView, PatternView, ResourceView, SessionsView, stands, tree_of};
 use crate::view::status::{StatusView, StoreView};
@@ -39,6 +40,11 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
             courses.push(phase::view(workplace, name, course)?);
         }
     }
+    let begun =
+        rows.iter().filter_map(|(name, state)| Some((name, state.as_slice().filter(|slice| slice.is_begun())?)));
+    let slices: Vec<SliceView> = begun.map(|(name, slice)| SliceView::new(name, slice)).collect();
+    let trips = rows.values().filter_map(State::as_slice).filter_map(|slice| slice.trip());
+    incidents_24h += trips.filter(|trip| trip.since.at > day_ago).count();
     let head = store.head(project.key)?;
     let bytes = ["", "-wal"].iter().filter_map(|suffix| {
         let mut path = store.path().into_os_string();
@@ -70,6 +76,7 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
             head: head.short(),
         },
         courses,
+        slices,
         sessions,
         memory: memory::usual_folders(workplace).iter().map(|folder| memory::view(workplace, folder)).collect(),
         set_aside: set_aside.map(|file| file.display().to_string()).collect(),

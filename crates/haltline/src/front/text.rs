@@ -1,5 +1,6 @@
 //! Plain text: 80 columns, no colour needed, the same through a pipe.
 
+mod attempt;
 mod backtest;
 mod config;
 mod constraint;
@@ -17,6 +18,7 @@ use std::path::Path;
 
 use haltline_engine::store::Salvage;
 
+pub use attempt::{attempt_answer, attempt_history, attempt_scope, attempt_status};
 pub use backtest::{backtest, shown, why_replay};
 pub use config::{config_check, config_path, config_show};
 pub use constraint::{all, change, check, configuration, history, one};

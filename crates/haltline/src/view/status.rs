@@ -21,6 +21,8 @@ pub struct StatusView {
     pub store: StoreView,
     /// Courses of work: phases, loops, Ralph.
     pub courses: Vec<super::phase::CourseView>,
+    /// Slices under way.
+    pub slices: Vec<super::attempt::SliceView>,
     /// Running sessions.
     pub sessions: super::session::SessionsView,
     /// Memory folders of the project and of haltline.

@@ -65,6 +65,19 @@ pub fn status(view: &StatusView) -> String {
         out.push_str(&format!("  {:<10}{}\n", course.state, fit(&course.circuit, 66)));
         out.push_str(&wrap("            ", &words));
     }
+    if !view.slices.is_empty() {
+        out.push_str("\nSlices:\n");
+    }
+    for slice in &view.slices {
+        let failed = &slice.total_failed_attempts;
+        let counted = format!("{} of {} failures, scope lock {}", failed.count, failed.threshold, slice.scope.lock);
+        let words = match &slice.trip {
+            Some(trip) => format!("{counted}: {}", trip.reason),
+            None => counted,
+        };
+        out.push_str(&format!("  {:<10}{}\n", slice.state, fit(&slice.circuit, 66)));
+        out.push_str(&wrap("            ", &words));
+    }
     out.push_str(&super::sessions(&view.sessions, &view.store, &view.memory));
     if !view.waiting.is_empty() {
         out.push_str("\nWaiting for `haltline trust`:\n");
