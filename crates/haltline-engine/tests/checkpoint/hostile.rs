@@ -108,7 +108,11 @@ fn bytes_on_disk_are_kept_where_git_has_others() {
     tree.commit("first");
     let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
     for path in ["lines", "same.turn", "name.id", "text.wide"] {
-        std::fs::File::options().write(true).open(tree.path(path)).and_then(|file| file.set_modified(old)).expect("set");
+        std::fs::File::options()
+            .write(true)
+            .open(tree.path(path))
+            .and_then(|file| file.set_modified(old))
+            .expect("set");
     }
     tree.git(&["add", "-A"]);
     let then = (tree.account(), tree.git_account());
@@ -174,9 +178,8 @@ fn a_tree_that_leads_out_of_the_work_tree_is_refused() {
     for name in [".git", "..", ".GIT"] {
         let bad = make(format!("100755 blob {blob}\thook\n"));
         let bad = make(format!("040000 tree {bad}\t{name}\n"));
-        let top = make(format!(
-            "040000 tree {bad}\ttree\n100644 blob {manifest}\tmanifest\n100644 blob {index}\tindex\n"
-        ));
+        let top =
+            make(format!("040000 tree {bad}\ttree\n100644 blob {manifest}\tmanifest\n100644 blob {index}\tindex\n"));
         let commit = tree.git(&["commit-tree", &top, "-m", &message]);
         tree.git(&["update-ref", &start.reference, &commit]);
         let forged = tree.checkpoints().find("start").expect("looked for").expect("it looks like one");

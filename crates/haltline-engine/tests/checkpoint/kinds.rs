@@ -229,8 +229,7 @@ fn repositories_inside_are_left_alone_and_said() {
         "a repository of its own; another commit is checked out in it than then",
     );
     let gone = "was a repository of its own then, which no checkpoint keeps";
-    let expected =
-        [("gone", gone), ("moved", moved), ("new", came), ("unmade", gone), ("was", came)];
+    let expected = [("gone", gone), ("moved", moved), ("new", came), ("unmade", gone), ("was", came)];
     assert_eq!(left(&done), expected.map(|(path, why)| format!("{path}: {why}")));
     assert_eq!((tree.read("moved/x"), tree.read("same/x")), ("second\n".to_owned(), "dirty\n".to_owned()));
     assert_eq!((tree.read("unmade/x"), tree.read("new/z")), ("first\n".to_owned(), "x\n".to_owned()));
@@ -255,7 +254,8 @@ fn a_submodule_keeps_its_commit_and_its_entry_comes_back() {
 #[test]
 fn large_files_go_to_and_fro_in_pieces() {
     let tree = Tree::new();
-    let large: Vec<u8> = (0..20_u32 * 1024 * 1024).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let large: Vec<u8> =
+        (0..20_u32 * 1024 * 1024).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     tree.write("large", &large);
     let said = there_and_back(&tree, |tree| tree.write("large", b"small"));
     assert_eq!(said, [""; 0]);

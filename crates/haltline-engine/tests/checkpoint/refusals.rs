@@ -85,10 +85,7 @@ fn a_merge_that_came_since_is_refused_and_one_of_then_is_not() {
     assert!(!tree.try_git_at("", &["merge", "side"]).0);
     let before = (tree.account(), tree.git_account());
     let error = tree.checkpoints().roll_back(&clean, RollBackOptions::default(), tree.now()).expect_err("refused");
-    assert_eq!(
-        error.to_string(),
-        "a merge is under way that was not at the checkpoint: finish or abort it first"
-    );
+    assert_eq!(error.to_string(), "a merge is under way that was not at the checkpoint: finish or abort it first");
     assert_eq!((tree.account(), tree.git_account()), before);
     let merging = tree.take("merging");
     tree.write("a", "resolved\n");

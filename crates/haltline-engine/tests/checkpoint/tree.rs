@@ -96,10 +96,6 @@ impl Tree {
         fs::write(path, content).expect("written");
     }
 
-    pub fn write_bytes(&self, name: &[u8], content: &str) {
-        self.write(OsStr::from_bytes(name), content);
-    }
-
     pub fn remove(&self, path: impl AsRef<Path>) {
         let path = self.path(path);
         let is_folder = fs::symlink_metadata(&path).expect("there").is_dir();
