@@ -139,10 +139,10 @@ fn is_ignored(path: &Path) -> bool {
 /// An account without what is ignored, and without the folders that hold something ignored in `around`.
 fn kept(account: &Account, around: &Account) -> Account {
     let holds_ignored = |folder: &PathBuf| around.keys().any(|path| is_ignored(path) && path.starts_with(folder));
-    let kept = account
-        .iter()
-        .filter(|(path, thing)| let is_around = matches!(thing, Thing::Folder { .. }) && holds_ignored(path);
-        !(is_ignored(path) || is_around));
+    let kept = account.iter().filter(|(path, thing)| {
+        let is_around = matches!(thing, Thing::Folder { .. }) && holds_ignored(path);
+        !(is_ignored(path) || is_around)
+    });
     kept.map(|(path, thing)| (path.clone(), thing.clone())).collect()
 }
 
