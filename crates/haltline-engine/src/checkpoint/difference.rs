@@ -116,6 +116,8 @@ impl State {
             .chain(keys_that_differ(&now.left_out, &then_too.left_out));
         paths.extend(differs);
         let folders = keys_that_differ(&now.empty_folders, &then_too.empty_folders)
+            // What is ignored comes and goes without telling, and so do the folders around it.
+            .filter(|folder| !now.holding.contains(folder) && !then_too.holding.contains(folder))
             .chain(keys_that_differ(&now.folder_modes, &then_too.folder_modes));
         // A folder whose files came or went is told by them.
         let told: BTreeSet<Vec<u8>> = paths.iter().flat_map(|path| folders_of(path).map(<[u8]>::to_vec)).collect();

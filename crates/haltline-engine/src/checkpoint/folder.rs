@@ -56,6 +56,12 @@ impl Top {
         }
     }
 
+    /// Whether a folder stands there, with no link on the way.
+    pub(super) fn is_folder(&self, path: &[u8]) -> bool {
+        let found = self.parent(path, false);
+        found.is_ok_and(|(folder, name)| descend(folder.as_fd(&self.folder), name, false).is_ok())
+    }
+
     /// Makes a folder, and those it is in. One that is there is as good.
     pub(super) fn make_folder(&self, path: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent(path, true)?;

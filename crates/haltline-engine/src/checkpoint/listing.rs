@@ -92,7 +92,7 @@ impl Listing {
                 look.file(path);
             }
         }
-        look.walk(git)?;
+        look.walk()?;
         look.repositories();
         Ok(look.listing)
     }
@@ -190,7 +190,7 @@ impl Look<'_> {
     }
 
     /// Finds the folders without kept files, and what is neither file, link nor folder.
-    fn walk(&mut self, git: &Git) -> Result<(), CheckpointError> {
+    fn walk(&mut self) -> Result<(), CheckpointError> {
         let mut full: BTreeSet<Vec<u8>> = BTreeSet::new();
         for path in self.listing.files.keys() {
             for folder in folders_of(path) {
@@ -210,10 +210,16 @@ impl Look<'_> {
         while !waiting.is_empty() {
             let mut doubtful = BTreeMap::new();
             for folder in waiting.drain(..) {
-                self.look_into(&folder, &full, &mut doubtful);
+                if self.look_into(&folder, &full, &mut doubtful) {
+                    self.holds(&folder);
+                }
             }
-            let ignored = ignored(git, doubtful.keys())?;
-            for (path, kind) in doubtful.into_iter().filter(|(path, _kind)| !ignored.contains(path)) {
+            let ignored = ignored(self.place, doubtful.keys())?;
+            for (path, kind) in doubtful {
+                if ignored.contains(&path) {
+                    self.holds(folders_of(&path).next().unwrap_or_default());
+                    continue;
+                }
                 match kind {
                     Kind::Special => drop(self.listing.manifest.left_out.insert(path, LeftOut::Special)),
                     Kind::Folder { is_repository: true, .. } => self.repository(&path),
@@ -227,13 +233,26 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn look_into(&self, folder: &[u8], full: &BTreeSet<Vec<u8>>, doubtful: &mut BTreeMap<Vec<u8>, Kind>) {
+    /// Notes that something ignored is in a folder.
+    fn holds(&mut self, folder: &[u8]) {
+        let manifest = &mut self.listing.manifest;
+        for folder in std::iter::once(folder).chain(folders_of(folder)) {
+            if !manifest.empty_folders.contains_key(folder) || !manifest.holding.insert(folder.to_vec()) {
+                break;
+            }
+        }
+    }
+
+    /// Adds the folders and special files of a folder that nobody knows yet. `true`: it has files or links.
+    fn look_into(&self, folder: &[u8], full: &BTreeSet<Vec<u8>>, doubtful: &mut BTreeMap<Vec<u8>, Kind>) -> bool {
+        let mut has_files = false;
         // One that cannot be read holds nothing that could be kept.
         for entry in fs::read_dir(self.path(folder)).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let Ok(kind) = entry.file_type() else { continue };
             let is_special = kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device();
             if name == ".git" || !(kind.is_dir() || is_special) {
+                has_files |= name != ".git";
                 continue;
             }
             let mut path = folder.to_vec();
@@ -255,6 +274,7 @@ impl Look<'_> {
                 doubtful.insert(path, Kind::Folder { mode: found.mode() & 0o7777, is_repository });
             }
         }
+        has_files
     }
 
     /// Reads which commit each repository inside has checked out.
@@ -287,19 +307,25 @@ fn entry(tag: u8, record: &[u8]) -> Option<Staged> {
 
 /// Those of the paths that git ignores, whether it tracks them or not.
 pub(super) fn ignored<'a>(
-    git: &Git,
+    place: &Place,
     paths: impl Iterator<Item = &'a Vec<u8>>,
 ) -> Result<BTreeSet<Vec<u8>>, CheckpointError> {
     let mut input = Vec::new();
     for path in paths {
+        // A name that begins with a colon must not be read as a pattern.
+        input.extend_from_slice(b"./");
         input.extend_from_slice(path);
         input.push(0);
     }
     if input.is_empty() {
         return Ok(BTreeSet::new());
     }
-    match whole(git, &["check-ignore", "-z", "--no-index", "--stdin"], &input) {
-        Ok(answer) => Ok(answer.split(|&byte| byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect()),
+    // With an index, git would refuse to speak of what is below a submodule.
+    let git = place.plain().variable("GIT_INDEX_FILE", place.own.join("no-index"));
+    match whole(&git, &["check-ignore", "-z", "--no-index", "--stdin"], &input) {
+        Ok(answer) => {
+            Ok(answer.split(|&byte| byte == 0).filter_map(|path| Some(path.strip_prefix(b"./")?.to_vec())).collect())
+        }
         Err(CheckpointError::Git(GitError::Failed { status, .. })) if status.code() == Some(1) => Ok(BTreeSet::new()),
         Err(error) => Err(error),
     }

@@ -1,7 +1,7 @@
 //! What a tree of git cannot say of a work tree: empty folders, modes beyond "executable", repositories inside, and
 //! what had to be left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The mode of a file or folder that has no line of its own.
 pub(super) const FOLDER_MODE: u32 = 0o755;
@@ -24,6 +24,8 @@ pub(super) struct Manifest {
     pub(super) file_modes: BTreeMap<Vec<u8>, u32>,
     /// Folders without a kept file below them.
     pub(super) empty_folders: BTreeMap<Vec<u8>, u32>,
+    /// Those of them that are not empty: something ignored is somewhere in them.
+    pub(super) holding: BTreeSet<Vec<u8>>,
     /// Folders with kept files and another mode than 0755.
     pub(super) folder_modes: BTreeMap<Vec<u8>, u32>,
     /// Repositories inside, and the commit each had checked out.
@@ -49,6 +51,7 @@ impl Manifest {
         {
             modes.iter().for_each(|(path, mode)| line(kind, &format!("{mode:o}"), path));
         }
+        self.holding.iter().for_each(|path| line("holds", "-", path));
         self.repositories.iter().for_each(|(path, head)| line("repository", head.as_deref().unwrap_or("-"), path));
         for (path, why) in &self.left_out {
             let word = match why {
@@ -74,6 +77,7 @@ impl Manifest {
                 b"file" => drop(manifest.file_modes.insert(path, mode()?)),
                 b"empty" => drop(manifest.empty_folders.insert(path, mode()?)),
                 b"folder" => drop(manifest.folder_modes.insert(path, mode()?)),
+                b"holds" => drop(manifest.holding.insert(path)),
                 b"repository" => {
                     let head = (value != "-").then(|| value.to_owned());
                     manifest.repositories.insert(path, head);
@@ -146,6 +150,7 @@ mod tests {
             let manifest = Manifest {
                 file_modes: [(path.clone(), mode)].into(),
                 empty_folders: [(path.clone(), mode)].into(),
+                holding: [path.clone()].into(),
                 folder_modes: [(path.clone(), mode)].into(),
                 repositories: [(path.clone(), None), (part.into_bytes(), Some("abc".to_owned()))].into(),
                 left_out: [(path, LeftOut::Special)].into(),

@@ -86,7 +86,6 @@ impl Place {
         Git::at(&self.top)
             .variable("GIT_DIR", &self.git_folder)
             .variable("GIT_WORK_TREE", &self.top)
-            .variable("GIT_LITERAL_PATHSPECS", "1")
             .setting("core.untrackedCache", "false")
             .setting("core.splitIndex", "false")
             .deadline(DEADLINE)
@@ -150,7 +149,6 @@ impl Private {
             .variable("GIT_CONFIG_GLOBAL", "/dev/null")
             .variable("GIT_CONFIG_NOSYSTEM", "1")
             .variable("GIT_ATTR_NOSYSTEM", "1")
-            .variable("GIT_LITERAL_PATHSPECS", "1")
             .deadline(DEADLINE)
             .answer_bytes_max(LISTED_BYTES_MAX);
         for (name, value) in [

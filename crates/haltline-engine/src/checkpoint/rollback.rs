@@ -125,6 +125,10 @@ fn check(place: &Place, goal: &Checkpoint, options: RollBackOptions, head: &Head
     if let Some(underway) = underway.filter(|now| options.with_commits || Some(now) != goal.note.operation.as_ref()) {
         return Err(CheckpointError::Underway(word(underway)));
     }
+    let shelves = [Shelf::Attempt, Shelf::Kept].map(|shelf| shelf.folder(place));
+    if !shelves.iter().any(|shelf| goal.reference.starts_with(shelf)) {
+        return Err(CheckpointError::Unknown(goal.name.clone()));
+    }
     if options.with_commits && head.branch != goal.note.head.branch {
         let (then, now) = (goal.note.head.branch.clone(), head.branch.clone());
         return Err(CheckpointError::OtherBranch { then, now });
@@ -266,7 +270,7 @@ impl Restore<'_> {
         for path in rules {
             self.remove(path);
         }
-        let ignored = ignored(&self.place.plain(), rest.iter().copied())?;
+        let ignored = ignored(self.place, rest.iter().copied())?;
         for path in rest {
             if ignored.contains(path) {
                 self.remarks.add(path, Reason::Ignored);
@@ -350,10 +354,8 @@ impl Restore<'_> {
         let mut left: BTreeSet<&[u8]> = now.empty_folders.keys().map(Vec::as_slice).collect();
         left.extend(way.removed.iter().flat_map(|path| folders_of(path)));
         left.retain(|path| !then.empty_folders.contains_key(*path) && !then.repositories.contains_key(*path));
-        let owned: Vec<Vec<u8>> =
-            left.iter().filter(|path| now.empty_folders.contains_key(**path)).map(|path| path.to_vec()).collect();
-        let there = owned.iter().filter(|path| fs::symlink_metadata(self.full(path)).is_ok_and(|found| found.is_dir()));
-        let ignored = ignored(&self.place.plain(), there)?;
+        let there = now.empty_folders.keys().filter(|path| left.contains(path.as_slice()) && self.top.is_folder(path));
+        let ignored = ignored(self.place, there)?;
         for path in left.into_iter().rev().filter(|path| !ignored.contains(*path)) {
             (self.step)(Step::Foldering);
             // One that holds something ignored stays, and so does one that became something else.

@@ -9,7 +9,7 @@ use haltline_engine::checkpoint::RollBackOptions;
 
 use crate::tree::{Account, GitAccount, Thing, Tree, differences, left};
 
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 16;
 /// Some are files in one history and folders in another, or both in turn.
 const NAMES: [&[u8]; 14] = [
     b"a",
@@ -139,9 +139,10 @@ fn is_ignored(path: &Path) -> bool {
 /// An account without what is ignored, and without the folders that hold something ignored in `around`.
 fn kept(account: &Account, around: &Account) -> Account {
     let holds_ignored = |folder: &PathBuf| around.keys().any(|path| is_ignored(path) && path.starts_with(folder));
-    let kept = account
-        .iter()
-        .filter(|(path, thing)| !is_ignored(path) && !(matches!(thing, Thing::Folder { .. }) && holds_ignored(path)));
+    let kept = account.iter().filter(|(path, thing)| {
+        let is_around = matches!(thing, Thing::Folder { .. }) && holds_ignored(path);
+        !(is_ignored(path) || is_around)
+    });
     kept.map(|(path, thing)| (path.clone(), thing.clone())).collect()
 }
 
@@ -160,7 +161,7 @@ fn history(seed: u64) {
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     tree.write(".gitignore", "*.log\n/build/\n");
     let mut acts = Vec::new();
-    if seed % 4 != 0 {
+    if !seed.is_multiple_of(4) {
         tree.commit("first");
     }
     for _act in 0..15 + chance.below(15) {

@@ -71,6 +71,7 @@ fn work_trees_of_one_repository_do_not_meet() {
     tree.write("../side/a", "side now\n");
     tree.write("a", "main now\n");
     tree.git_at("../side", &["commit", "-q", "-a", "-m", "on the side"]);
+    assert!(side.roll_back(&here, WITH_COMMITS, tree.now()).is_err(), "it is another work tree's");
     let done = side.roll_back(&there, WITH_COMMITS, tree.now()).expect("rolled back");
     assert_eq!((done.commits_since, counts(&done)), (1, (1, 0, 2)));
     assert_eq!((tree.read("../side/a"), tree.read("a")), ("side then\n".to_owned(), "main now\n".to_owned()));

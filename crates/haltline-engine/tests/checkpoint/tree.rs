@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,10 +93,6 @@ impl Tree {
         let path = self.path(path);
         fs::create_dir_all(path.parent().expect("below the root")).expect("made");
         fs::write(path, content).expect("written");
-    }
-
-    pub fn write_bytes(&self, name: &[u8], content: &str) {
-        self.write(OsStr::from_bytes(name), content);
     }
 
     pub fn remove(&self, path: impl AsRef<Path>) {
