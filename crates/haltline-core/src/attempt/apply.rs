@@ -30,11 +30,12 @@ pub fn apply(slice: Option<Slice>, fact: &Fact, at: Moment) -> Slice {
             slice.refused.retain(|refused| refused.path != justification.file);
             slice.strayed.retain(|path| *path != justification.file);
             slice.justified.retain(|known| known.file != justification.file);
-            note(&mut slice.justified, justification.clone());
+            slice.justified.push(justification.clone());
         }
         Fact::OutOfScope { refused } => {
             slice.refused.retain(|known| known.path != refused.path);
-            note(&mut slice.refused, refused.clone());
+            // At its limit the slice stops, so one more is the last: neither it nor the first may be forgotten then.
+            slice.refused.push(refused.clone());
         }
         Fact::Strayed { paths } => {
             // The first are kept: nothing that was once told leaves the report because much followed.
@@ -175,13 +176,6 @@ fn deviated(deviations: &mut Vec<Deviation>, deviation: &Deviation) {
         deviations.remove(oldest);
     }
     deviations.push(deviation.clone());
-}
-
-/// Adds to a list that keeps the newest.
-fn note<T>(list: &mut Vec<T>, note: T) {
-    list.push(note);
-    let excess = list.len().saturating_sub(Slice::NOTES_MAX);
-    list.drain(..excess);
 }
 
 /// One more. Only a row that somebody made up is at the end of numbers, and it must not bring the breaker down.

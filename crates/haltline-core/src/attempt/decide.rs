@@ -195,9 +195,10 @@ impl Draft<'_> {
         if let Some(tried) = &tried {
             self.push(Fact::Flagged { test: test.clone(), attempt: tried.number });
         }
-        if !is_stale {
-            self.settle(test, *result);
+        if is_stale {
+            return Verdict::Pass;
         }
+        self.settle(test, *result);
         self.told(test, tried.as_ref(), &strayed)
     }
 
