@@ -58,6 +58,13 @@ impl Stage for Play {
                 world.session = Some(session);
             }
             "agent" => world.sessions.stream.agent = Some(words.next()?).filter(|name| name != "main"),
+            "responses" => {
+                world.is_named = match words.next()?.as_str() {
+                    "named" => true,
+                    "unnamed" => false,
+                    unknown => return Err(format!("{unknown:?}: expected named or unnamed")),
+                };
+            }
             "letters" => {
                 world.letters = match words.next()?.as_str() {
                     "alike" => Letters::Alike,

@@ -18,6 +18,10 @@ pub struct World {
     /// The session that events of slices come from.
     pub session: Option<String>,
     pub letters: Letters,
+    /// The client says which response a call belongs to; else it only says when all calls of one have ended.
+    pub is_named: bool,
+    /// The response that the last edit belonged to.
+    pub response: Option<String>,
     /// What anybody was told, in order.
     pub said: Vec<String>,
 }
@@ -26,7 +30,15 @@ impl World {
     /// New Year 2026, a machine that was just started, slice S-1, and nothing has begun.
     pub fn new() -> Self {
         let name = slice_name("S-1").expect("a valid name");
-        Self { sessions: Sessions::new(), name, session: None, letters: Letters::Distinct, said: Vec::new() }
+        Self {
+            sessions: Sessions::new(),
+            name,
+            session: None,
+            letters: Letters::Distinct,
+            is_named: true,
+            response: None,
+            said: Vec::new(),
+        }
     }
 
     pub fn event(&self, what: Happening) -> Event {
@@ -52,7 +64,12 @@ impl World {
         let sessions = &mut self.sessions;
         sessions.count += 1;
         let call = format!("call {}", sessions.count);
-        sessions.message = message.or_else(|| Some(format!("response {}", sessions.count)));
+        let response = message.or_else(|| Some(format!("response {}", sessions.count)));
+        if !self.is_named && response != self.response {
+            sessions.batch(&[]);
+        }
+        sessions.message = response.clone().filter(|_| self.is_named);
+        self.response = response;
         sessions.touched = vec![Touched { slices, path: path.to_owned(), place, letters: self.letters }];
         let input = serde_json::json!({"file_path": path, "old_string": "old", "new_string": call});
         let decision = sessions.start(&call, Action::new("Edit", &input.to_string(), Some("/project")));
