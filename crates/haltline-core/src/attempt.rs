@@ -263,7 +263,11 @@ pub enum Fact {
         trip: Trip,
     },
     /// Somebody wanted to go on while nothing may.
-    Refused,
+    Refused {
+        /// Who, where one response of a model is known: its calls share the answer (E5).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asker: Option<Digest>,
+    },
     /// A test was run while nothing may go on.
     Ignored {
         /// Which.
@@ -337,7 +341,7 @@ impl Fact {
             | Fact::Ended { .. } => true,
             Fact::Attempted { .. }
             | Fact::Flagged { .. }
-            | Fact::Refused
+            | Fact::Refused { .. }
             | Fact::Ignored { .. }
             | Fact::Justified { .. }
             | Fact::OutOfScope { .. }
@@ -362,7 +366,7 @@ impl Fact {
             },
             Fact::Flagged { .. } => "flagged",
             Fact::Tripped { .. } => "tripped",
-            Fact::Refused => "refused",
+            Fact::Refused { .. } => "refused",
             Fact::Ignored { .. } => "ignored",
             Fact::Justified { .. } => "justified",
             Fact::OutOfScope { .. } => "out_of_scope",

@@ -7,12 +7,16 @@
 mod clock;
 #[path = "support/courses.rs"]
 mod courses;
+#[path = "support/outcome.rs"]
+mod outcome;
 #[path = "support/paragraph.rs"]
 mod paragraph;
 #[path = "support/phase_screen.rs"]
 mod phase_screen;
 #[path = "support/phase_script.rs"]
 mod phase_script;
+#[path = "support/stage.rs"]
+mod stage;
 #[path = "support/words.rs"]
 mod words;
 
@@ -72,5 +76,5 @@ fn a_mistake_in_a_paragraph_is_an_error_and_never_skipped() {
 
 fn play(path: &Path, paragraph: &Paragraph<'_>) -> Result<(), String> {
     let mut play = Play::new();
-    paragraph::play_lines(path, paragraph, |line| play.line(line, compare))
+    paragraph::play_lines(path, paragraph, |line| stage::play(&mut play, line, compare))
 }

@@ -1,7 +1,8 @@
 //! How each fact changes a slice. Nothing is decided here.
 
-use super::{Attempted, Fact, Prior, PriorTest, Scope, Slice, Stand, TestName, TestResult, TestState};
+use super::{Attempted, Deviation, Fact, Prior, PriorTest, Rule, Scope, Slice, Stand, TestName, TestResult, TestState};
 use crate::Moment;
+use crate::identity::Digest;
 
 /// The slice after a fact.
 pub fn apply(slice: Option<Slice>, fact: &Fact, at: Moment) -> Slice {
@@ -23,24 +24,30 @@ pub fn apply(slice: Option<Slice>, fact: &Fact, at: Moment) -> Slice {
             rise(&mut slice.totals.trips);
             change(&mut slice, Stand::Open(trip.clone()), at);
         }
-        Fact::Refused => refused(&mut slice),
-        Fact::Ignored { .. } => refused(&mut slice),
+        Fact::Refused { asker } => refused(&mut slice, *asker),
+        Fact::Ignored { .. } => refused(&mut slice, None),
         Fact::Justified { justification } => {
             slice.refused.retain(|refused| refused.path != justification.file);
             slice.strayed.retain(|path| *path != justification.file);
-            note(&mut slice.justified, justification.clone());
+            slice.justified.retain(|known| known.file != justification.file);
+            slice.justified.push(justification.clone());
         }
         Fact::OutOfScope { refused } => {
             slice.refused.retain(|known| known.path != refused.path);
-            note(&mut slice.refused, refused.clone());
+            // At its limit the slice stops, so one more is the last: neither it nor the first may be forgotten then.
+            slice.refused.push(refused.clone());
         }
-        Fact::Strayed { paths } => paths.iter().for_each(|path| note(&mut slice.strayed, path.clone())),
+        Fact::Strayed { paths } => {
+            // The first are kept: nothing that was once told leaves the report because much followed.
+            let room = Slice::NOTES_MAX.saturating_sub(slice.strayed.len());
+            slice.strayed.extend(paths.iter().take(room).cloned());
+        }
         Fact::Reported { test, report } => {
             if let Some(state) = slice.tests.get_mut(test) {
                 state.report = Some(report.clone());
             }
         }
-        Fact::Deviated { deviation } => note(&mut slice.deviations, deviation.clone()),
+        Fact::Deviated { deviation } => deviated(&mut slice.deviations, deviation),
         Fact::RolledBack { .. } => {}
         Fact::Reset { guidance, rollback, .. } => reset(&mut slice, guidance, rollback.is_some(), at),
         Fact::HandedOut => slice.is_prior_untold = false,
@@ -55,6 +62,12 @@ fn attempted(slice: &mut Slice, test: &TestName, attempt: &Attempted, checkpoint
     }
     let state = slice.tests.entry(test.clone()).or_default();
     state.attempts_total = attempt.number;
+    keep(&mut state.attempts, attempt);
+    // What began before a person decided tells nothing of this try (E12).
+    if attempt.is_stale {
+        rise(&mut slice.totals.stale);
+        return;
+    }
     if state.checkpoint.is_none() {
         state.checkpoint = checkpoint.cloned();
     }
@@ -62,13 +75,6 @@ fn attempted(slice: &mut Slice, test: &TestName, attempt: &Attempted, checkpoint
         if state.files_touched.len() < TestState::FILES_MAX && !state.files_touched.contains(file) {
             state.files_touched.push(file.clone());
         }
-    }
-    state.attempts.push(attempt.clone());
-    let excess = state.attempts.len().saturating_sub(TestState::ATTEMPTS_MAX);
-    state.attempts.drain(..excess);
-    if attempt.is_stale {
-        rise(&mut slice.totals.stale);
-        return;
     }
     match attempt.result {
         TestResult::Pass => {
@@ -80,6 +86,8 @@ fn attempted(slice: &mut Slice, test: &TestName, attempt: &Attempted, checkpoint
         TestResult::Fail => {
             state.attempt_count = state.attempt_count.saturating_add(1);
             state.infrastructure_in_a_row = 0;
+            // A report of before does not tell of this failure.
+            state.report = None;
             slice.total_failed_attempts = slice.total_failed_attempts.saturating_add(1);
             rise(&mut slice.totals.failed);
         }
@@ -87,6 +95,19 @@ fn attempted(slice: &mut Slice, test: &TestName, attempt: &Attempted, checkpoint
             state.infrastructure_in_a_row = state.infrastructure_in_a_row.saturating_add(1);
             rise(&mut slice.totals.infrastructure);
         }
+    }
+}
+
+/// Adds an attempt. Failures are all kept, since the report tells of each and the slice stops at the seventh (A1);
+/// of the rest the newest are, and what they printed only until the next.
+fn keep(attempts: &mut Vec<Attempted>, attempt: &Attempted) {
+    if let Some(last) = attempts.last_mut().filter(|last| !last.is_failure()) {
+        last.error = None;
+    }
+    attempts.push(attempt.clone());
+    if attempts.len() > TestState::ATTEMPTS_MAX {
+        let oldest = attempts.iter().position(|attempt| !attempt.is_failure()).unwrap_or(0);
+        attempts.remove(oldest);
     }
 }
 
@@ -99,10 +120,15 @@ fn forget_one(slice: &mut Slice) {
     }
 }
 
-fn refused(slice: &mut Slice) {
+fn refused(slice: &mut Slice, asker: Option<Digest>) {
     rise(&mut slice.totals.refused);
     match &mut slice.stand {
-        Stand::Open(trip) => trip.refused = trip.refused.saturating_add(1),
+        Stand::Open(trip) => {
+            if trip.refused == 0 {
+                trip.first_asker = asker;
+            }
+            trip.refused = trip.refused.saturating_add(1);
+        }
         Stand::UnderWay | Stand::Ended => {}
     }
 }
@@ -139,11 +165,17 @@ fn change(slice: &mut Slice, stand: Stand, at: Moment) {
     rise(&mut slice.generation);
 }
 
-/// Adds to a list that keeps the newest.
-fn note<T>(list: &mut Vec<T>, note: T) {
-    list.push(note);
-    let excess = list.len().saturating_sub(Slice::NOTES_MAX);
-    list.drain(..excess);
+/// Architectural stops outlast the small repairs that were written down after them.
+fn deviated(deviations: &mut Vec<Deviation>, deviation: &Deviation) {
+    let is_stop = |rule: Rule| match rule {
+        Rule::ArchStop => true,
+        Rule::BugFix | Rule::CriticalAdd | Rule::Unblock => false,
+    };
+    if deviations.len() >= Slice::NOTES_MAX {
+        let oldest = deviations.iter().position(|known| !is_stop(known.rule)).unwrap_or(0);
+        deviations.remove(oldest);
+    }
+    deviations.push(deviation.clone());
 }
 
 /// One more. Only a row that somebody made up is at the end of numbers, and it must not bring the breaker down.

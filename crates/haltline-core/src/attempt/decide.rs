@@ -1,9 +1,12 @@
 //! What follows from an event on a slice (A2, A3, A5, A7, A8).
 
+use std::collections::BTreeSet;
+
 use super::{
-    Attempt, Attempted, Covered, Deviation, Fact, Happening, Letters, Output, Place, Printed, RefusedPath, Rule, Scope,
-    Slice, TestName, TestResult, Touch, Trip, TripCause, apply, words,
+    Attempt, Attempted, Covered, Deviation, Fact, Happening, Justification, Letters, Output, Place, Printed,
+    RefusedPath, Rule, Scope, Slice, TestName, TestResult, Touch, Trip, TripCause, apply, words,
 };
+use crate::identity::Digest;
 use crate::{
     CircuitName, Decision, Effect, Fact as AnyFact, Moment, Operator, Policy, Reason, Recorded, Rejection, Retry, Step,
     Texts, Verdict, digest_hex,
@@ -30,11 +33,15 @@ pub fn decide(slice: Option<&Slice>, _policy: &Policy, question: &Question<'_>, 
         (Happening::Begin { scope, checkpoint, operator }, begun) => {
             draft.begin(begun, scope, checkpoint.as_ref(), operator.as_ref())
         }
-        // Programs that only tell of attempts need not tell of their begin: without scope, nothing is locked.
         (Happening::Attempt(attempt), None) => {
-            draft
-                .push(Fact::Began { scope: Scope::inferred(Vec::new(), None), checkpoint: attempt.checkpoint.clone() });
-            Ok(draft.attempt(attempt))
+            let is_stale = slice.is_some_and(|ended| is_stale(ended, attempt));
+            // Programs that only tell of attempts need not tell of their begin: without scope, nothing is locked. What
+            // began before the end begins nothing (E12).
+            if !is_stale {
+                let scope = Scope::inferred(Vec::new(), None);
+                draft.push(Fact::Began { scope, checkpoint: attempt.checkpoint.clone() });
+            }
+            Ok(draft.attempt(attempt, is_stale))
         }
         (Happening::Touch(_) | Happening::Stray { .. } | Happening::HandOut, None) => Ok(Verdict::Pass),
         (
@@ -47,7 +54,7 @@ pub fn decide(slice: Option<&Slice>, _policy: &Policy, question: &Question<'_>, 
             None,
         ) => Err(Rejection::NoSlice),
         (Happening::Ask { test, strategy }, Some(_)) => Ok(draft.ask(test.as_ref(), strategy.as_deref())),
-        (Happening::Attempt(attempt), Some(_)) => Ok(draft.attempt(attempt)),
+        (Happening::Attempt(attempt), Some(slice)) => Ok(draft.attempt(attempt, is_stale(slice, attempt))),
         (Happening::Touch(touch), Some(slice)) => Ok(draft.touch(slice, touch)),
         (Happening::Stray { paths }, Some(slice)) => Ok(draft.stray(slice, paths).unwrap_or(Verdict::Pass)),
         (Happening::File { test, report }, Some(slice)) => {
@@ -118,27 +125,27 @@ impl Draft<'_> {
                 self.push(Fact::Began { scope: scope.clone(), checkpoint: checkpoint.cloned() });
                 Ok(Verdict::Pass)
             }
-            Some(slice) if slice.scope.is_same(scope) => Ok(self.go_on().unwrap_or(Verdict::Pass)),
+            Some(slice) if slice.scope.is_same(scope) => Ok(self.go_on(None).unwrap_or(Verdict::Pass)),
             Some(_) => match operator {
                 Some(Operator { who, reason }) => {
                     let fact = Fact::Rescoped { scope: scope.clone(), who: who.clone() };
                     self.push_with(fact, reason.clone());
-                    Ok(self.go_on().unwrap_or(Verdict::Pass))
+                    Ok(self.go_on(None).unwrap_or(Verdict::Pass))
                 }
-                None => Err(Rejection::ScopeFrozen),
+                None => self.go_on(None).ok_or(Rejection::ScopeFrozen),
             },
         }
     }
 
     /// `Some` where nothing may go on; that somebody wanted to is written down.
-    fn go_on(&mut self) -> Option<Verdict> {
+    fn go_on(&mut self, asker: Option<Digest>) -> Option<Verdict> {
         let trip = self.slice.as_ref()?.trip()?.clone();
-        self.push(Fact::Refused);
+        self.push(Fact::Refused { asker });
         Some(self.stop(&trip))
     }
 
     fn ask(&mut self, test: Option<&TestName>, strategy: Option<&str>) -> Verdict {
-        if let Some(refused) = self.go_on() {
+        if let Some(refused) = self.go_on(None) {
             return refused;
         }
         let (Some(test), Some(strategy)) = (test, strategy) else { return Verdict::Pass };
@@ -152,7 +159,7 @@ impl Draft<'_> {
         Some(Verdict::Warn(self.reason("HL-ATTEMPT-06", words::tried_before(test, &tried), Retry::Now)))
     }
 
-    fn attempt(&mut self, attempt: &Attempt) -> Verdict {
+    fn attempt(&mut self, attempt: &Attempt, is_stale: bool) -> Verdict {
         let Some(slice) = &self.slice else { return Verdict::Pass };
         let Attempt { test, result, .. } = attempt;
         if let Some(trip) = slice.trip().cloned() {
@@ -160,9 +167,10 @@ impl Draft<'_> {
             self.push(Fact::Ignored { test: test.clone(), result: *result });
             return self.stop(&trip);
         }
-        let is_stale = attempt.generation.is_some_and(|generation| generation != slice.generation);
-        let tried = slice.tried_before(test, &attempt.strategy).filter(|_| !is_stale).cloned();
-        let strayed = self.strays(slice, &attempt.files);
+        // What passes needs no other strategy.
+        let is_told = !is_stale && *result != TestResult::Pass;
+        let tried = slice.tried_before(test, &attempt.strategy).filter(|_| is_told).cloned();
+        let strayed = if is_stale { Vec::new() } else { self.strays(slice, &attempt.files) };
         let attempted = Attempted {
             number: slice.tests.get(test).map_or(0, |state| state.attempts_total).saturating_add(1),
             strategy: attempt.strategy.clone(),
@@ -184,9 +192,13 @@ impl Draft<'_> {
         if !strayed.is_empty() {
             self.push(Fact::Strayed { paths: strayed.clone() });
         }
-        if !is_stale {
-            self.settle(test, *result);
+        if let Some(tried) = &tried {
+            self.push(Fact::Flagged { test: test.clone(), attempt: tried.number });
         }
+        if is_stale {
+            return Verdict::Pass;
+        }
+        self.settle(test, *result);
         self.told(test, tried.as_ref(), &strayed)
     }
 
@@ -227,14 +239,14 @@ impl Draft<'_> {
         let (generation, at) = (slice.generation.to_be_bytes(), self.now.at.as_millis().to_be_bytes());
         let incident = digest_hex(&[self.question.name.as_str().as_bytes(), &generation, &at], 4);
         let total_failed_attempts = slice.total_failed_attempts;
-        let trip = Trip { incident, since: self.now, cause, total_failed_attempts, refused: 0 };
+        let trip = Trip { incident, since: self.now, cause, total_failed_attempts, refused: 0, first_asker: None };
         self.push(Fact::Tripped { trip });
     }
 
     /// A file is about to be changed (A5).
     fn touch(&mut self, slice: &Slice, touch: &Touch) -> Verdict {
-        let path = &touch.path;
-        let is_covered = match (slice.scope.covers(path, self.question.letters), touch.place) {
+        let (path, letters) = (&touch.path, self.question.letters);
+        let is_covered = match (slice.scope.covers(path, letters), touch.place) {
             (Covered::By(_), Place::Inside) => true,
             (Covered::By(_), Place::Outside) | (Covered::Outside | Covered::LockOff, _) => false,
         };
@@ -242,31 +254,44 @@ impl Draft<'_> {
             return Verdict::Pass;
         }
         if let Some(trip) = slice.trip() {
-            // What belongs to the slice stands still until a person decides. The rest was never its work.
-            let is_its_own = is_covered || slice.justification(path).is_some();
-            let is_second = trip.refused > 0;
-            let refused = is_its_own.then(|| self.go_on()).flatten();
+            // What belongs to the slice, or was refused to it, stands still until a person decides. The rest was never
+            // its work: a report must be written somewhere.
+            let is_its_own = is_covered
+                || touch.justification.is_some()
+                || touch.is_unjustifiable
+                || slice.justification(path, letters).is_some()
+                || slice.refusal(path, letters).is_some();
+            let is_first = trip.refused == 0 || (touch.asker.is_some() && touch.asker == trip.first_asker);
+            let refused = is_its_own.then(|| self.go_on(touch.asker)).flatten();
             return match refused {
-                Some(Verdict::Stop(reason)) if !is_second => Verdict::Deny(reason),
+                Some(Verdict::Stop(reason)) if is_first => Verdict::Deny(reason),
                 Some(verdict) => verdict,
                 None => Verdict::Pass,
             };
         }
-        if is_covered || slice.justification(path).is_some() {
+        if is_covered || slice.justification(path, letters).is_some() {
             return Verdict::Pass;
         }
+        let is_too_much = |known: usize| known >= Slice::NOTES_MAX;
         if let Some(justification) = &touch.justification {
-            self.push(Fact::Justified { justification: justification.clone() });
-            return Verdict::Pass;
-        }
-        if touch.is_unjustifiable {
-            self.trip(TripCause::Architecture { description: words::unjustifiable(path) });
+            if !is_too_much(slice.justified.len()) {
+                let justification = Justification { file: path.clone(), ..justification.clone() };
+                self.push(Fact::Justified { justification });
+                return Verdict::Pass;
+            }
+            self.trip(TripCause::Architecture { description: words::justified_too_often(slice.justified.len()) });
         } else {
-            let asked = slice.refused.iter().find(|refused| refused.path == *path);
+            let asked = slice.refusal(path, letters);
             let is_again = asked.is_some_and(|before| before.asker.is_none() || before.asker != touch.asker);
+            let path = asked.map_or(path, |before| &before.path);
             self.push(Fact::OutOfScope { refused: RefusedPath { path: path.clone(), asker: touch.asker } });
-            if is_again {
+            if touch.is_unjustifiable {
+                self.trip(TripCause::Architecture { description: words::unjustifiable(path) });
+            } else if is_again {
                 self.trip(TripCause::Architecture { description: words::refused_again(path) });
+            } else if asked.is_none() && is_too_much(slice.refused.len()) {
+                // Whoever asks for so many would otherwise push the first refusals out of memory.
+                self.trip(TripCause::Architecture { description: words::refused_too_often(slice.refused.len()) });
             }
         }
         match self.slice.as_ref().and_then(Slice::trip) {
@@ -280,11 +305,16 @@ impl Draft<'_> {
 
     /// Files outside the scope that nobody asked for and nobody was told of yet.
     fn strays(&self, slice: &Slice, paths: &[String]) -> Vec<String> {
-        let is_stray = |path: &&String| match slice.scope.covers(path, self.question.letters) {
-            Covered::Outside => slice.justification(path).is_none() && !slice.strayed.contains(path),
+        let letters = self.question.letters;
+        let is_stray = |path: &&String| match slice.scope.covers(path, letters) {
+            Covered::Outside => {
+                let is_told = slice.strayed.iter().any(|known| letters.is_same(known, path));
+                !is_told && slice.justification(path, letters).is_none()
+            }
             Covered::By(_) | Covered::LockOff => false,
         };
-        paths.iter().filter(is_stray).cloned().collect()
+        let strayed: BTreeSet<&String> = paths.iter().filter(is_stray).collect();
+        strayed.into_iter().cloned().collect()
     }
 
     fn stray(&mut self, slice: &Slice, paths: &[String]) -> Option<Verdict> {
@@ -302,24 +332,30 @@ impl Draft<'_> {
         let deviation = Deviation { rule, description: description.clone(), file: file.cloned(), at };
         self.push(Fact::Deviated { deviation });
         match (rule, slice.trip()) {
+            // One opening has one cause; that it was the architecture after all stands in the list.
+            (_, Some(_)) => self.go_on(None).unwrap_or(Verdict::Pass),
             // It stops at once, whatever the counters say (A8).
-            (Rule::ArchStop, None) => self.trip(TripCause::Architecture { description }),
-            (Rule::ArchStop, Some(_)) | (Rule::BugFix | Rule::CriticalAdd | Rule::Unblock, _) => {}
-        }
-        match self.slice.as_ref().and_then(Slice::trip) {
-            Some(trip) => self.stop(trip),
-            None => Verdict::Pass,
+            (Rule::ArchStop, None) => {
+                self.trip(TripCause::Architecture { description });
+                self.slice.as_ref().and_then(Slice::trip).map_or(Verdict::Pass, |trip| self.stop(trip))
+            }
+            (Rule::BugFix | Rule::CriticalAdd | Rule::Unblock, None) => Verdict::Pass,
         }
     }
 
     /// Whoever ends a slice whose tests fail, and begins it again, would count anew: that is for people.
     fn end(&mut self, slice: &Slice, operator: Option<&Operator>) -> Result<Verdict, Rejection> {
-        let is_done = slice.trip().is_none() && slice.failing().next().is_none();
-        match operator {
-            Some(Operator { who, reason }) => self.push_with(Fact::Ended { who: Some(who.clone()) }, reason.clone()),
-            None if is_done => self.push(Fact::Ended { who: None }),
-            None => return Err(Rejection::SliceFailing),
+        if let Some(Operator { who, reason }) = operator {
+            self.push_with(Fact::Ended { who: Some(who.clone()) }, reason.clone());
+            return Ok(Verdict::Pass);
         }
+        if let Some(refused) = self.go_on(None) {
+            return Ok(refused);
+        }
+        if slice.failing().next().is_some() {
+            return Err(Rejection::SliceFailing);
+        }
+        self.push(Fact::Ended { who: None });
         Ok(Verdict::Pass)
     }
 
@@ -340,6 +376,11 @@ impl Draft<'_> {
         }
         Decision { facts: self.facts, verdict, effects, notices: Vec::new() }
     }
+}
+
+/// It began before a person decided (E12).
+fn is_stale(slice: &Slice, attempt: &Attempt) -> bool {
+    attempt.generation.is_some_and(|generation| generation != slice.generation)
 }
 
 fn printed(output: &Output) -> Printed {

@@ -59,11 +59,16 @@ pub(crate) fn guard(
     let rows = touched.slices.iter().filter_map(|name| Some((name, memory.state(name).and_then(State::as_slice)?)));
     let begun: Vec<(&CircuitName, &Slice)> = rows.filter(|(_, slice)| slice.is_begun()).collect();
     let is_free = |slice: &&(&CircuitName, &Slice)| matches!(slice.1.stand, Stand::UnderWay);
-    let claims = |slice: &Slice| claim(slice, touched);
-    if begun.iter().filter(is_free).any(|(_, slice)| claims(slice) != Claim::Foreign) {
+    let is_claimed = |wanted: Claim| begun.iter().filter(is_free).any(|(_, slice)| claim(slice, touched) == wanted);
+    let is_halted = |slice: &Slice| {
+        let is_refused = slice.refusal(&touched.path, touched.letters).is_some();
+        slice.trip().is_some() && (is_refused || claim(slice, touched) == Claim::Own)
+    };
+    let halted = begun.iter().find(|(_, slice)| is_halted(slice));
+    // A slice that says nothing of any path does not set free what another was halted with.
+    if is_claimed(Claim::Own) || (halted.is_none() && is_claimed(Claim::Silent)) {
         return Ok(None);
     }
-    let halted = begun.iter().find(|(_, slice)| slice.trip().is_some() && claims(slice) == Claim::Own);
     let newest = begun.iter().filter(is_free).max_by_key(|(_, slice)| slice.begun.at);
     let Some((name, slice)) = halted.or(newest) else { return Ok(None) };
     let touch =
@@ -78,7 +83,7 @@ pub(crate) fn guard(
 }
 
 fn claim(slice: &Slice, touched: &Touched) -> Claim {
-    if slice.justification(&touched.path).is_some() {
+    if slice.justification(&touched.path, touched.letters).is_some() {
         return Claim::Own;
     }
     match (slice.scope.covers(&touched.path, touched.letters), touched.place) {

@@ -190,6 +190,16 @@ pub enum Letters {
     Alike,
 }
 
+impl Letters {
+    /// Whether both paths name one file.
+    pub fn is_same(self, one: &str, other: &str) -> bool {
+        match self {
+            Letters::Distinct => one == other,
+            Letters::Alike => one == other || one.to_lowercase() == other.to_lowercase(),
+        }
+    }
+}
+
 /// What a scope says of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covered<'scope> {
@@ -239,6 +249,10 @@ impl Scope {
             return Covered::LockOff;
         }
         let path = path.trim_end_matches('/');
+        // Nobody knows where it lands: it ought to have been resolved.
+        if path.split('/').any(|name| name == "..") {
+            return Covered::Outside;
+        }
         match self.entries.iter().find(|entry| entry.covers(path, letters)) {
             Some(entry) => Covered::By(entry),
             None => Covered::Outside,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attempted, Justification, Report, Rule, Scope, TestName, TestState};
+use super::{Attempted, Justification, Letters, Report, Rule, Scope, TestName, TestState};
 use crate::identity::Digest;
 use crate::{Instant, Moment};
 
@@ -82,6 +82,9 @@ pub struct Trip {
     /// How often somebody wanted to go on since.
     #[serde(default)]
     pub refused: u32,
+    /// Who wanted to first: all calls of that response share the answer (E5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_asker: Option<Digest>,
 }
 
 /// What opened a circuit, the weightiest first (seed 000, section 7).
@@ -204,7 +207,7 @@ impl Slice {
     pub const BLOCKED_AFTER: u32 = 3;
     /// How many tests are kept: beyond that those that pass are forgotten, the oldest first.
     pub(super) const TESTS_MAX: usize = 256;
-    /// How many paths, justifications and deviations are kept.
+    /// How many paths, justifications and deviations are kept. What is asked for beyond that is no work on a slice.
     pub(super) const NOTES_MAX: usize = 256;
     /// How many earlier tries are kept.
     pub(super) const PRIORS_MAX: usize = 8;
@@ -258,8 +261,13 @@ impl Slice {
     }
 
     /// Whether somebody justified a change of this path.
-    pub fn justification(&self, path: &str) -> Option<&Justification> {
-        self.justified.iter().rev().find(|justification| justification.file == path)
+    pub fn justification(&self, path: &str, letters: Letters) -> Option<&Justification> {
+        self.justified.iter().rev().find(|justification| letters.is_same(&justification.file, path))
+    }
+
+    /// Whether a change of this path was refused in this try.
+    pub fn refusal(&self, path: &str, letters: Letters) -> Option<&RefusedPath> {
+        self.refused.iter().find(|refused| letters.is_same(&refused.path, path))
     }
 
     /// An attempt with the same strategy on this test, in this try or in one before it (A7). What never ran may be

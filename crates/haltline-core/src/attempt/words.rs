@@ -7,13 +7,15 @@ use crate::{CircuitName, shorten};
 const PATHS_SHOWN_MAX: usize = 5;
 /// How many entries of a scope a refusal names.
 const ENTRIES_SHOWN_MAX: usize = 8;
+/// How much is quoted of what somebody wrote, in letters: all that is said fits a screen.
+const QUOTED_LETTERS_MAX: usize = 400;
 
 /// Why a circuit opened.
 pub fn trip_text(trip: &Trip) -> String {
     match &trip.cause {
         TripCause::Test { test, failed } => format!("test {test} failed {failed} times"),
         TripCause::Slice => format!("{} attempts failed across all tests of the slice", trip.total_failed_attempts),
-        TripCause::Architecture { description } => format!("ARCH-STOP: {description}"),
+        TripCause::Architecture { description } => format!("ARCH-STOP: {}", one_line(description)),
     }
 }
 
@@ -22,6 +24,7 @@ pub(super) fn stopped(trip: &Trip, refused: u32) -> String {
     let since = trip.since.at.to_seconds_text();
     let again = match refused {
         0 => String::new(),
+        1 => " Refused once since.".to_owned(),
         times => format!(" Refused {times} times since."),
     };
     format!(
@@ -44,7 +47,7 @@ pub(super) fn blocked(test: &TestName, state: &TestState) -> String {
     format!(
         "HALTLINE HL-ATTEMPT-05: {test} could not be run {} times in a row, so nothing was counted{}. Mend what blocks it before you go on (deviation rule 3), or tell the person.",
         state.infrastructure_in_a_row,
-        said.map(|said| format!(": {}", said.trim_end_matches('.'))).unwrap_or_default()
+        said.map(|said| format!(": {}", one_line(said).trim_end_matches('.'))).unwrap_or_default()
     )
 }
 
@@ -59,9 +62,10 @@ pub(super) fn strayed(paths: &[String]) -> String {
 pub(super) fn out_of_scope(name: &CircuitName, slice: &Slice, path: &str) -> String {
     let id = name.scope().split('@').next().unwrap_or_default();
     format!(
-        "HALTLINE HL-ATTEMPT-04: {path} is outside the scope of slice {id}. {} If a failing test needs this change, fill in the form and run `haltline attempt scope --slice {id} --justify - {}` with it on standard input:\n{}If no honest justification can be written, do not make the change: `haltline attempt deviate --slice {id} --rule 4 --description \"…\"`. Asking again without one is an architectural stop.",
-        slice.scope.sentence(ENTRIES_SHOWN_MAX),
-        quoted(path),
+        "HALTLINE HL-ATTEMPT-04: {} is outside the scope of slice {id}. {} If a failing test needs this change, fill in the form and run `haltline attempt scope --slice {id} --justify - {}` with it on standard input:\n{}If no honest justification can be written, do not make the change: `haltline attempt deviate --slice {id} --rule 4 --description \"…\"`. Asking again without one is an architectural stop.",
+        one_line(path),
+        one_line(&slice.scope.sentence(ENTRIES_SHOWN_MAX)),
+        for_shell(path),
         form(path)
     )
 }
@@ -74,6 +78,14 @@ pub(super) fn refused_again(path: &str) -> String {
     format!("{path} lies outside the scope and was to be changed again without a justification")
 }
 
+pub(super) fn refused_too_often(paths: usize) -> String {
+    format!("{paths} other files outside the scope were to be changed without a justification")
+}
+
+pub(super) fn justified_too_often(paths: usize) -> String {
+    format!("{paths} files outside the scope are justified already, so the scope does not fit the work")
+}
+
 fn listed(paths: &[String]) -> String {
     let shown: Vec<String> = paths.iter().take(PATHS_SHOWN_MAX).map(|path| quoted(path)).collect();
     match paths.len().saturating_sub(PATHS_SHOWN_MAX) {
@@ -82,28 +94,46 @@ fn listed(paths: &[String]) -> String {
     }
 }
 
-/// A path as a shell and a person read it.
+/// A path as a person reads it.
 fn quoted(path: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+@,".contains(letter);
-    if !path.is_empty() && path.chars().all(is_plain) { path.to_owned() } else { shorten(path) }
+    if is_plain(path) && path.len() <= 120 { path.to_owned() } else { shorten(path) }
+}
+
+/// A path as a shell reads it.
+fn for_shell(path: &str) -> String {
+    if is_plain(path) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+fn is_plain(path: &str) -> bool {
+    !path.is_empty() && path.chars().all(|letter| letter.is_alphanumeric() || "/._-+@,".contains(letter))
+}
+
+/// A text on one line, cut where it is too long to be said.
+fn one_line(text: &str) -> String {
+    let text = text.replace(char::is_control, " ");
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(QUOTED_LETTERS_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }
 
 /// The block a fresh implementer is given (A7); `None` where nothing was tried before.
 pub fn prior_attempts(slice: &Slice) -> Option<String> {
     let last = slice.priors.last()?;
-    let mut block =
-        format!("<prior_attempts>\nCircuit tripped after {} total failed attempts.\n", last.total_failed_attempts);
+    let mut block = format!("Circuit tripped after {} total failed attempts.\n", last.total_failed_attempts);
     for prior in &slice.priors {
         for tried in &prior.tests {
             block.push_str(&format!("\nFor test \"{}\":\n- what was tried:\n", tried.test));
             for attempt in &tried.attempts {
-                let strategy = if attempt.strategy.is_empty() { "(not said)" } else { &attempt.strategy };
+                let strategy = Some(one_line(&attempt.strategy)).filter(|strategy| !strategy.is_empty());
+                let strategy = strategy.unwrap_or_else(|| "(not said)".to_owned());
                 block.push_str(&format!("  {}. {strategy}", attempt.number));
                 if !attempt.files.is_empty() {
                     block.push_str(&format!(" [{}]", listed(&attempt.files)));
                 }
                 if !attempt.said.is_empty() {
-                    block.push_str(&format!(" -> {}", attempt.said));
+                    block.push_str(&format!(" -> {}", one_line(&attempt.said)));
                 }
                 block.push('\n');
             }
@@ -119,10 +149,12 @@ pub fn prior_attempts(slice: &Slice) -> Option<String> {
     }
     block.push_str("\nDo not repeat these strategies.");
     block.push_str(match last.is_rolled_back {
-        true => " The changes of these attempts are no longer in the tree.\n</prior_attempts>\n",
-        false => " The tree was not taken back: changes of these attempts may still be in it.\n</prior_attempts>\n",
+        true => " The changes of these attempts are no longer in the tree.",
+        false => " The tree was not taken back: changes of these attempts may still be in it.",
     });
-    Some(block)
+    // Nothing that somebody wrote ends the block.
+    let block = block.replace("prior_attempts>", "prior_attempts >");
+    Some(format!("<prior_attempts>\n{block}\n</prior_attempts>\n"))
 }
 
 /// Over several lines where the text is, each indented as part of its item.

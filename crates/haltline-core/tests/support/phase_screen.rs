@@ -6,16 +6,10 @@ use haltline_core::phase::{
     Course, Fact as PhaseFact, Happening, HistoryEvent, HistoryLine, Iterated, Metrics, Over, PhaseName, Spent, Stand,
     Totals, log_line, trip_text,
 };
-use haltline_core::{Decision, Effect, Event, Fact, Instant, Recorded, Rejection, Retry};
+use haltline_core::{Event, Fact, Recorded};
 
 use crate::courses::World;
-
-/// What the last event of a paragraph came to.
-#[derive(Default)]
-pub struct Outcome {
-    result: Option<Result<Decision, Rejection>>,
-    cause: &'static str,
-}
+use crate::outcome::{Outcome, or_none, show, show_totals, yes_or_no};
 
 impl Outcome {
     pub fn of(world: &mut World, what: Happening) -> Self {
@@ -26,10 +20,9 @@ impl Outcome {
 
     /// `warn HALF_OPEN 2/1` or `rejected no course`, as short as `expected` is.
     pub fn headline(&self, world: &World, expected: &str) -> String {
-        let verdict = match &self.result {
-            Some(Ok(decision)) => decision.verdict.word(),
-            Some(Err(rejection)) => return format!("rejected {}", show_rejection(rejection)),
-            None => "nothing happened",
+        let verdict = match self.verdict() {
+            Ok(verdict) => verdict,
+            Err(rejected) => return rejected,
         };
         let Some(course) = world.course() else { return format!("{verdict} nothing begun") };
         let state = match &course.stand {
@@ -45,22 +38,14 @@ impl Outcome {
     }
 
     /// The answer to one expected part. `None` where there is no such part.
-    pub fn part(&self, world: &World, expected: &str) -> Option<String> {
+    pub fn part_of(&self, world: &World, expected: &str) -> Option<String> {
         let (key, rest) = expected.split_once(' ')?;
         let nothing = Course::new(world.clock.now());
         let course = world.course().unwrap_or(&nothing);
         let last = course.last.clone().unwrap_or_default();
         let answer = match key {
-            "facts" => or_none(self.facts().iter().map(|recorded| recorded.fact.word().to_owned()).collect()),
-            "effects" => self.effects(),
-            "cause" => self.cause.to_owned(),
-            "code" => self.reason().map_or("none", |reason| reason.code).to_owned(),
-            "retry" => self.retry(),
-            "says" => holds(rest, self.reason().map_or("", |reason| &reason.text)),
             "logs" => or_none(self.logs().iter().map(|line| format!("{line:?}")).collect()),
-            "texts" => or_none(self.texts().map(|text| format!("{text:?}")).collect()),
             "hands-out" => self.handed_out(),
-            "dated" => self.dated(rest),
             "filed" => self.filed(),
             "recommends" => format!("{:?}", course.recommendation()),
             "opened" => match course.trip() {
@@ -94,46 +79,10 @@ impl Outcome {
             "spent" => show_spent(course.spent),
             "lines" => course.history.len().to_string(),
             "history" => show_history(&course.history, rest.split(" ; ").count()),
-            "totals" => show_totals(&course.totals, rest)?,
-            _unknown => return None,
+            "totals" => show_totals(rest, |key| total(&course.totals, key))?,
+            _shared => self.part(key, rest)?,
         };
         Some(format!("{key} {answer}"))
-    }
-
-    fn facts(&self) -> &[Recorded] {
-        match &self.result {
-            Some(Ok(decision)) => &decision.facts,
-            Some(Err(_)) | None => &[],
-        }
-    }
-
-    fn effects(&self) -> String {
-        let effects = match &self.result {
-            Some(Ok(decision)) => decision.effects.as_slice(),
-            Some(Err(_)) | None => &[],
-        };
-        let show = |effect: &Effect| match effect {
-            Effect::Notify { circuit, .. } => format!("notify {circuit}"),
-            Effect::Mirror => "mirror".to_owned(),
-            Effect::Archive(circuit) => format!("archive {circuit}"),
-        };
-        or_none(effects.iter().map(show).collect())
-    }
-
-    fn reason(&self) -> Option<&haltline_core::Reason> {
-        match &self.result {
-            Some(Ok(decision)) => decision.verdict.reason(),
-            Some(Err(_)) | None => None,
-        }
-    }
-
-    fn retry(&self) -> String {
-        match self.reason().map(|reason| reason.retry) {
-            Some(Retry::At(instant)) => show(instant),
-            Some(Retry::Person) => "by a person".to_owned(),
-            Some(Retry::Now) => "now".to_owned(),
-            None => "without reason".to_owned(),
-        }
     }
 
     /// The lines the seed wants in a log.
@@ -150,24 +99,12 @@ impl Outcome {
         self.facts().iter().filter_map(line).collect()
     }
 
-    fn texts(&self) -> impl Iterator<Item = &str> {
-        self.facts().iter().filter_map(|recorded| recorded.texts.text.as_deref())
-    }
-
     fn handed_out(&self) -> String {
         let guided = self.facts().iter().find_map(|recorded| match &recorded.fact {
             Fact::Phase(PhaseFact::Guided { guidance }) => Some(format!("{guidance:?}")),
             _other => None,
         });
         guided.unwrap_or_else(|| "nothing".to_owned())
-    }
-
-    fn dated(&self, expected: &str) -> String {
-        let word = expected.split_whitespace().next().unwrap_or_default();
-        match self.facts().iter().find(|recorded| recorded.fact.word() == word) {
-            Some(recorded) => format!("{word} {}", show(recorded.at.at)),
-            None => format!("no {word}"),
-        }
     }
 
     /// The newest fact: its session, and who did it where a person did.
@@ -196,39 +133,6 @@ impl Outcome {
             | PhaseFact::Adopted(_) => "nobody",
         };
         format!("{} {who}", texts.session.as_deref().unwrap_or("none"))
-    }
-}
-
-fn holds(expected: &str, text: &str) -> String {
-    let wanted = expected.trim_matches('"');
-    if !wanted.is_empty() && text.contains(wanted) { expected.to_owned() } else { format!("{text:?}") }
-}
-
-fn show(instant: Instant) -> String {
-    if instant == instant.whole_second() { instant.to_seconds_text() } else { instant.to_string() }
-}
-
-fn yes_or_no(is_so: bool) -> String {
-    if is_so { "yes".to_owned() } else { "no".to_owned() }
-}
-
-fn or_none(words: Vec<String>) -> String {
-    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
-}
-
-fn show_rejection(rejection: &Rejection) -> String {
-    match rejection {
-        Rejection::NoSlice => "no slice".to_owned(),
-        Rejection::ScopeFrozen => "scope frozen".to_owned(),
-        Rejection::SliceFailing => "slice failing".to_owned(),
-        Rejection::NoTest => "no test".to_owned(),
-        Rejection::NoCourse => "no course".to_owned(),
-        Rejection::RunOver => "run over".to_owned(),
-        Rejection::NotFound { .. }
-        | Rejection::InvalidTransition { .. }
-        | Rejection::NoIncident
-        | Rejection::NoOverride
-        | Rejection::NothingToTrust => format!("{rejection:?}, which is another family's"),
     }
 }
 
@@ -264,21 +168,15 @@ fn show_history(history: &[HistoryLine], count: usize) -> String {
     if shown.is_empty() { "none".to_owned() } else { shown.join(" ; ") }
 }
 
-/// Only the totals that `expected` names, in its order.
-fn show_totals(totals: &Totals, expected: &str) -> Option<String> {
-    let shown = expected.split(", ").map(|part| {
-        let (key, _number) = part.rsplit_once(' ')?;
-        let number = match key {
-            "iterations" => totals.iterations,
-            "progress" => totals.progress,
-            "errors" => totals.errors,
-            "neutral" => totals.neutral,
-            "refused" => totals.refused,
-            "trips" => totals.trips,
-            "unfinished" => totals.unfinished,
-            _unknown => return None,
-        };
-        Some(format!("{key} {number}"))
-    });
-    shown.collect::<Option<Vec<_>>>().map(|shown| shown.join(", "))
+fn total(totals: &Totals, key: &str) -> Option<u64> {
+    Some(match key {
+        "iterations" => totals.iterations,
+        "progress" => totals.progress,
+        "errors" => totals.errors,
+        "neutral" => totals.neutral,
+        "refused" => totals.refused,
+        "trips" => totals.trips,
+        "unfinished" => totals.unfinished,
+        _unknown => return None,
+    })
 }

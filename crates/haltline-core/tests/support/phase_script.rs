@@ -9,9 +9,11 @@ use haltline_core::phase::{
 };
 use haltline_core::{CircuitName, Instant, Mode};
 
+use crate::clock::Clock;
 use crate::courses::{World, operator};
-use crate::phase_screen::Outcome;
-use crate::words::{Words, parse_number, signed};
+use crate::outcome::Outcome;
+use crate::stage::Stage;
+use crate::words::{Words, parse_number};
 
 /// A world and what the last event in it came to.
 pub struct Play {
@@ -23,90 +25,49 @@ impl Play {
     pub fn new() -> Self {
         Self { world: World::new(), last: Outcome::default() }
     }
+}
 
-    /// Plays a line, and compares what it expects.
-    pub fn line(&mut self, text: &str, compare: impl Fn(&str, &str) -> Result<(), String>) -> Result<(), String> {
-        if let Some(expected) = text.strip_prefix("then ") {
-            return self.parts(expected, &compare);
-        }
-        let Some((event, expected)) = text.split_once("->") else { return self.setting(text) };
-        let (headline, parts) = expected.trim().split_once(" | ").unwrap_or((expected.trim(), ""));
-        if headline.is_empty() {
-            return Err("an outcome is missing after `->`".to_owned());
-        }
-        let mut words = Words::split(event)?;
-        let times = if words.peek_second() == Some("times") { words.times()? } else { 1 };
-        for number in 1..=times {
-            let mut words = Words::split(&event.replace("{n}", &number.to_string()))?;
-            if words.peek_second() == Some("times") {
-                words.times()?;
-            }
-            pause(&mut self.world, &mut words)?;
-            let what = happening(&mut words)?;
-            words.end()?;
-            self.last = Outcome::of(&mut self.world, what);
-        }
-        compare(headline, &self.last.headline(&self.world, headline))?;
-        self.parts(parts, &compare)
+impl Stage for Play {
+    fn clock(&mut self) -> &mut Clock {
+        &mut self.world.clock
     }
 
-    fn parts(&self, expected: &str, compare: &impl Fn(&str, &str) -> Result<(), String>) -> Result<(), String> {
-        for part in expected.split(" | ").map(str::trim).filter(|part| !part.is_empty()) {
-            let actual = self.last.part(&self.world, part);
-            compare(part, &actual.ok_or_else(|| format!("{part:?} is nothing that can be compared"))?)?;
-        }
-        Ok(())
+    fn mode(&mut self) -> &mut Mode {
+        &mut self.world.policy.mode
     }
 
-    fn setting(&mut self, text: &str) -> Result<(), String> {
-        let mut words = Words::split(text)?;
+    fn setting(&mut self, word: &str, words: &mut Words) -> Result<bool, String> {
         let world = &mut self.world;
-        if pause(world, &mut words)? {
-            return words.end();
-        }
-        match words.next()?.as_str() {
+        match word {
             "course" => {
                 let (front, scope) = (words.next()?, words.next()?);
                 world.name = CircuitName::course(&front, &scope, None);
                 world.row = None;
             }
             "session" => world.session = Some(words.next()?),
-            "bounds" => world.bounds = Some(bounds(&mut words)?),
+            "bounds" => world.bounds = Some(bounds(words)?),
             "set" => {
                 let (key, value) = (words.next()?, parse_number(&words.next()?)?);
                 world.policy.phase = set(&world.policy.phase, &key, value)?;
             }
-            "observe" => world.policy.mode = Mode::Observe,
-            "enforce" => world.policy.mode = Mode::Enforce,
-            "reboot" => world.clock.reboot(),
-            "no" if words.take("boot") && words.take("clock") => world.clock.boot = None,
-            "clock" if words.take("steps") => {
-                let sign = match words.next()?.as_str() {
-                    "back" => -1,
-                    "forward" => 1,
-                    _other => return Err("expected `clock steps back` or `clock steps forward`".to_owned()),
-                };
-                world.clock.step_wall(sign * signed(words.duration()?)?);
-            }
-            unknown => return Err(format!("{unknown:?} is no setting, and an event needs `->` and its outcome")),
+            _unknown => return Ok(false),
         }
-        words.end()
+        Ok(true)
     }
-}
 
-/// Lets time pass, where the next words say so.
-fn pause(world: &mut World, words: &mut Words) -> Result<bool, String> {
-    if words.take("after") {
-        world.clock.advance(words.duration()?);
-        return Ok(true);
+    fn event(&mut self, words: &mut Words) -> Result<(), String> {
+        let what = happening(words)?;
+        self.last = Outcome::of(&mut self.world, what);
+        Ok(())
     }
-    if words.take("at") {
-        let millis = words.instant()?.as_millis() - world.clock.wall.as_millis();
-        let backwards = |_| format!("it is {} already: say `clock steps back`", world.clock.wall);
-        world.clock.advance(u64::try_from(millis).map_err(backwards)?);
-        return Ok(true);
+
+    fn headline(&self, expected: &str) -> String {
+        self.last.headline(&self.world, expected)
     }
-    Ok(false)
+
+    fn part(&self, expected: &str) -> Option<String> {
+        self.last.part_of(&self.world, expected)
+    }
 }
 
 /// The limits with one of them changed, named by its path: `green.no_progress`.

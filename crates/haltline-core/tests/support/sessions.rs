@@ -1,10 +1,11 @@
 //! A world of running sessions: agents, their calls, the rows a store would keep, the journal, the clocks.
 
 // Each test file uses its part of this.
-#![allow(dead_code, reason = "shared by the rules and the properties of the loop family")]
+#![allow(dead_code, reason = "shared by the loop family and by the slices whose files agents change")]
 
 use std::collections::BTreeMap;
 
+use haltline_core::attempt::Touched;
 use haltline_core::identity::{Action, Answer};
 use haltline_core::loop_::{BatchEnd, Happening, Lane, Stream, Tree, Verb};
 use haltline_core::{
@@ -23,6 +24,8 @@ pub struct Sessions {
     pub stream: Stream,
     /// The response that the next calls belong to, where the client says.
     pub message: Option<String>,
+    /// The files that the next calls change, where slices are under way.
+    pub touched: Vec<Touched>,
     pub rows: BTreeMap<CircuitName, State>,
     pub journal: Vec<Recorded>,
     /// The calls that were named, with what they do and what came back.
@@ -48,6 +51,7 @@ impl Sessions {
                 is_batched: true,
             },
             message: None,
+            touched: Vec::new(),
             rows: BTreeMap::new(),
             journal: Vec::new(),
             calls: BTreeMap::new(),
@@ -84,7 +88,7 @@ impl Sessions {
     }
 
     /// Runs a decision as an engine does: with the rows it asks for, and no others.
-    fn handle(&mut self, event: &Event) -> Result<Decision, Rejection> {
+    pub fn handle(&mut self, event: &Event) -> Result<Decision, Rejection> {
         let now = self.clock.now();
         let mut memory = Memory::default();
         for _round in 0..8 {
@@ -122,13 +126,13 @@ impl Sessions {
     /// A call asks to run.
     pub fn start(&mut self, name: &str, action: Action) -> Decision {
         self.calls.insert(name.to_owned(), (action.clone(), None));
-        let message = self.message.clone();
+        let (message, touched) = (self.message.clone(), self.touched.clone());
         self.tell(Happening::ToolStart {
             call: name.to_owned(),
             message,
             action: Box::new(action),
             guarded: Vec::new(),
-            touched: Vec::new(),
+            touched,
             tampering: None,
         })
     }

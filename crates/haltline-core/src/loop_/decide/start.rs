@@ -185,8 +185,18 @@ impl Draft<'_> {
     fn out_of_scope(&mut self, scope: &Decision) -> Verdict {
         self.facts.extend(scope.facts.iter().cloned());
         self.effects.extend(scope.effects.iter().cloned());
-        if matches!(scope.verdict, Verdict::Stop(_)) {
-            self.stopped();
+        let step = match &scope.verdict {
+            Verdict::Stop(_) => RungStep::Stop,
+            Verdict::Pass | Verdict::Warn(_) | Verdict::Deny(_) => RungStep::Deny,
+        };
+        if let Some(reason) = scope.verdict.reason() {
+            // A turn whose only call was refused is a turn: who asks again in the next is another asker (E5).
+            let key = Digest::of(&[reason.circuit.as_str().as_bytes()]);
+            self.lane(LaneFact::Board(self.refused(key, Pattern::Constraint, step)));
+        }
+        match step {
+            RungStep::Stop => self.stopped(),
+            RungStep::Deny => {}
         }
         scope.verdict.clone()
     }
