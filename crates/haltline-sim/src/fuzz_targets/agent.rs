@@ -125,7 +125,7 @@ fn take_event(engine: &Engine<InMemory>, line: &str) {
         plain::PlainHappening::Constraint { id, .. } => {
             assert_eq!(ConstraintId::parse(id.as_str()), Ok(id.clone()));
         }
-        plain::PlainHappening::Iteration(_) => {}
+        plain::PlainHappening::Iteration(_) | plain::PlainHappening::Attempt { .. } => {}
         plain::PlainHappening::Later(kind) => assert_one_line(&plain::PlainError::not_yet(kind).to_string()),
     }
 }

@@ -55,6 +55,9 @@ pub fn run(workplace: &Workplace, command: Attempt) -> Result<ExitCode, Failure>
         Attempt::Prior { slice } => {
             let place = place(workplace, &slice)?;
             let block = prior_attempts(&known(workplace, &place)?).unwrap_or_default();
+            if block.is_empty() {
+                eprintln!("slice {}: nothing was tried before", slice_id(&place.name));
+            }
             let view = serde_json::json!({ "schema": crate::view::SCHEMA, "prior_attempts": block });
             workplace.answer(&view, |_| block.clone())?;
             Ok(exit_code::FINE)

@@ -37,17 +37,20 @@ fn circuit_break(slice: &SliceView) -> String {
 
 fn failing(test: &TestView) -> String {
     let mut out = wrap("Test:       ", &format!("{} ({})", test.test_name, count(test.attempt_count, "failure")));
-    for attempt in test.attempts.iter().filter(|attempt| attempt.result == "fail" && !attempt.is_stale) {
-        out.push_str(&line(attempt, ""));
+    let failed = test.attempts.iter().filter(|attempt| attempt.result == "fail" && !attempt.is_stale);
+    let failed: Vec<&AttemptView> = failed.collect();
+    let counted = failed.len().saturating_sub(test.attempt_count as usize);
+    for (number, attempt) in (1..).zip(&failed[counted..]) {
+        out.push_str(&line(number, attempt, ""));
     }
     out.push_str(&error(&test.last_error));
     out
 }
 
-fn line(attempt: &AttemptView, end: &str) -> String {
+fn line(number: u64, attempt: &AttemptView, end: &str) -> String {
     let strategy = if attempt.strategy.is_empty() { "(no strategy said)" } else { &attempt.strategy };
     let said = if attempt.said.is_empty() { String::new() } else { format!(" -> {}", fit(&attempt.said, 120)) };
-    wrap(&format!("  {}. ", attempt.attempt), &format!("{strategy}{}{said}{end}", files(attempt)))
+    wrap(&format!("  {number}. "), &format!("{strategy}{}{said}{end}", files(attempt)))
 }
 
 fn files(attempt: &AttemptView) -> String {
@@ -147,7 +150,7 @@ fn scope(slice: &SliceView) -> String {
 }
 
 fn rolled_back(rollback: &RollbackView) -> String {
-    let mut out = wrap("Rolled back:", &format!(" to {}", rollback.to));
+    let mut out = wrap("Tree:       ", &format!("rolled back to {}", rollback.to));
     let restored = count(rollback.restored, "file");
     out.push_str(&format!("            {restored} restored, {} removed\n", rollback.removed));
     out.push_str(&wrap("Kept:       ", &format!("what was there before, as {}", rollback.kept)));
@@ -180,7 +183,7 @@ pub fn attempt_status(slice: &SliceView) -> String {
         };
         out.push_str(&wrap("Test:       ", &format!("{}: {state}", test.test_name)));
         for attempt in &test.attempts {
-            out.push_str(&line(attempt, &format!(" ({})", attempt.result)));
+            out.push_str(&line(attempt.attempt, attempt, &format!(" ({})", attempt.result)));
         }
         if test.attempt_count > 0 {
             out.push_str(&error(&test.last_error));
@@ -224,7 +227,8 @@ pub fn attempt_scope(view: &ScopeAnswerView) -> String {
         let result = if path.is_refused() { "REFUSED" } else { "ALLOWED" };
         out.push_str(&wrap(&format!("{result}  "), &format!("{}: {}", path.path, path.because)));
         if let Some(reason) = &path.reason {
-            out.push_str(&format!("\n{}\n", reason.text));
+            out.push('\n');
+            reason.text.lines().for_each(|line| out.push_str(&wrap("", line)));
         }
     }
     out
