@@ -59,6 +59,7 @@ impl Watched {
             identity: Digest::of(&[b"reset"]),
             command: Some("haltline reset".to_owned()),
             path: None,
+            targets: Vec::new(),
             is_spawn: false,
             is_write: false,
             is_search: false,

@@ -137,7 +137,7 @@ impl<S: Store> Engine<S> {
         let is_foreign = |path: &str| {
             let is_new = |slice: &Slice| {
                 slice.scope.covers(path, ground.letters) == Covered::Outside
-                    && slice.justification(path).is_none()
+                    && slice.justification(path, ground.letters).is_none()
                     && !slice.strayed.iter().any(|known| known == path)
             };
             begun.iter().all(|(_, slice)| is_new(slice))

@@ -35,11 +35,8 @@ pub(super) fn stopped(trip: &Trip, refused: u32) -> String {
 }
 
 pub(super) fn tried_before(test: &TestName, tried: &Attempted) -> String {
-    format!(
-        "HALTLINE HL-ATTEMPT-06: this strategy was tried on {test} before (attempt {}, {}) and failed. Try something else.",
-        tried.number,
-        tried.at.to_seconds_text()
-    )
+    let at = tried.at.to_seconds_text();
+    format!("HALTLINE HL-ATTEMPT-06: this strategy was tried on {test} at {at} and failed. Try something else.")
 }
 
 pub(super) fn blocked(test: &TestName, state: &TestState) -> String {
@@ -125,10 +122,10 @@ pub fn prior_attempts(slice: &Slice) -> Option<String> {
     for prior in &slice.priors {
         for tried in &prior.tests {
             block.push_str(&format!("\nFor test \"{}\":\n- what was tried:\n", tried.test));
-            for attempt in &tried.attempts {
+            for (number, attempt) in (1..).zip(&tried.attempts) {
                 let strategy = Some(one_line(&attempt.strategy)).filter(|strategy| !strategy.is_empty());
                 let strategy = strategy.unwrap_or_else(|| "(not said)".to_owned());
-                block.push_str(&format!("  {}. {strategy}", attempt.number));
+                block.push_str(&format!("  {number}. {strategy}"));
                 if !attempt.files.is_empty() {
                     block.push_str(&format!(" [{}]", listed(&attempt.files)));
                 }
@@ -138,6 +135,7 @@ pub fn prior_attempts(slice: &Slice) -> Option<String> {
                 block.push('\n');
             }
             if let Some(report) = &tried.report {
+                block.push_str(&format!("- expectation: {}\n", folded(&report.test_expectation)));
                 block.push_str(&format!("- hypothesis: {}\n", folded(&report.best_hypothesis)));
                 block.push_str(&format!("- question: {}\n", folded(&report.specific_question)));
             }

@@ -351,7 +351,7 @@ fn told(fact: &AttemptFact) -> String {
         }
         AttemptFact::Flagged { test, attempt } => format!("{test}: tried before in attempt {attempt}"),
         AttemptFact::Tripped { trip } => format!("{} (incident {})", attempt::trip_text(trip), trip.incident),
-        AttemptFact::Refused => String::new(),
+        AttemptFact::Refused { .. } => String::new(),
         AttemptFact::Ignored { test, result } => format!("{test}: {}, while OPEN", result.word()),
         AttemptFact::Justified { justification } => {
             format!("{} for {}: {}", justification.file, justification.failing_test, justification.reason)

@@ -3,7 +3,7 @@
 //! What an attempt touched is the difference between the tree after the attempt before it and the tree when its test is
 //! run. What the test run itself writes belongs to nobody. Without git nothing of this is there, and all else works.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use haltline_core::attempt::{Rollback, TestName};
 use haltline_core::{Instant, digest_hex};
@@ -144,8 +144,8 @@ impl RollbackView {
     }
 }
 
-fn shown(path: &PathBuf) -> String {
-    path.to_string_lossy().into_owned()
+fn shown(path: impl AsRef<Path>) -> String {
+    path.as_ref().to_string_lossy().into_owned()
 }
 
 fn tell(error: &CheckpointError) {
