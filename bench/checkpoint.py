@@ -53,6 +53,7 @@ for path in paths:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text())
 git("init", "-q")
+git("config", "gc.auto", "0")
 git("add", "-A")
 git("commit", "-q", "-m", "first")
 git("gc", "-q")

@@ -20,7 +20,10 @@ impl Head {
         let git = place.plain();
         Ok(Self {
             commit: line_if_any(&git, &["rev-parse", "-q", "--verify", "HEAD^{commit}"])?,
-            branch: line_if_any(&git, &["symbolic-ref", "-q", "HEAD"])?,
+            branch: match branch(place) {
+                Some(known) => known,
+                None => line_if_any(&git, &["symbolic-ref", "-q", "HEAD"])?,
+            },
         })
     }
 
@@ -48,6 +51,21 @@ impl Head {
             (None, None) => return Ok(()),
         };
         Ok(moved.map(drop)?)
+    }
+}
+
+/// The branch as the file says, where it says so plainly: a call of git saved.
+fn branch(place: &Place) -> Option<Option<String>> {
+    let path = place.git_folder.join("HEAD");
+    fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let content = String::from_utf8(read_pointer(&path)?).ok()?;
+    let content = content.trim_end();
+    match content.strip_prefix("ref: ") {
+        // Refs may be kept where the file does not tell of them.
+        Some(branch) => {
+            (branch.starts_with("refs/heads/") && branch != "refs/heads/.invalid").then(|| Some(branch.to_owned()))
+        }
+        None => content.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(None),
     }
 }
 

@@ -24,8 +24,8 @@ pub(super) const LISTED_BYTES_MAX: usize = 1024 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What switches every conversion off; nothing overrides it.
 const ATTRIBUTES: &str = "* -text -crlf !eol -ident -filter !working-tree-encoding -diff -merge\n";
-/// What the repository knows of its file system and its users, in the words of `git config --get-regexp`.
-const TAKEN_OVER: &str = "^core\\.(sharedrepository|ignorecase|precomposeunicode)$";
+/// What the repository knows of its file system and its users, and all filters, in the words of `git config`.
+const ASKED: &str = "^(core\\.(sharedrepository|ignorecase|precomposeunicode)|filter\\..*)$";
 
 /// A work tree.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(super) struct Place {
     objects: PathBuf,
     object_format: String,
     taken_over: Vec<(String, String)>,
+    /// Some configuration has a filter.
+    pub(super) has_filters: bool,
     /// Its name in refs, which all work trees of a repository share.
     pub(super) part: String,
 }
@@ -62,13 +64,12 @@ impl Place {
             [_, _, format] => format.to_owned(),
             _ => return Err(CheckpointError::NoGit(NoGit::Repository)),
         };
-        let top = path_from(&git, "--show-toplevel")?;
+        let (top, git_folder) = paths(&git)?;
         // A configuration can call any folder the work tree. Only the one that has `.git` is.
         let nearest = root.ancestors().find_map(|folder| git_common_directory(folder).map(|common| (folder, common)));
         let Some((_, common)) = nearest.filter(|(folder, _common)| *folder == top) else {
             return Err(CheckpointError::Elsewhere(top));
         };
-        let git_folder = path_from(&git, "--absolute-git-dir")?;
         let git_folder = fs::canonicalize(&git_folder).map_err(CheckpointError::file(&git_folder))?;
         let part = if git_folder == common {
             "main".to_owned()
@@ -76,9 +77,12 @@ impl Place {
             let name = git_folder.file_name().map(|name| encode_bytes(name.as_bytes())).unwrap_or_default();
             format!("w-{name}")
         };
-        let taken_over = taken_over(&git)?;
+        let mut taken_over = settings(&git)?;
+        let known = taken_over.len();
+        taken_over.retain(|(name, _value)| !name.starts_with("filter."));
+        let has_filters = taken_over.len() < known;
         let (own, objects) = (git_folder.join("haltline"), common.join("objects"));
-        Ok(Self { top, git_folder, own, objects, object_format, taken_over, part })
+        Ok(Self { top, git_folder, own, objects, object_format, taken_over, has_filters, part })
     }
 
     /// git that knows the repository. It reads no file of the work tree but ignore rules.
@@ -217,14 +221,25 @@ pub(super) fn whole(git: &Git, arguments: &[&str], input: &[u8]) -> Result<Vec<u
     Ok(answer.bytes)
 }
 
+/// The top and the git folder. Only a path with a line break takes more than one call.
+fn paths(git: &Git) -> Result<(PathBuf, PathBuf), CheckpointError> {
+    let answer = git.run(&["rev-parse", "--show-toplevel", "--absolute-git-dir"])?.bytes;
+    let lines: Vec<&[u8]> = answer.split_inclusive(|&byte| byte == b'\n').collect();
+    if let [top, folder] = lines[..] {
+        let path = |line: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(line.strip_suffix(b"\n").unwrap_or(line)));
+        return Ok((path(top), path(folder)));
+    }
+    Ok((path_from(git, "--show-toplevel")?, path_from(git, "--absolute-git-dir")?))
+}
+
 fn path_from(git: &Git, question: &str) -> Result<PathBuf, CheckpointError> {
     let answer = git.run(&["rev-parse", question])?;
     let bytes = answer.bytes.strip_suffix(b"\n").unwrap_or(&answer.bytes);
     Ok(PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
 }
 
-fn taken_over(git: &Git) -> Result<Vec<(String, String)>, CheckpointError> {
-    let answer = match git.run(&["config", "-z", "--get-regexp", TAKEN_OVER]) {
+fn settings(git: &Git) -> Result<Vec<(String, String)>, CheckpointError> {
+    let answer = match git.run(&["config", "-z", "--get-regexp", ASKED]) {
         Ok(answer) => String::from_utf8_lossy(&answer.bytes).into_owned(),
         Err(GitError::Failed { status, .. }) if status.code() == Some(1) => String::new(),
         Err(error) => return Err(error.into()),

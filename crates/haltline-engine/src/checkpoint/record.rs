@@ -183,9 +183,7 @@ fn read_refs(place: &Place, below: &str) -> Result<Vec<Found>, CheckpointError> 
 /// Lets a ref hold a commit, whatever it held before. Ask in one's turn only.
 pub(super) fn hold(place: &Place, reference: &str, commit: &str) -> Result<(), CheckpointError> {
     let git = place.plain().setting("core.logAllRefUpdates", "false");
-    let old = super::place::line_if_any(&git, &["rev-parse", "-q", "--verify", reference])?.unwrap_or_default();
-    // An empty old value says that there must be none.
-    Ok(git.run(&["update-ref", "--no-deref", reference, commit, &old]).map(drop)?)
+    Ok(git.run(&["update-ref", "--no-deref", reference, commit]).map(drop)?)
 }
 
 /// Lets a ref go, if it still holds that commit.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::error::CheckpointError;
 use super::listing::Listing;
-use super::place::{Place, Private, line_if_any, whole};
+use super::place::{Place, Private, whole};
 use super::snapshot::shares_entries;
 
 /// Takes over the user's index, and says for which paths it cannot be trusted. `None`: for none.
@@ -23,7 +23,7 @@ pub(super) fn plant(
 ) -> Result<Option<BTreeSet<Vec<u8>>>, CheckpointError> {
     let Some((index_second, _)) = index_time else { return Ok(None) };
     let is_sparse = listing.staged.iter().any(|entry| entry.tag == b'S' || entry.mode == b"040000");
-    if is_sparse || shares_entries(place) || has_filters(place, listing)? {
+    if is_sparse || shares_entries(place) || has_filters(place, listing) {
         return Ok(None);
     }
     let input: String = listing.staged.iter().map(|entry| format!("{}\n", entry.id)).collect();
@@ -49,14 +49,11 @@ pub(super) fn plant(
 }
 
 /// Whether any configuration has a filter, or any file of attributes could name one.
-fn has_filters(place: &Place, listing: &Listing) -> Result<bool, CheckpointError> {
-    if line_if_any(&place.plain(), &["config", "--name-only", "--get-regexp", "^filter\\."])?.is_some() {
-        return Ok(true);
-    }
+fn has_filters(place: &Place, listing: &Listing) -> bool {
     let is_attributes = |path: &[u8]| path.ends_with(b".gitattributes");
     let has_word = |path: &[u8]| {
         let path = place.top.join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
         fs::read(path).is_ok_and(|content| content.windows(6).any(|word| word == b"filter"))
     };
-    Ok(listing.files.keys().any(|path| is_attributes(path) && has_word(path)))
+    place.has_filters || listing.files.keys().any(|path| is_attributes(path) && has_word(path))
 }
