@@ -1,7 +1,7 @@
 //! Everything a command works with: the engine of the project one is in, and how to answer.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haltline_engine::clock::Clock;
@@ -27,6 +27,8 @@ pub struct Workplace {
     pub engine: Engine<Sqlite>,
     /// Whether answers are JSON.
     pub is_json: bool,
+    /// Where one is: paths on the command line start here.
+    pub folder: PathBuf,
 }
 
 impl Workplace {
@@ -43,7 +45,7 @@ impl Workplace {
         store.set_limits(config.state_bytes_max(), config.journal_days());
         let engine = Engine::new(store, project, config, clock, state_folder);
         engine.remember_sighting();
-        Ok(Self { engine, is_json })
+        Ok(Self { engine, is_json, folder: std::path::absolute(folder)? })
     }
 
     /// Prints an answer: the view as JSON, or the text made of it.

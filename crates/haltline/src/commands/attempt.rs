@@ -154,7 +154,7 @@ fn begin(workplace: &Workplace, command: &AttemptBegin) -> Result<ExitCode, Fail
     let place = place_of(workplace, &command.slice)?;
     let asked = Asked {
         slice: &command.slice,
-        folder: &std::env::current_dir()?,
+        folder: &workplace.folder,
         graph: command.graph.as_deref(),
         contracts: &command.contracts,
         in_scope: command.in_scope.as_deref(),
@@ -260,12 +260,12 @@ fn required(option: &str, text: &str) -> Result<String, Failure> {
 }
 
 /// The content of a file, or of standard input for `-`, at most this long.
-fn read_input(option: &str, path: &Path, bytes_max: usize) -> Result<Vec<u8>, Failure> {
+fn read_input(workplace: &Workplace, option: &str, path: &Path, bytes_max: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let limit = bytes_max as u64 + 1;
     let read = match path.to_str() {
         Some("-") => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
-        _file => File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
+        _file => File::open(workplace.folder.join(path)).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
     };
     read.map_err(|error| Failure::Plain(format!("{option} {}: {error}", path.display())))?;
     if bytes.len() > bytes_max {

@@ -35,13 +35,12 @@ pub fn run(workplace: &Workplace, command: &Run) -> Result<ExitCode, Failure> {
 /// Runs the command once and passes its exit code on.
 fn once(workplace: &Workplace, command: &Run) -> Result<ExitCode, Failure> {
     let terminal = terminal(command)?;
-    let folder = std::env::current_dir()?;
     let run_id = folder::run_id()?;
     let budget = Budget::new(command);
     let mut ears = Ears::new(Headless::with_prices(&prices(workplace)), &budget, Default::default(), None);
     let supervised = Supervised {
         command: &command.command,
-        folder: &folder,
+        folder: &workplace.folder,
         environment: &[],
         run_id: &run_id,
         terminal,

@@ -49,7 +49,7 @@ pub fn run(workplace: &Workplace, command: &AttemptReport) -> Result<ExitCode, F
     let about = about(&slice, wanted.as_ref(), slice_id(&place.name))?;
     match &command.file {
         Some(file) => {
-            let content = read_input("--file", file, REPORT_BYTES_MAX)?;
+            let content = read_input(workplace, "--file", file, REPORT_BYTES_MAX)?;
             file_one(workplace, &place, &slice, &about, &content)
         }
         None => print(workplace, &place, &slice, &about),

@@ -24,15 +24,15 @@ const FORM_BYTES_MAX: usize = 256 * 1024;
 pub fn run(workplace: &Workplace, command: &AttemptScope) -> Result<ExitCode, Failure> {
     let place = place(workplace, &command.slice)?;
     let slice = begun(workplace, &place)?;
-    let folder = std::env::current_dir()?;
     let mut wanted = Vec::new();
     for path in &command.paths {
-        let landings = place.ground.landings(&folder, path).map_err(|error| Failure::Plain(error.to_string()))?;
+        let landings =
+            place.ground.landings(&workplace.folder, path).map_err(|error| Failure::Plain(error.to_string()))?;
         wanted.push(Wanted { shown: path.display().to_string(), landings });
     }
     let forms = match &command.justify {
         Some(file) => {
-            let text = read_input("--justify", file, FORM_BYTES_MAX)?;
+            let text = read_input(workplace, "--justify", file, FORM_BYTES_MAX)?;
             forms(&Justification::parse_all(&String::from_utf8_lossy(&text)), &place, &wanted)?
         }
         None => vec![None; wanted.len()],

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -81,7 +81,8 @@ pub fn run(workplace: &Workplace, command: &AttemptRun) -> Result<ExitCode, Fail
     let trees = Trees::of(workplace, &place);
     let touched = trees.touched();
     let checkpoint = first_checkpoint(&slice, &test, &trees);
-    let stamps: Vec<Option<Stamp>> = command.junit.iter().map(|path| stamp(path)).collect();
+    let reports: Vec<PathBuf> = command.junit.iter().map(|path| workplace.folder.join(path)).collect();
+    let stamps: Vec<Option<Stamp>> = reports.iter().map(|path| stamp(path)).collect();
     let ran = match start(workplace, command) {
         Ok(ran) => ran,
         Err(error) => Ran {
@@ -96,7 +97,7 @@ pub fn run(workplace: &Workplace, command: &AttemptRun) -> Result<ExitCode, Fail
         text::warn("interrupted: nothing was counted");
         return Ok(ExitCode::from(ran.code));
     }
-    let junit = junit(command, &stamps)?;
+    let junit = junit(workplace, &reports, &stamps)?;
     let judged = judge(&TestRun {
         output: &ran.output,
         junit: &junit.iter().map(String::as_str).collect::<Vec<_>>(),
@@ -128,7 +129,7 @@ pub fn record(workplace: &Workplace, command: &AttemptRecord) -> Result<ExitCode
     let slice = begun(workplace, &place)?;
     let test = test_name(&command.test)?;
     let error = match &command.error_file {
-        Some(path) => Some(read_input("--error-file", path, OUTPUT_BYTES_MAX)?),
+        Some(path) => Some(read_input(workplace, "--error-file", path, OUTPUT_BYTES_MAX)?),
         None => None,
     };
     let trees = Trees::of(workplace, &place);
@@ -163,11 +164,10 @@ fn first_checkpoint(slice: &Slice, test: &TestName, trees: &Trees) -> Option<Str
 
 fn start(workplace: &Workplace, command: &AttemptRun) -> Result<Ran, StartError> {
     let other = |error: std::io::Error| StartError::Other(OsString::from("attempt run"), error);
-    let folder = std::env::current_dir().map_err(other)?;
     let run_id = run_id().map_err(|failure| other(std::io::Error::other(failure.to_string())))?;
     let supervised = Supervised {
         command: &command.command,
-        folder: &folder,
+        folder: &workplace.folder,
         environment: &[],
         run_id: &run_id,
         // The answer has standard output to itself where it is JSON.
@@ -202,12 +202,12 @@ fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 /// The reports that this run wrote. One that never got so far writes none, and one from before tells of another run.
-fn junit(command: &AttemptRun, before: &[Option<Stamp>]) -> Result<Vec<String>, Failure> {
+fn junit(workplace: &Workplace, reports: &[PathBuf], before: &[Option<Stamp>]) -> Result<Vec<String>, Failure> {
     let mut texts = Vec::new();
-    for (path, before) in command.junit.iter().zip(before) {
+    for (path, before) in reports.iter().zip(before) {
         let now = stamp(path);
         if now.is_some() && now != *before {
-            let bytes = read_input("--junit", path, JUNIT_BYTES_MAX)?;
+            let bytes = read_input(workplace, "--junit", path, JUNIT_BYTES_MAX)?;
             texts.push(String::from_utf8_lossy(&bytes).into_owned());
         }
     }

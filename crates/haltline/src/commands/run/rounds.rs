@@ -280,10 +280,9 @@ impl Rounds<'_> {
             environment.push(("HALTLINE_GUIDANCE".into(), guidance.into()));
         }
         let wall = [self.time_left(), self.command.iteration_time].into_iter().flatten().min();
-        let folder = std::env::current_dir()?;
         let supervised = Supervised {
             command: &self.command.command,
-            folder: &folder,
+            folder: &self.workplace.folder,
             environment: &environment,
             run_id: &self.run_id,
             terminal: Terminal::Pipe,
@@ -328,10 +327,9 @@ impl Rounds<'_> {
 
     /// Runs a command of the loop's own, quietly. A signal that comes meanwhile ends the loop.
     fn check(&mut self, inbox: &mut Inbox, line: &str) -> Result<Ended, Failure> {
-        let folder = std::env::current_dir()?;
         let supervised = Supervised {
             command: &tests::shell(line),
-            folder: &folder,
+            folder: &self.workplace.folder,
             environment: &[],
             run_id: &self.run_id,
             terminal: Terminal::Listen,
