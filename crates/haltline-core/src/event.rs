@@ -1,5 +1,6 @@
 //! What happened, in the words of the families.
 
+use crate::claim;
 use crate::constraint;
 use crate::loop_::{self, Stream, Verb};
 use crate::phase;
@@ -56,6 +57,15 @@ pub enum Event {
         /// What happened.
         what: phase::Happening,
     },
+    /// Something about claims under review.
+    Claim {
+        /// The pipeline they belong to.
+        pipeline: claim::PipelineName,
+        /// The session it happened in, where there is one.
+        session: Option<String>,
+        /// What happened.
+        what: claim::Happening,
+    },
     /// Something about what the project's own files may loosen.
     Trust(trust::Happening),
 }
@@ -78,6 +88,7 @@ impl Event {
             Event::Circuits { verb, .. } => verb.cause(),
             Event::Revoke { .. } => "revoke",
             Event::Phase { what, .. } => what.cause(),
+            Event::Claim { what, .. } => what.cause(),
             Event::Trust(what) => what.cause(),
         }
     }

@@ -9,6 +9,7 @@
 // A new variant must break the build where a decision is owed.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod claim;
 pub mod constraint;
 mod decide;
 mod digest;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::claim::{self, Claim, Pipeline};
 use crate::constraint::{self, Circuit, Standing};
 use crate::loop_::{self, Board, Exempt, Lane, Tree};
 use crate::phase::{self, Course};
@@ -24,6 +25,10 @@ pub enum State {
     Exempt(Exempt),
     /// A course of work.
     Course(Box<Course>),
+    /// A claim.
+    Claim(Box<Claim>),
+    /// A pipeline of claims.
+    Pipeline(Box<Pipeline>),
     /// The operator's trust.
     Trust(Trust),
 }
@@ -33,7 +38,13 @@ impl State {
     pub fn as_constraint(&self) -> Option<&Circuit> {
         match self {
             State::Constraint(circuit) => Some(circuit),
-            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
+            State::Lane(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -41,7 +52,13 @@ impl State {
     pub fn as_lane(&self) -> Option<&Lane> {
         match self {
             State::Lane(lane) => Some(lane),
-            State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -49,7 +66,13 @@ impl State {
     pub fn as_tree(&self) -> Option<&Tree> {
         match self {
             State::Tree(tree) => Some(tree),
-            State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -57,7 +80,13 @@ impl State {
     pub fn as_exempt(&self) -> Option<&Exempt> {
         match self {
             State::Exempt(list) => Some(list),
-            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Course(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Tree(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -71,6 +100,8 @@ impl State {
             State::Lane(lane) => lane.board.is_held(),
             State::Tree(tree) => tree.board.is_held(),
             State::Course(course) => course.is_held(),
+            State::Claim(claim) => claim.is_held(),
+            State::Pipeline(pipeline) => pipeline.is_held(),
             State::Exempt(_) | State::Trust(_) => false,
         }
     }
@@ -82,7 +113,12 @@ impl State {
             State::Lane(lane) => lane.seen,
             State::Tree(tree) => tree.seen,
             State::Course(course) if !course.is_held() => course.seen,
-            State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => return false,
+            State::Constraint(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => return false,
         };
         match now.since(seen) {
             Elapsed::Known(elapsed) => elapsed >= idle_ms,
@@ -97,6 +133,8 @@ impl State {
             State::Lane(lane) => lane.board.generation,
             State::Tree(tree) => tree.board.generation,
             State::Course(course) => course.generation,
+            State::Claim(claim) => claim.generation,
+            State::Pipeline(pipeline) => pipeline.generation,
             State::Exempt(_) | State::Trust(_) => 0,
         }
     }
@@ -106,7 +144,12 @@ impl State {
         match self {
             State::Lane(lane) => Some(&lane.board),
             State::Tree(tree) => Some(&tree.board),
-            State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -114,7 +157,41 @@ impl State {
     pub fn as_trust(&self) -> Option<&Trust> {
         match self {
             State::Trust(trust) => Some(trust),
-            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) => None,
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_) => None,
+        }
+    }
+
+    /// The claim, if it is one.
+    pub fn as_claim(&self) -> Option<&Claim> {
+        match self {
+            State::Claim(claim) => Some(claim),
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => None,
+        }
+    }
+
+    /// The pipeline of claims, if it is one.
+    pub fn as_pipeline(&self) -> Option<&Pipeline> {
+        match self {
+            State::Pipeline(pipeline) => Some(pipeline),
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Trust(_) => None,
         }
     }
 
@@ -122,7 +199,13 @@ impl State {
     pub fn as_course(&self) -> Option<&Course> {
         match self {
             State::Course(course) => Some(course),
-            State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Lane(_)
+            | State::Tree(_)
+            | State::Exempt(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => None,
         }
     }
 }
@@ -166,7 +249,15 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Constraint(fact) => {
             let circuit = match state {
                 Some(State::Constraint(circuit)) => Some(*circuit),
-                Some(State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_))
+                Some(
+                    State::Lane(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Course(_)
+                    | State::Claim(_)
+                    | State::Pipeline(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Constraint(Box::new(constraint::apply(circuit, fact, at)))
@@ -174,7 +265,15 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Lane(fact) => {
             let lane = match state {
                 Some(State::Lane(lane)) => Some(*lane),
-                Some(State::Constraint(_) | State::Tree(_) | State::Exempt(_) | State::Course(_) | State::Trust(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Course(_)
+                    | State::Claim(_)
+                    | State::Pipeline(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Lane(Box::new(loop_::apply_lane(lane, fact, at)))
@@ -182,7 +281,15 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Tree(fact) => {
             let tree = match state {
                 Some(State::Tree(tree)) => Some(*tree),
-                Some(State::Constraint(_) | State::Lane(_) | State::Exempt(_) | State::Course(_) | State::Trust(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Exempt(_)
+                    | State::Course(_)
+                    | State::Claim(_)
+                    | State::Pipeline(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Tree(Box::new(loop_::apply_tree(tree, fact, at)))
@@ -190,7 +297,15 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Exempt(fact) => {
             let list = match state {
                 Some(State::Exempt(list)) => Some(list),
-                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Course(_) | State::Trust(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Tree(_)
+                    | State::Course(_)
+                    | State::Claim(_)
+                    | State::Pipeline(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Exempt(loop_::apply_exempt(list, fact))
@@ -198,15 +313,39 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
         Fact::Phase(fact) => {
             let course = match state {
                 Some(State::Course(course)) => Some(*course),
-                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Claim(_)
+                    | State::Pipeline(_)
+                    | State::Trust(_),
+                )
                 | None => None,
             };
             State::Course(Box::new(phase::apply(course, fact, at)))
         }
+        Fact::Claim(fact) => {
+            let claim = state.as_ref().and_then(State::as_claim).cloned();
+            State::Claim(Box::new(claim::apply(claim, fact, at)))
+        }
+        Fact::Pipeline(fact) => {
+            let pipeline = state.as_ref().and_then(State::as_pipeline).cloned();
+            State::Pipeline(Box::new(claim::apply_pipeline(pipeline, fact, at)))
+        }
         Fact::Trust(fact) => {
             let trust = match state {
                 Some(State::Trust(trust)) => Some(trust),
-                Some(State::Constraint(_) | State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Course(_))
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Course(_)
+                    | State::Claim(_)
+                    | State::Pipeline(_),
+                )
                 | None => None,
             };
             State::Trust(trust::apply(trust, fact))

@@ -1,6 +1,8 @@
 //! What the journal keeps, as a table: each fact's word, whether it must be synced before it is answered (E1), and its
 //! written form, which is a promise: a journal of today is read for ever.
 
+#[path = "support/claim_facts.rs"]
+mod claim_facts;
 #[path = "support/loop_facts.rs"]
 mod loop_facts;
 #[path = "support/phase_facts.rs"]
@@ -68,7 +70,8 @@ fn table() -> Vec<(Fact, &'static str, bool)> {
     let seen = Fact::Trust(trust::Fact::Seen { values: values.clone() });
     let accepted = Fact::Trust(trust::Fact::SeenTrusted { values, who: who() });
     let trust = [(trusted, "trusted", true), (seen, "seen", false), (accepted, "trusted", true)];
-    facts.into_iter().chain(trust).chain(loop_facts::rows(moment())).chain(phase_facts::rows(moment())).collect()
+    let families = loop_facts::rows(moment()).into_iter().chain(phase_facts::rows(moment()));
+    facts.into_iter().chain(trust).chain(families).chain(claim_facts::rows(moment())).collect()
 }
 
 #[test]

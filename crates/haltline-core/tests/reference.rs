@@ -205,7 +205,14 @@ fn fold(journal: &[Recorded]) -> Option<State> {
 fn incident(recorded: &Recorded) -> Option<String> {
     match &recorded.fact {
         Fact::Constraint(ConstraintFact::Tripped { trip }) => Some(trip.incident.clone()),
-        Fact::Constraint(_) | Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Phase(_) | Fact::Trust(_) => None,
+        Fact::Constraint(_)
+        | Fact::Lane(_)
+        | Fact::Tree(_)
+        | Fact::Exempt(_)
+        | Fact::Phase(_)
+        | Fact::Claim(_)
+        | Fact::Pipeline(_)
+        | Fact::Trust(_) => None,
     }
 }
 

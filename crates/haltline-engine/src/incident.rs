@@ -89,7 +89,14 @@ impl Incident {
 pub(crate) fn line(recorded: &Recorded) -> Option<String> {
     let fact = match &recorded.fact {
         Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => fact,
-        Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Phase(_) | Fact::Trust(_) => {
+        Fact::Lane(_)
+        | Fact::Tree(_)
+        | Fact::Exempt(_)
+        | Fact::Constraint(_)
+        | Fact::Phase(_)
+        | Fact::Claim(_)
+        | Fact::Pipeline(_)
+        | Fact::Trust(_) => {
             return None;
         }
     };
@@ -166,6 +173,8 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
             | Fact::Exempt(_)
             | Fact::Constraint(_)
             | Fact::Phase(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
             | Fact::Trust(_) => {}
         }
     }
@@ -186,8 +195,14 @@ pub(crate) fn last_answer(history: &[Entry], identity: Digest) -> Option<String>
                     return Some(text.clone()).filter(|text| !text.is_empty());
                 }
             }
-            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Phase(_) | Fact::Trust(_) => {
-            }
+            Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Constraint(_)
+            | Fact::Phase(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
+            | Fact::Trust(_) => {}
         }
     }
     None

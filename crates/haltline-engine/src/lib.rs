@@ -5,6 +5,7 @@
 
 mod archive;
 pub mod changes;
+pub mod claims;
 pub mod clock;
 pub mod config;
 pub mod constraint_file;

@@ -62,6 +62,15 @@ impl Failure {
         }
     }
 
+    /// An engine's refusal of something about claims.
+    pub fn of_claim(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Rejected(Rejection::Claim(problem)) => Failure::Plain(problem.to_string()),
+            EngineError::Rejected(other) => Failure::Plain(format!("rejected: {other:?}")),
+        }
+    }
+
     /// An engine's refusal, in the seed's words (C7).
     pub fn of_constraint(id: &ConstraintId, error: EngineError) -> Self {
         match error {
@@ -79,6 +88,7 @@ impl Failure {
                 Rejection::NoIncident => format!("{id} has no such incident"),
                 Rejection::NoOverride => format!("{id} has no override to revoke"),
                 Rejection::NoCourse | Rejection::RunOver => format!("{id} is no course of work"),
+                Rejection::Claim(problem) => problem.to_string(),
                 Rejection::NothingToTrust => format!("{id} has nothing that waits for trust"),
             }),
         }

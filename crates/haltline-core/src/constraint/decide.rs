@@ -398,6 +398,8 @@ impl Draft<'_> {
                 | AnyFact::Tree(_)
                 | AnyFact::Exempt(_)
                 | AnyFact::Phase(_)
+                | AnyFact::Claim(_)
+                | AnyFact::Pipeline(_)
                 | AnyFact::Trust(_) => {}
             }
         }

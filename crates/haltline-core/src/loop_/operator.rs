@@ -45,15 +45,30 @@ pub fn decide(memory: &Memory, row: &CircuitName, verb: &Verb, operator: &Operat
     let board = match state {
         Some(State::Lane(lane)) => &lane.board,
         Some(State::Tree(tree)) => &tree.board,
-        Some(State::Constraint(_) | State::Course(_) | State::Trust(_) | State::Exempt(_)) | None => {
+        Some(
+            State::Constraint(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_)
+            | State::Exempt(_),
+        )
+        | None => {
             return Step::Rejected(Rejection::NoIncident);
         }
     };
     let wrap = |fact: BoardFact| match state {
         Some(State::Tree(_)) => Fact::Tree(TreeFact::Board(fact)),
-        Some(State::Lane(_) | State::Constraint(_) | State::Course(_) | State::Trust(_) | State::Exempt(_)) | None => {
-            Fact::Lane(LaneFact::Board(fact))
-        }
+        Some(
+            State::Lane(_)
+            | State::Constraint(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_)
+            | State::Exempt(_),
+        )
+        | None => Fact::Lane(LaneFact::Board(fact)),
     };
     let record = |circuit: CircuitName, fact: Fact| {
         let texts = Texts { session: None, text: operator.reason.clone() };

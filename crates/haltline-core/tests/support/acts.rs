@@ -79,6 +79,8 @@ fn answer(step: &Step) -> Answer {
                 | Fact::Tree(_)
                 | Fact::Exempt(_)
                 | Fact::Phase(_)
+                | Fact::Claim(_)
+                | Fact::Pipeline(_)
                 | Fact::Trust(_) => None,
             });
             let has_tripped = facts().any(|fact| matches!(fact, Fact::Constraint(ConstraintFact::Tripped { .. })));
@@ -97,6 +99,7 @@ fn rejection_word(rejection: &Rejection) -> &'static str {
         Rejection::NoOverride => "no override",
         Rejection::NoCourse => "no course",
         Rejection::RunOver => "run over",
+        Rejection::Claim(_) => "claims",
         Rejection::NothingToTrust => "nothing to trust",
     }
 }

@@ -133,9 +133,14 @@ impl Outcome {
         let known = ForeignViolation { at, action, session }.fingerprint();
         let newest = self.facts.iter().rev().find_map(|recorded| match &recorded.fact {
             Fact::Constraint(ConstraintFact::Violated { fingerprint, .. }) => Some(fingerprint),
-            Fact::Constraint(_) | Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Phase(_) | Fact::Trust(_) => {
-                None
-            }
+            Fact::Constraint(_)
+            | Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Phase(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
+            | Fact::Trust(_) => None,
         });
         Some(if newest == Some(&known) { expected.to_owned() } else { format!("{newest:?}, not {known:?}") })
     }
@@ -144,7 +149,13 @@ impl Outcome {
     fn audit(&self) -> String {
         let by_person = self.facts.iter().find_map(|recorded| match &recorded.fact {
             Fact::Constraint(fact) => person(fact).map(|who| (recorded, who)),
-            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Phase(_) | Fact::Trust(_) => None,
+            Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Phase(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
+            | Fact::Trust(_) => None,
         });
         match by_person {
             Some((recorded, who)) => {
@@ -203,6 +214,7 @@ fn show_rejection(rejection: &Rejection) -> String {
         Rejection::NoOverride => "no override".to_owned(),
         Rejection::NoCourse => "no course".to_owned(),
         Rejection::RunOver => "run over".to_owned(),
+        Rejection::Claim(problem) => problem.to_string(),
         Rejection::NothingToTrust => "nothing to trust".to_owned(),
     }
 }

@@ -174,7 +174,15 @@ fn check_facts(mut before: BTreeMap<CircuitName, State>, after: &Sessions, journ
         let board = match &row {
             Some(State::Lane(lane)) => Some(&lane.board),
             Some(State::Tree(tree)) => Some(&tree.board),
-            Some(State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_)) | None => None,
+            Some(
+                State::Constraint(_)
+                | State::Exempt(_)
+                | State::Course(_)
+                | State::Claim(_)
+                | State::Pipeline(_)
+                | State::Trust(_),
+            )
+            | None => None,
         };
         if let (Some(board), Some(fact)) = (board, board_fact(&recorded.fact)) {
             check_board(board, fact, now);
@@ -188,7 +196,14 @@ fn check_facts(mut before: BTreeMap<CircuitName, State>, after: &Sessions, journ
 fn board_fact(fact: &Fact) -> Option<&BoardFact> {
     match fact {
         Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => Some(fact),
-        Fact::Lane(_) | Fact::Tree(_) | Fact::Constraint(_) | Fact::Exempt(_) | Fact::Phase(_) | Fact::Trust(_) => None,
+        Fact::Lane(_)
+        | Fact::Tree(_)
+        | Fact::Constraint(_)
+        | Fact::Exempt(_)
+        | Fact::Phase(_)
+        | Fact::Claim(_)
+        | Fact::Pipeline(_)
+        | Fact::Trust(_) => None,
     }
 }
 

@@ -245,6 +245,7 @@ impl Watch {
             Event::Loop { stream, .. } => (stream, None),
             Event::Constraint { .. }
             | Event::Phase { .. }
+            | Event::Claim { .. }
             | Event::Circuits { .. }
             | Event::Revoke { .. }
             | Event::Trust(_) => return,
@@ -334,7 +335,14 @@ fn about(decision: &Decision) -> (Option<Digest>, u32) {
     for recorded in &decision.facts {
         let fact = match &recorded.fact {
             Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => fact,
-            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Constraint(_) | Fact::Phase(_) | Fact::Trust(_) => {
+            Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Constraint(_)
+            | Fact::Phase(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
+            | Fact::Trust(_) => {
                 continue;
             }
         };

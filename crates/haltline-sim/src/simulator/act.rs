@@ -138,8 +138,13 @@ impl Act {
 fn is_counted_violation(recorded: &Recorded) -> bool {
     match &recorded.fact {
         Fact::Constraint(ConstraintFact::Violated { weight, .. }) => *weight != Weight::Deduplicated,
-        Fact::Constraint(_) | Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Phase(_) | Fact::Trust(_) => {
-            false
-        }
+        Fact::Constraint(_)
+        | Fact::Lane(_)
+        | Fact::Tree(_)
+        | Fact::Exempt(_)
+        | Fact::Phase(_)
+        | Fact::Claim(_)
+        | Fact::Pipeline(_)
+        | Fact::Trust(_) => false,
     }
 }

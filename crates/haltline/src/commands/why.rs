@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use haltline_core::claim::{Claim, Dispute};
 use haltline_core::constraint::{self, Circuit, Standing};
 use haltline_core::phase::{self, Course};
 use haltline_core::{CircuitName, Instant, State, shorten};
@@ -44,6 +45,7 @@ pub fn run(workplace: &Workplace, wanted: Option<&str>) -> Result<ExitCode, Fail
         Candidate::Session(incident) => of_session(workplace, incident)?,
         Candidate::Constraint(name, trip, circuit) => WhyView::of_constraint(name, trip, circuit, now),
         Candidate::Course(name, trip, course) => WhyView::of_course(name, trip, course, now),
+        Candidate::Claim(name, dispute, claim) => WhyView::of_claim(name, dispute, claim),
     };
     workplace.answer(&view, text::why)?;
     Ok(exit_code::FINE)
@@ -55,9 +57,16 @@ fn of_session(workplace: &Workplace, incident: &Incident) -> Result<WhyView, Fai
     let state = store.circuit(key, &incident.row)?;
     let tree = match &state {
         Some(State::Lane(lane)) => store.circuit(key, &tree_of(&incident.row, lane))?,
-        Some(State::Tree(_) | State::Constraint(_) | State::Exempt(_) | State::Course(_) | State::Trust(_)) | None => {
-            state.clone()
-        }
+        Some(
+            State::Tree(_)
+            | State::Constraint(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_),
+        )
+        | None => state.clone(),
     };
     let board = state.as_ref().and_then(State::board);
     let tree = tree.as_ref().and_then(State::as_tree);
@@ -69,6 +78,15 @@ enum Candidate {
     Session(Box<Incident>),
     Constraint(CircuitName, constraint::Trip, Box<Circuit>),
     Course(CircuitName, phase::Trip, Box<Course>),
+    Claim(CircuitName, Box<Dispute>, Box<Claim>),
+}
+
+/// The disputes of a claim, those that are over as well.
+fn disputes(name: &CircuitName, claim: Box<Claim>) -> Vec<Candidate> {
+    let settled = claim.settled.iter().map(|settled| &settled.dispute);
+    let all: Vec<Dispute> = settled.chain(claim.dispute()).cloned().collect();
+    let candidate = |dispute| Candidate::Claim(name.clone(), Box::new(dispute), claim.clone());
+    all.into_iter().map(candidate).collect()
 }
 
 impl Candidate {
@@ -77,6 +95,7 @@ impl Candidate {
             Candidate::Session(incident) => &incident.id,
             Candidate::Constraint(_, trip, _) => &trip.incident,
             Candidate::Course(_, trip, _) => &trip.incident,
+            Candidate::Claim(_, dispute, _) => &dispute.incident,
         }
     }
 
@@ -85,6 +104,7 @@ impl Candidate {
             Candidate::Session(incident) => incident.tripped,
             Candidate::Constraint(_, trip, _) => trip.since.at,
             Candidate::Course(_, trip, _) => trip.since.at,
+            Candidate::Claim(_, dispute, _) => dispute.since.at,
         }
     }
 }
@@ -107,7 +127,8 @@ fn candidates(workplace: &Workplace) -> Result<Vec<Candidate>, Failure> {
                     found.push(Candidate::Course(name, trip, course));
                 }
             }
-            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => {}
+            State::Claim(claim) => found.extend(disputes(&name, claim)),
+            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Pipeline(_) | State::Trust(_) => {}
         }
     }
     Ok(found)

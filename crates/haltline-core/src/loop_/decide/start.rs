@@ -152,6 +152,7 @@ impl Draft<'_> {
                     | Rejection::NothingToTrust
                     | Rejection::NoCourse
                     | Rejection::RunOver
+                    | Rejection::Claim(_)
                     | Rejection::NoIncident,
                 ) => {}
             }
