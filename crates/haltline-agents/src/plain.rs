@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use haltline_core::claim::{Changes, ClaimId, Confidence, NameError, ObjectionSaid, PipelineName, Round};
 use haltline_core::identity::{Action, Answer, By, Outcome, Said};
 use haltline_core::loop_::{Happening, Stream, Usage};
 use haltline_core::phase::{ErrorSeen, Metrics, PhaseName, Report};
@@ -45,6 +46,13 @@ pub enum PlainHappening {
     },
     /// An iteration of a phase ended.
     Iteration(Box<Report>),
+    /// A review round on a claim closed.
+    Round {
+        /// The claim's pipeline.
+        pipeline: PipelineName,
+        /// The round.
+        round: Box<Round>,
+    },
     /// Something of a family that is not there yet; the event's type. [`PlainError::not_yet`] says so.
     Later(&'static str),
 }
@@ -161,7 +169,7 @@ fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainErr
         "clean" => return fields.constraint(false),
         "iteration" => return fields.iteration(),
         "attempt" => return Ok(PlainHappening::Later("attempt")),
-        "round" => return Ok(PlainHappening::Later("round")),
+        "round" => return fields.round(),
         unknown => return Err(PlainError::wrong("type", &shorten(unknown), "one of those in version 1 of EVENTS.md")),
     }))
 }
@@ -288,6 +296,51 @@ impl<'a> Fields<'a> {
         };
         let neutral = self.text("neutral")?.filter(|reason| !reason.trim().is_empty());
         Ok(PlainHappening::Iteration(Box::new(Report { phase, metrics, error, neutral, ..Report::default() })))
+    }
+
+    fn round(&self) -> Result<PlainHappening, PlainError> {
+        let bad = |error: NameError| PlainError { text: error.to_string() };
+        let pipeline = self.text("pipeline")?.map(|name| PipelineName::parse(&name)).transpose().map_err(bad)?;
+        let claim = ClaimId::parse(&self.required_text("claim", "the claim's name")?).map_err(bad)?;
+        let changes = match self.get("changes") {
+            None => Changes::default(),
+            Some(value) => {
+                let expected = "an object with new_evidence, test_run, confidence, claim_text";
+                let values = json::object(value).ok_or_else(|| self.wrong("changes", value, expected))?;
+                Fields { values, within: "changes." }.changes()?
+            }
+        };
+        let objection = ObjectionSaid {
+            id: self.text("objection_id")?,
+            text: self.text("objection")?,
+            same_as: self.text("same_as")?,
+        };
+        let round = Round {
+            claim,
+            objection,
+            reviewer: self.text("reviewer")?,
+            answer: self.text("answer")?,
+            changes,
+            round: self.text("round")?,
+            generation: self.number("generation", "a whole number, 0 or more")?,
+        };
+        Ok(PlainHappening::Round { pipeline: pipeline.unwrap_or_default(), round: Box::new(round) })
+    }
+
+    fn changes(&self) -> Result<Changes, PlainError> {
+        let confidence = match self.get("confidence") {
+            None => None,
+            Some(value) => {
+                let parsed = Confidence::parse(value.get());
+                Some(parsed.map_err(|_bad| self.wrong("confidence", value, "a number from 0 to 1"))?)
+            }
+        };
+        Ok(Changes {
+            new_evidence: self.text("new_evidence")?,
+            test_run: self.text("test_run")?,
+            confidence,
+            claim_text: self.text("claim_text")?,
+        })
     }
 
     fn constraint(&self, is_violation: bool) -> Result<PlainHappening, PlainError> {

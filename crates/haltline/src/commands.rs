@@ -2,6 +2,7 @@
 
 mod backtest;
 mod circuits;
+mod claim;
 mod config;
 mod constraint;
 mod doctor;
@@ -60,6 +61,7 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
     let result = match arguments.command {
         Command::Constraint(command) => constraint::run(&workplace, command),
         Command::Phase(command) => phase::run(&workplace, command),
+        Command::Claim(command) => claim::run(&workplace, command),
         Command::Run(command) => run::run(&workplace, &command),
         Command::Status => status::run(&workplace),
         Command::Why { incident } => why::run(&workplace, incident.as_deref()),

@@ -3,6 +3,7 @@
 //! A field of these is a promise (`docs/concepts/formats.md`): it may be joined by others, never change its meaning.
 
 pub mod backtest;
+pub mod claim;
 pub mod config;
 pub mod constraint;
 pub mod doctor;

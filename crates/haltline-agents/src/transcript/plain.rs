@@ -28,7 +28,10 @@ impl PlainReader {
         let PlainEvent { at, stream, what, .. } = event;
         let mut what = match what {
             PlainHappening::Loop(what) => what,
-            PlainHappening::Constraint { .. } | PlainHappening::Iteration(_) | PlainHappening::Later(_) => return None,
+            PlainHappening::Constraint { .. }
+            | PlainHappening::Iteration(_)
+            | PlainHappening::Round { .. }
+            | PlainHappening::Later(_) => return None,
         };
         // A file may hold many sessions, and each names its calls by itself.
         let lane = || format!("{}\n{}", stream.session, stream.agent.as_deref().unwrap_or_default());

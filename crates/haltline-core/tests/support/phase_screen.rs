@@ -140,7 +140,13 @@ impl Outcome {
     fn logs(&self) -> Vec<String> {
         let line = |recorded: &Recorded| match &recorded.fact {
             Fact::Phase(fact) => log_line(fact),
-            Fact::Constraint(_) | Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Trust(_) => None,
+            Fact::Constraint(_)
+            | Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
+            | Fact::Trust(_) => None,
         };
         self.facts().iter().filter_map(line).collect()
     }

@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
+use haltline_core::claim::Claim;
 use haltline_core::loop_::Verb;
 use haltline_core::phase::Course;
 use haltline_core::{CircuitName, Event, Rejection, State};
+use haltline_engine::claims::claim_options;
 use haltline_engine::store::{Committed, Store};
 use haltline_engine::{EngineError, course_options};
 
@@ -138,10 +140,17 @@ fn one(
     answer(workplace, word, Some(incident.to_owned()), vec![row.to_string()], &committed, operator.who, reason)
 }
 
-/// Courses of work have verbs of their own.
+/// Courses of work and claims have verbs of their own.
 fn of_course(workplace: &Workplace, incident: &str) -> Result<Option<Failure>, Failure> {
     let engine = &workplace.engine;
     for (name, state) in engine.store().circuits(engine.project().key)? {
+        let dispute = state.as_claim().and_then(Claim::dispute);
+        if dispute.is_some_and(|dispute| dispute.incident == incident) {
+            let options = claim_options(&name).join("`, `");
+            return Ok(Some(Failure::Plain(format!(
+                "incident {incident} is the dispute of {name}: it ends by `{options}`"
+            ))));
+        }
         let trip = state.as_course().and_then(Course::trip);
         if trip.is_some_and(|trip| trip.incident == incident) {
             let options = course_options(&name).join("`, `");

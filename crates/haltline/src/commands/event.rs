@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use haltline_agents::plain::{self, PlainError, PlainEvent, PlainHappening};
+use haltline_core::claim;
 use haltline_core::loop_;
 use haltline_core::phase::Happening;
 use haltline_core::{Instant, Retry, Verdict, constraint};
 use haltline_engine::EngineError;
+use haltline_engine::claims;
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Fail;
 use haltline_engine::course::CoursePlace;
@@ -19,9 +21,11 @@ use haltline_engine::store::Committed;
 use serde::Serialize;
 use serde_json::json;
 
+use super::claim::secret_warning;
 use super::phase;
 use crate::error::Failure;
 use crate::exit_code;
+use crate::front::text;
 use crate::hook::watch;
 use crate::operator;
 use crate::surroundings;
@@ -193,6 +197,13 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
             let place = CoursePlace::session(project, &phase::session_folder(&project.root));
             let what = Happening::Report(report);
             engine.phase(&place, None, Some(&event.stream.session), what).map_err(Failure::of_course)
+        }
+        PlainHappening::Round { pipeline, round } => {
+            let what = claim::Happening::Round(round);
+            for name in claims::suspicious(&what) {
+                text::warn(&secret_warning(name));
+            }
+            engine.claims(&pipeline, Some(&event.stream.session), what).map_err(Failure::of_claim)
         }
         PlainHappening::Later(kind) => Err(Failure::Plain(PlainError::not_yet(kind).to_string())),
     }

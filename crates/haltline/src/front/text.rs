@@ -1,6 +1,8 @@
 //! Plain text: 80 columns, no colour needed, the same through a pipe.
 
 mod backtest;
+mod claim;
+mod claim_ledger;
 mod config;
 mod constraint;
 mod doctor;
@@ -18,6 +20,8 @@ use std::path::Path;
 use haltline_engine::store::Salvage;
 
 pub use backtest::{backtest, shown, why_replay};
+pub use claim::{claim_answer, claim_list, claim_show};
+pub use claim_ledger::claim_ledger;
 pub use config::{config_check, config_path, config_show};
 pub use constraint::{all, change, check, configuration, history, one};
 pub use doctor::doctor;

@@ -21,6 +21,8 @@ pub struct StatusView {
     pub store: StoreView,
     /// Courses of work: phases, loops, Ralph.
     pub courses: Vec<super::phase::CourseView>,
+    /// Claims that are DISPUTED.
+    pub disputes: Vec<super::claim::StandingDisputeView>,
     /// Running sessions.
     pub sessions: super::session::SessionsView,
     /// Memory folders of the project and of haltline.
