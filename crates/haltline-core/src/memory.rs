@@ -327,11 +327,35 @@ pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
             State::Course(Box::new(phase::apply(course, fact, at)))
         }
         Fact::Claim(fact) => {
-            let claim = state.as_ref().and_then(State::as_claim).cloned();
+            let claim = match state {
+                Some(State::Claim(claim)) => Some(*claim),
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Course(_)
+                    | State::Pipeline(_)
+                    | State::Trust(_),
+                )
+                | None => None,
+            };
             State::Claim(Box::new(claim::apply(claim, fact, at)))
         }
         Fact::Pipeline(fact) => {
-            let pipeline = state.as_ref().and_then(State::as_pipeline).cloned();
+            let pipeline = match state {
+                Some(State::Pipeline(pipeline)) => Some(*pipeline),
+                Some(
+                    State::Constraint(_)
+                    | State::Lane(_)
+                    | State::Tree(_)
+                    | State::Exempt(_)
+                    | State::Course(_)
+                    | State::Claim(_)
+                    | State::Trust(_),
+                )
+                | None => None,
+            };
             State::Pipeline(Box::new(claim::apply_pipeline(pipeline, fact, at)))
         }
         Fact::Trust(fact) => {

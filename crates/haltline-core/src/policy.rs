@@ -64,7 +64,7 @@ impl Policy {
         if self.phase != phase::Limits::default() {
             changed.push(serde_json::to_vec(&self.phase).expect("numbers can be written"));
         }
-        if self.claim != claim::Limits::default() {
+        if !self.claim.is_default() {
             changed.push(serde_json::to_vec(&self.claim).expect("numbers and texts can be written"));
         }
         let mut parts: Vec<&[u8]> = vec![mode, numbers.as_flattened()];

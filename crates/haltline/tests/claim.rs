@@ -263,6 +263,39 @@ fn a_dispute_is_in_status_and_why_and_reset_points_to_the_ways_out() {
     assert_eq!(site.run(&["status", "--json"]).json()["disputes"], json!([]));
 }
 
+#[test]
+fn a_person_is_told_of_a_dispute_once_and_without_its_secrets() {
+    let site = Site::new();
+    let told = site.project().join("told.jsonl");
+    site.config(&format!("[notify]\ncommand = [\"sh\", \"-c\", \"cat >> '{0}'; echo >> '{0}'\"]\n", told.display()));
+    assert_eq!(claim(&site, &["add", "C-1", "--text", "x"]).code, Some(0));
+    for _round in 0..5 {
+        claim(&site, &["round", "C-1", "--objection", SECRET, "--answer", "no"]);
+    }
+    let told = fs::read_to_string(told).expect("told");
+    let incidents: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(incidents.len(), 1, "{told}");
+    assert_eq!((&incidents[0]["circuit"], &incidents[0]["state"]), (&json!("claim/main/C-1"), &json!("DISPUTED")));
+    assert_eq!(
+        (&incidents[0]["dispute_reason"], &incidents[0]["researcher_position"]),
+        (&json!("token: [redacted]"), &json!("no"))
+    );
+}
+
+#[test]
+fn a_base_of_many_claims_falls_in_one_step() {
+    let site = Site::new();
+    let mut lines = vec!["claim add C-base --text base".to_owned()];
+    lines.extend((0..60).map(|number| format!("claim add D-{number} --text x --depends-on C-base")));
+    for line in &lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_eq!(site.run(&words).code, Some(0), "{line}");
+    }
+    let fallen = claim(&site, &["kill", "C-base", "--reason", "wrong", "--json"]).json();
+    assert_eq!(fallen["moved"].as_array().map(Vec::len), Some(61));
+    site.assert_verifies();
+}
+
 fn event(claim: &str, name: &str) -> String {
     let event = json!({"v": 1, "type": "round", "session": "s", "claim": claim, "objection": "run the harness", "answer": "no data", "reviewer": name});
     format!("{event}\n")

@@ -38,6 +38,7 @@ pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
                 // One claim below that fell twice is one change.
                 dispute.queued.retain(|queued| queued.base != *base);
                 dispute.queued.push(Queued { base: base.clone(), fell: *fell, at: at.at });
+                rise(&mut claim.generation);
             }
         }
         Fact::Released { applied, .. } => {
@@ -270,15 +271,14 @@ fn dispute_line(dispute: &Dispute, end: &str) -> String {
 
 fn review_line(reviewed: &Reviewed) -> String {
     let Reviewed { objection, count, changes, .. } = reviewed;
-    let by = reviewed.reviewer.as_deref().map(|name| format!(" by {name}")).unwrap_or_default();
     match reviewed.weight {
-        Weight::Counted => format!("round on O-{objection}{by}, no change: {count} counted"),
+        Weight::Counted => format!("round on O-{objection}, no change: {count} counted"),
         Weight::Changed => {
             let kinds: Vec<&str> = changes.kinds().into_iter().map(super::Change::word).collect();
-            format!("round on O-{objection}{by}, changed: {}", kinds.join(", "))
+            format!("round on O-{objection}, changed: {}", kinds.join(", "))
         }
-        Weight::Repeated => format!("round on O-{objection}{by}, counted before: {count} counted"),
-        Weight::Stale => format!("round on O-{objection}{by}, on an older state of the claim: {count} counted"),
+        Weight::Repeated => format!("round on O-{objection}, counted before: {count} counted"),
+        Weight::Stale => format!("round on O-{objection}, on an older state of the claim: {count} counted"),
     }
 }
 

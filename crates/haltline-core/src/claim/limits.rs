@@ -18,7 +18,7 @@ impl Default for Limits {
         Self {
             circuit_breaker_rounds: Self::ROUNDS,
             circuit_breaker_rounds_reason: String::new(),
-            final_stage: "S5".to_owned(),
+            final_stage: Self::FINAL_STAGE.to_owned(),
         }
     }
 }
@@ -26,6 +26,8 @@ impl Default for Limits {
 impl Limits {
     /// Seed 004's number of rounds.
     pub const ROUNDS: u32 = 3;
+    /// Seed 004's final stage.
+    pub const FINAL_STAGE: &'static str = "S5";
     /// The longest text, in bytes. A longer one is refused, never cut.
     pub const TEXT_BYTES_MAX: usize = 256 * 1024;
     /// The longest name of an objection, a reviewer or a round, and the longest kind of a claim, in bytes.
@@ -48,6 +50,14 @@ impl Limits {
         if self.is_raised() && !self.has_reason() { Self::ROUNDS } else { self.circuit_breaker_rounds.max(1) }
     }
 
+    /// Whether nobody changed anything. Asked on every hook, so nothing is put together for it.
+    pub(crate) fn is_default(&self) -> bool {
+        let Self { circuit_breaker_rounds, circuit_breaker_rounds_reason, final_stage } = self;
+        *circuit_breaker_rounds == Self::ROUNDS
+            && circuit_breaker_rounds_reason.is_empty()
+            && final_stage == Self::FINAL_STAGE
+    }
+
     /// Whether somebody asks for more patience than the seed has.
     pub fn is_raised(&self) -> bool {
         self.circuit_breaker_rounds > Self::ROUNDS
@@ -62,6 +72,19 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_other_value_is_no_default() {
+        let plain = Limits::default();
+        assert!(plain.is_default());
+        for changed in [
+            Limits { circuit_breaker_rounds: 4, ..plain.clone() },
+            Limits { circuit_breaker_rounds_reason: "x".to_owned(), ..plain.clone() },
+            Limits { final_stage: "S6".to_owned(), ..plain },
+        ] {
+            assert!(!changed.is_default(), "{changed:?}");
+        }
+    }
 
     #[test]
     fn more_than_three_rounds_need_a_reason() {

@@ -187,7 +187,7 @@ impl ClaimView {
             status: claim.word().word(),
             generation: claim.generation,
             text: showing.text(&claim.text, masked),
-            kind: claim.kind.clone(),
+            kind: claim.kind.as_deref().map(|kind| showing.text(kind, masked)),
             evidence: showing.texts(&claim.evidence, masked),
             tests: showing.texts(&claim.tests, masked),
             assumptions: showing.texts(&claim.assumptions, masked),
@@ -211,9 +211,9 @@ impl ObjectionView {
     fn new(known: &Objection, limit: u32, showing: Showing, is_masked: &mut bool) -> Self {
         Self {
             objection: known.label(),
-            ids: known.ids.clone(),
+            ids: showing.texts(&known.ids, is_masked),
             text: showing.text(&known.text, is_masked),
-            reviewers: known.reviewers.clone(),
+            reviewers: showing.texts(&known.reviewers, is_masked),
             count: known.count,
             limit,
             rounds: known.rounds,

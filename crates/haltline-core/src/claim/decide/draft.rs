@@ -151,8 +151,10 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn push_pipeline(&mut self, fact: PipelineFact) {
-        let before = self.is_begun.then(|| self.pipeline.clone());
-        self.pipeline = claim::apply_pipeline(before, &fact, self.now);
+        // Taken out and put back: a fall may touch every claim, and each must not copy all of them.
+        let nothing = Pipeline::new(self.pipeline.final_stage.clone(), self.now.at);
+        let before = std::mem::replace(&mut self.pipeline, nothing);
+        self.pipeline = claim::apply_pipeline(self.is_begun.then_some(before), &fact, self.now);
         self.is_begun = true;
         self.record(self.pipeline_name(), AnyFact::Pipeline(fact), None);
     }

@@ -65,7 +65,7 @@ fn is_refused(view: &ClaimAnswerView) -> bool {
 }
 
 fn title(view: &ClaimAnswerView) -> String {
-    let about = view.claim.as_deref().unwrap_or(&view.pipeline);
+    let about = view.claim.as_deref().or(view.asked_stage.as_deref()).unwrap_or(&view.pipeline);
     if is_refused(view) {
         return format!("REFUSED: {} {about}", view.verb);
     }

@@ -42,6 +42,10 @@ pub struct ClaimAnswerView {
     pub round: Option<RoundView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
+    /// The stage it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_stage: Option<String>,
+    /// The stage the pipeline is in.
     pub stage: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closed_stages: Vec<String>,
@@ -152,6 +156,10 @@ impl ClaimAnswerView {
                 .collect(),
             round: facts().find_map(|fact| round(fact, limit)),
             incident: claim.and_then(Claim::dispute).map(|dispute| dispute.incident.clone()),
+            asked_stage: match what {
+                Happening::AdvanceStage { stage } | Happening::CloseStage { stage } => Some(stage.to_string()),
+                _other => None,
+            },
             stage: pipeline.and_then(|pipeline| pipeline.stage.as_ref()).map(|stage| stage.name.to_string()),
             closed_stages: pipeline
                 .map(|pipeline| pipeline.closed.iter().map(|closed| closed.name.to_string()).collect())

@@ -122,7 +122,7 @@ impl LedgerView {
         for known in &claim.objections {
             objections.push(LedgerObjectionView {
                 objection: known.label(),
-                ids: known.ids.clone(),
+                ids: showing.texts(&known.ids, masked),
                 text: showing.text(&known.text, masked),
                 rounds: known.rounds,
             });
@@ -130,13 +130,13 @@ impl LedgerView {
         self.claims.push(LedgerClaimView {
             claim_id: id.to_string(),
             text: showing.text(&claim.text, masked),
-            claim_type: claim.kind.clone(),
+            claim_type: claim.kind.as_deref().map(|kind| showing.text(kind, masked)),
             evidence: showing.texts(&claim.evidence, masked),
             tests: showing.texts(&claim.tests, masked),
             confidence: claim.confidence.map(|number| number.number()),
             status: claim.word().word(),
             status_reason: claim.reason.as_deref().map(|text| showing.text(text, masked)),
-            reviewers,
+            reviewers: showing.texts(&reviewers, masked),
             objections,
             depends_on: claim.depends_on.iter().map(ToString::to_string).collect(),
             assumptions: showing.texts(&claim.assumptions, masked),
