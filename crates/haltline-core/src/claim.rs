@@ -348,7 +348,7 @@ pub enum Weight {
     Counted,
     /// The claim changed: every objection counts anew.
     Changed,
-    /// This round was counted for this objection before.
+    /// This round was counted for this objection before, or brought a change.
     Repeated,
     /// It reviewed the claim as it was before its state last changed (E12).
     Stale,

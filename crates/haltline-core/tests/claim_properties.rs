@@ -238,6 +238,26 @@ proptest! {
 }
 
 #[test]
+fn an_index_that_was_lost_is_made_anew_from_the_claims_and_closes_over_no_dispute() {
+    let add = NewClaim { id: Some(id("C-1")), text: "x".to_owned(), ..NewClaim::default() };
+    let objection = ObjectionSaid { text: Some("no".to_owned()), ..ObjectionSaid::default() };
+    let changes = Changes::default();
+    let round =
+        Round { claim: id("C-1"), objection, reviewer: None, answer: None, changes, round: None, generation: None };
+    let round = Happening::Round(Box::new(round));
+    let mut world = World::new();
+    world.tell(Happening::Add(Box::new(add))).expect("added");
+    for _round in 0..3 {
+        world.tell(round.clone()).expect("counted");
+    }
+    world.rows.remove(&haltline_core::CircuitName::pipeline("main"));
+    assert_eq!(heard(&world.tell(round)), Heard::Refused);
+    assert_eq!(world.pipeline().map(|pipeline| pipeline.disputed()), Some(vec![id("C-1")]));
+    let stage = StageName::parse("S5").expect("a good name");
+    assert_eq!(heard(&world.tell(Happening::CloseStage { stage })), Heard::Refused);
+}
+
+#[test]
 fn every_short_history_of_a_small_world_holds() {
     let round = |claim: &str, evidence: Option<&str>| {
         let objection = ObjectionSaid { text: Some("no".to_owned()), ..ObjectionSaid::default() };

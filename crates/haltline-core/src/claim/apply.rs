@@ -93,6 +93,7 @@ fn unknown(at: Moment) -> Claim {
         depends_on: Vec::new(),
         standing: Standing::Free(Status::Unverified),
         objections: Vec::new(),
+        changed_in: Vec::new(),
         position: None,
         settled: Vec::new(),
         history: Vec::new(),
@@ -129,6 +130,12 @@ fn review(claim: &mut Claim, reviewed: &Reviewed, at: Instant) {
         claim.position = Some(answer.clone());
     }
     change(claim, &reviewed.changes, at);
+    if let (Weight::Changed, Some(name)) = (reviewed.weight, &reviewed.round) {
+        claim.changed_in.retain(|known| known != name);
+        claim.changed_in.push(name.clone());
+        let excess = claim.changed_in.len().saturating_sub(Claim::CHANGED_IN_MAX);
+        claim.changed_in.drain(..excess);
+    }
     object(claim, reviewed);
 }
 

@@ -36,6 +36,9 @@ pub struct Claim {
     /// Objections to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objections: Vec<Objection>,
+    /// The names of the last rounds in which it changed: what else is reported of them is not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_in: Vec<String>,
     /// The last answer to any of them, verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<String>,
@@ -102,6 +105,8 @@ pub struct Totals {
 impl Claim {
     /// How many lines of history are kept.
     pub const HISTORY_MAX: usize = 100;
+    /// How many rounds in which it changed are remembered.
+    pub(super) const CHANGED_IN_MAX: usize = 32;
     /// How many disputes that are over are kept; the journal has them all.
     pub(super) const SETTLED_MAX: usize = 16;
 

@@ -350,7 +350,10 @@ fn count(rounds: &[Kept], objection: usize) -> usize {
     let since = rounds.iter().rposition(|kept| kept.changed).map_or(0, |last| last + 1);
     let mut names: Vec<&String> = Vec::new();
     let mut count = 0;
-    for kept in rounds[since..].iter().filter(|kept| kept.objection == objection) {
+    let brought_change =
+        |kept: &&Kept| kept.name.is_some() && rounds.iter().any(|other| other.changed && other.name == kept.name);
+    let on_it = rounds[since..].iter().filter(|kept| kept.objection == objection);
+    for kept in on_it.filter(|kept| !brought_change(kept)) {
         match &kept.name {
             Some(name) if names.contains(&name) => {}
             Some(name) => {

@@ -74,8 +74,9 @@ fn judge(claim: &Claim, round: &Round) -> Result<Reviewed, Stop> {
     let all: Vec<&Objection> =
         joined.iter().chain([&objection]).filter_map(|number| claim.objection(*number)).collect();
     let so_far = counted(&all);
-    let is_repeated =
-        round.round.as_ref().is_some_and(|name| all.iter().any(|objection| objection.counted.contains(name)));
+    // In whatever order the reports of one round come: it counts once, and not at all where it brought a change.
+    let is_counted = |name: &String| all.iter().any(|objection| objection.counted.contains(name));
+    let is_repeated = round.round.as_ref().is_some_and(|name| is_counted(name) || claim.changed_in.contains(name));
     let changes = round.changes.against(claim);
     let (weight, count) = match round.generation {
         Some(generation) if generation != claim.generation => (Weight::Stale, so_far),

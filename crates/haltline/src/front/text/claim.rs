@@ -21,7 +21,9 @@ pub fn claim_answer(view: &ClaimAnswerView) -> String {
         let note = match round.weight {
             Weight::Counted => format!("round {} of {} without a change", round.count, round.limit),
             Weight::Changed => format!("the claim changed ({}): counting begins anew", round.changes.join(", ")),
-            Weight::Repeated => format!("counted before: {} of {} without a change", round.count, round.limit),
+            Weight::Repeated => {
+                format!("this round was reported before: {} of {} without a change", round.count, round.limit)
+            }
             Weight::Stale => "reviewed an older state of the claim: nothing is counted".to_owned(),
         };
         line("Objection:", &format!("{}, {note}", round.objection));
