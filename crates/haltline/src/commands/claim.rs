@@ -168,8 +168,10 @@ impl Desk<'_> {
         let mut view = ClaimListView::new(&self.pipeline, &pipeline);
         for (id, entry) in &pipeline.claims {
             let is_wanted = status.is_none_or(|word| entry.word.word().eq_ignore_ascii_case(word));
-            if is_wanted && let Some(claim) = engine.claim(&self.pipeline, id)? {
-                view.add(id, &claim, rounds);
+            match engine.claim(&self.pipeline, id)? {
+                Some(claim) if is_wanted => view.add(id, &claim, rounds),
+                Some(_other) => {}
+                None => tell_lost(id),
             }
         }
         self.workplace.answer(&view, text::claim_list)?;
@@ -180,8 +182,9 @@ impl Desk<'_> {
         let (pipeline, engine) = (self.known()?, &self.workplace.engine);
         let mut view = LedgerView::new(&self.pipeline, &pipeline, showing);
         for id in pipeline.claims.keys() {
-            if let Some(claim) = engine.claim(&self.pipeline, id)? {
-                view.add(id, &claim);
+            match engine.claim(&self.pipeline, id)? {
+                Some(claim) => view.add(id, &claim),
+                None => tell_lost(id),
             }
         }
         self.tell_masked(view.is_masked);
@@ -194,6 +197,11 @@ impl Desk<'_> {
             text::warn("what looks like a secret is masked here; --verbatim shows the texts as they are kept");
         }
     }
+}
+
+/// A claim that the index knows and that has no record: the store was damaged, and only what was held survived.
+fn tell_lost(id: &ClaimId) {
+    text::warn(&format!("claim {id}: its record was lost with a damaged store"));
 }
 
 /// Said where a text comes in that seems to hold a secret.
