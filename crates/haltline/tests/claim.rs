@@ -478,9 +478,9 @@ fn the_ledger_validates_against_its_schema_and_a_closed_stage_with_a_dispute_doe
         [false, changed(&open, |ledger| ledger["final_stage_closed"] = json!(true))],
         [false, changed(&closed, |ledger| ledger["claims"][0]["status"] = json!("DISPUTED"))],
         [false, changed(&closed, |ledger| ledger["disputed_claims"] = json!(["C-1"]))],
-        [false, changed(&open, |ledger| ledger["claims"][3]["dispute_reason"] = json!(null))],
+        [false, changed(&open, |ledger| ledger["claims"][4]["dispute_reason"] = json!(null))],
         [false, changed(&open, |ledger| ledger["claims"][0]["status"] = json!("OPEN"))],
-        [false, changed(&open, |ledger| ledger["claims"][1]["resolutions"][0]["status"] = json!("VERIFIED"))],
+        [false, changed(&open, |ledger| ledger["claims"][2]["resolutions"][0]["status"] = json!("VERIFIED"))],
         [false, changed(&open, |ledger| ledger["colour"] = json!("red"))],
     ]);
     let input = json!({"schema": claim(&site, &["ledger", "--schema"]).json(), "cases": cases});
