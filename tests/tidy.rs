@@ -238,6 +238,8 @@ fn every_fact_has_a_golden_line() {
         ("loop_/exempt.rs", "ExemptFact", "{\"exempt\":"),
         ("phase.rs", "Fact", "{\"phase\":"),
         ("attempt.rs", "Fact", "{\"attempt\":"),
+        ("claim.rs", "Fact", "{\"claim\":"),
+        ("claim/pipeline_fact.rs", "PipelineFact", "{\"pipeline\":"),
     ] {
         let source = read(&format!("crates/haltline-core/src/{file}"));
         let body = source.split(&format!("pub enum {name} {{")).nth(1).and_then(|rest| rest.split("\n}\n").next());

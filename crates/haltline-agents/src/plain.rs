@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
+use haltline_core::claim::{Changes, ClaimId, Confidence, NameError, ObjectionSaid, PipelineName, Round};
 use haltline_core::identity::{Action, Answer, By, Outcome, Said};
 use haltline_core::loop_::{Happening, Stream, Usage};
 use haltline_core::phase::{ErrorSeen, Metrics, PhaseName, Report};
@@ -53,8 +54,13 @@ pub enum PlainHappening {
         /// How it went.
         attempt: Box<Attempt>,
     },
-    /// Something of a family that is not there yet; the event's type. [`PlainError::not_yet`] says so.
-    Later(&'static str),
+    /// A review round on a claim closed.
+    Round {
+        /// The claim's pipeline.
+        pipeline: PipelineName,
+        /// The round.
+        round: Box<Round>,
+    },
 }
 
 /// A line that is no plain event, in one line for the one who wrote it.
@@ -64,11 +70,6 @@ pub struct PlainError {
 }
 
 impl PlainError {
-    /// The event is understood, and nobody can decide about it yet.
-    pub fn not_yet(kind: &'static str) -> Self {
-        Self { text: format!("type {kind:?}: its family is not built yet; nothing was counted") }
-    }
-
     fn wrong(field: &str, value: &str, expected: &str) -> Self {
         Self { text: format!("{field} {value}: expected {expected}") }
     }
@@ -170,7 +171,7 @@ fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainErr
         "clean" => return fields.constraint(false),
         "iteration" => return fields.iteration(),
         "attempt" => return fields.attempt(),
-        "round" => return Ok(PlainHappening::Later("round")),
+        "round" => return fields.round(),
         unknown => return Err(PlainError::wrong("type", &shorten(unknown), "one of those in version 1 of EVENTS.md")),
     }))
 }
@@ -331,6 +332,51 @@ impl<'a> Fields<'a> {
             generation: None,
         };
         Ok(PlainHappening::Attempt { slice, attempt: Box::new(attempt) })
+    }
+
+    fn round(&self) -> Result<PlainHappening, PlainError> {
+        let bad = |error: NameError| PlainError { text: error.to_string() };
+        let pipeline = self.text("pipeline")?.map(|name| PipelineName::parse(&name)).transpose().map_err(bad)?;
+        let claim = ClaimId::parse(&self.required_text("claim", "the claim's name")?).map_err(bad)?;
+        let changes = match self.get("changes") {
+            None => Changes::default(),
+            Some(value) => {
+                let expected = "an object with new_evidence, test_run, confidence, claim_text";
+                let values = json::object(value).ok_or_else(|| self.wrong("changes", value, expected))?;
+                Fields { values, within: "changes." }.changes()?
+            }
+        };
+        let objection = ObjectionSaid {
+            id: self.text("objection_id")?,
+            text: self.text("objection")?,
+            same_as: self.text("same_as")?,
+        };
+        let round = Round {
+            claim,
+            objection,
+            reviewer: self.text("reviewer")?,
+            answer: self.text("answer")?,
+            changes,
+            round: self.text("round")?,
+            generation: self.number("generation", "a whole number, 0 or more")?,
+        };
+        Ok(PlainHappening::Round { pipeline: pipeline.unwrap_or_default(), round: Box::new(round) })
+    }
+
+    fn changes(&self) -> Result<Changes, PlainError> {
+        let confidence = match self.get("confidence") {
+            None => None,
+            Some(value) => {
+                let parsed = Confidence::parse(value.get());
+                Some(parsed.map_err(|_bad| self.wrong("confidence", value, "a number from 0 to 1"))?)
+            }
+        };
+        Ok(Changes {
+            new_evidence: self.text("new_evidence")?,
+            test_run: self.text("test_run")?,
+            confidence,
+            claim_text: self.text("claim_text")?,
+        })
     }
 
     fn constraint(&self, is_violation: bool) -> Result<PlainHappening, PlainError> {

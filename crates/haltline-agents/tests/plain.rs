@@ -1,6 +1,8 @@
 //! Plain events as EVENTS.md writes them, and the one line each mistake gets (E8).
 
 use haltline_agents::plain::{PlainError, PlainEvent, PlainHappening, read};
+use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
+use haltline_core::claim::{Changes, ClaimId, Confidence, ObjectionSaid, PipelineName, Round};
 use haltline_core::identity::{Action, Answer, By, Outcome, Said};
 use haltline_core::loop_::{Happening, Stream, Usage};
 use haltline_core::{ConstraintId, Instant};
@@ -110,18 +112,93 @@ fn calls_begin_and_end() {
 }
 
 #[test]
-fn constraints_are_named_and_the_families_to_come_are_told_from_nonsense() {
+fn constraints_are_named() {
     let id = ConstraintId::parse("no-force-push").expect("an id");
     let violated =
         PlainHappening::Constraint { id: id.clone(), is_violation: true, action: Some("git push -f".to_owned()) };
     assert_eq!(event(r#""type":"violation","constraint":"no-force-push","action":"git push -f""#), Ok(violated));
     let clean = PlainHappening::Constraint { id, is_violation: false, action: None };
     assert_eq!(event(r#""type":"clean","constraint":"no-force-push""#), Ok(clean));
-    for kind in ["attempt", "round"] {
-        assert_eq!(event(&format!(r#""type":"{kind}""#)), Ok(PlainHappening::Later(kind)));
+}
+
+#[test]
+fn an_attempt_has_its_slice_its_test_and_its_result_and_nothing_is_guessed() {
+    let attempt = Attempt {
+        test: TestName::parse("rounds up").expect("a name"),
+        strategy: "use printf".to_owned(),
+        files: vec!["src/a.sh".to_owned()],
+        files_more: 0,
+        result: TestResult::Fail,
+        is_declared: true,
+        said: String::new(),
+        error: Some(Output { text: "no\n".to_owned(), excerpt: "no\n".to_owned(), bytes: 3, has_secrets: false }),
+        checkpoint: None,
+        generation: None,
+    };
+    let slice = SliceId::parse("S-3").expect("a name");
+    let said = r#""type":"attempt","slice":"S-3","test":"rounds up","result":"fail","strategy":"use printf","files":["src/a.sh"],"error":"no\n""#;
+    assert_eq!(event(said), Ok(PlainHappening::Attempt { slice, attempt: Box::new(attempt) }));
+    for (said, problem) in [
+        (r#""type":"attempt","test":"t","result":"fail""#, "slice is missing"),
+        (r#""type":"attempt","slice":"S-3","test":"t""#, "result is missing: expected one of pass, fail, infra"),
+        (r#""type":"attempt","slice":"S-3","test":"t","result":"maybe""#, "result \"maybe\": expected one of"),
+        (r#""type":"attempt","slice":"S-3","test":"t","result":"fail","files":"a""#, "files \"a\": expected a list"),
+    ] {
+        let error = event(said).expect_err("it is wrong").to_string();
+        assert!(error.contains(problem), "{said}: {error}");
     }
-    let text = PlainError::not_yet("round").to_string();
-    assert_eq!(text, r#"type "round": its family is not built yet; nothing was counted"#);
+}
+
+#[test]
+fn a_round_has_its_objection_its_answer_and_its_changes_word_for_word() {
+    let changes = Changes {
+        new_evidence: Some(" table 2\n".to_owned()),
+        test_run: Some("harness".to_owned()),
+        confidence: Confidence::parse("0.65").ok(),
+        claim_text: Some("x holds in mice".to_owned()),
+    };
+    let objection = ObjectionSaid {
+        id: Some("FF-001".to_owned()),
+        text: Some("run the harness".to_owned()),
+        same_as: Some("O-2".to_owned()),
+    };
+    let full = Round {
+        claim: ClaimId::parse("C-001").expect("a name"),
+        objection,
+        reviewer: Some("R2".to_owned()),
+        answer: Some("no GC column".to_owned()),
+        changes,
+        round: Some("r7".to_owned()),
+        generation: Some(3),
+    };
+    let pipeline = PipelineName::parse("paper").expect("a name");
+    let line = r#""type":"round","pipeline":"paper","claim":"C-001","reviewer":"R2","objection":"run the harness","objection_id":"FF-001","same_as":"O-2","answer":"no GC column","round":"r7","generation":3,"changes":{"new_evidence":" table 2\n","test_run":"harness","confidence":0.65,"claim_text":"x holds in mice"}"#;
+    assert_eq!(event(line), Ok(PlainHappening::Round { pipeline, round: Box::new(full.clone()) }));
+    let bare = Round {
+        objection: ObjectionSaid { text: Some("no".to_owned()), ..ObjectionSaid::default() },
+        reviewer: None,
+        answer: None,
+        changes: Changes::default(),
+        round: None,
+        generation: None,
+        ..full
+    };
+    let line = r#""type":"round","claim":"C-001","objection":"no","answer":null,"changes":{}"#;
+    assert_eq!(event(line), Ok(PlainHappening::Round { pipeline: PipelineName::default(), round: Box::new(bare) }));
+    for (fields, problem) in [
+        (r#""objection":"no""#, "claim is missing: expected the claim's name"),
+        (r#""claim":"a/b""#, "claim \"a/b\": expected letters, digits, '.', '_' or '-'"),
+        (r#""claim":"C-1","pipeline":"""#, "pipeline \"\": expected letters"),
+        (r#""claim":"C-1","changes":[]"#, "changes \"[]\": expected an object with new_evidence"),
+        (
+            r#""claim":"C-1","changes":{"confidence":"high"}"#,
+            "changes.confidence \"high\": expected a number from 0 to 1",
+        ),
+        (r#""claim":"C-1","generation":-1"#, "generation -1: expected a whole number, 0 or more"),
+    ] {
+        let error = event(&format!(r#""type":"round",{fields}"#)).expect_err(fields);
+        assert!(error.to_string().starts_with(problem), "{error}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The one door: an event comes in, facts and a verdict go out.
 
 use crate::attempt;
+use crate::claim;
 use crate::constraint::{self, Condition};
 use crate::loop_;
 use crate::phase;
@@ -89,6 +90,8 @@ pub enum Rejection {
     SliceFailing,
     /// The slice knows no such test.
     NoTest,
+    /// Something about claims.
+    Claim(claim::Problem),
     /// Nothing waits for the operator's trust.
     NothingToTrust,
 }
@@ -124,6 +127,9 @@ pub fn judge(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> St
             let question = phase::Question { name: course.clone(), session: session.as_deref(), bounds: *bounds, what };
             phase::decide(row.and_then(|state| state.as_course()), policy, &question, now)
         }
+        Event::Claim { pipeline, session, what } => {
+            claim::decide(memory, policy, &claim::Question { pipeline, session: session.as_deref(), what }, now)
+        }
         Event::Trust(what) => {
             let name = CircuitName::trust();
             let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
@@ -139,6 +145,8 @@ fn temper(step: Step, event: &Event, mode: Mode) -> Step {
         (_, Mode::Enforce) => decision.verdict,
         // Nobody is held up, and nobody is told: it is written down what would have been (E15).
         (Event::Loop { .. }, Mode::Observe) => Verdict::Pass,
+        // Its verbs change records. In observe mode they freeze none; what they refuse they have not done.
+        (Event::Claim { .. }, Mode::Observe) => decision.verdict,
         (
             Event::Constraint { .. }
             | Event::Attempt { .. }

@@ -1,6 +1,7 @@
 //! What happened, in the words of the families.
 
 use crate::attempt;
+use crate::claim;
 use crate::constraint;
 use crate::loop_::{self, Stream, Verb};
 use crate::phase;
@@ -68,6 +69,15 @@ pub enum Event {
         /// What happened.
         what: phase::Happening,
     },
+    /// Something about claims under review.
+    Claim {
+        /// The pipeline they belong to.
+        pipeline: claim::PipelineName,
+        /// The session it happened in, where there is one.
+        session: Option<String>,
+        /// What happened.
+        what: claim::Happening,
+    },
     /// Something about what the project's own files may loosen.
     Trust(trust::Happening),
 }
@@ -91,6 +101,7 @@ impl Event {
             Event::Revoke { .. } => "revoke",
             Event::Attempt { what, .. } => what.cause(),
             Event::Phase { what, .. } => what.cause(),
+            Event::Claim { what, .. } => what.cause(),
             Event::Trust(what) => what.cause(),
         }
     }

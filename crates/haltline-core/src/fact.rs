@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::loop_::{ExemptFact, LaneFact, TreeFact};
-use crate::{attempt, constraint, phase, trust};
+use crate::{attempt, claim, constraint, phase, trust};
 
 /// One thing that became true of one circuit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,10 @@ pub enum Fact {
     Attempt(attempt::Fact),
     /// Of a course of work.
     Phase(phase::Fact),
+    /// Of a claim.
+    Claim(claim::Fact),
+    /// Of a pipeline of claims.
+    Pipeline(claim::PipelineFact),
     /// Of the operator's trust.
     Trust(trust::Fact),
 }
@@ -35,6 +39,8 @@ impl Fact {
             Fact::Exempt(_) => true,
             Fact::Attempt(fact) => fact.is_momentous(),
             Fact::Phase(fact) => fact.is_momentous(),
+            Fact::Claim(fact) => fact.is_momentous(),
+            Fact::Pipeline(fact) => fact.is_momentous(),
             Fact::Trust(trust::Fact::Trusted { .. } | trust::Fact::SeenTrusted { .. }) => true,
             Fact::Trust(trust::Fact::Seen { .. }) => false,
         }
@@ -49,6 +55,8 @@ impl Fact {
             Fact::Exempt(fact) => fact.word(),
             Fact::Attempt(fact) => fact.word(),
             Fact::Phase(fact) => fact.word(),
+            Fact::Claim(fact) => fact.word(),
+            Fact::Pipeline(fact) => fact.word(),
             Fact::Trust(trust::Fact::Trusted { .. } | trust::Fact::SeenTrusted { .. }) => "trusted",
             Fact::Trust(trust::Fact::Seen { .. }) => "seen",
         }

@@ -10,6 +10,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod attempt;
+pub mod claim;
 pub mod constraint;
 mod decide;
 mod digest;

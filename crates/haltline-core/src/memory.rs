@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{self, Slice};
+use crate::claim::{self, Claim, Pipeline};
 use crate::constraint::{self, Circuit, Standing};
 use crate::loop_::{self, Board, Exempt, Lane, Tree};
 use crate::phase::{self, Course};
@@ -27,6 +28,10 @@ pub enum State {
     Slice(Box<Slice>),
     /// A course of work.
     Course(Box<Course>),
+    /// A claim.
+    Claim(Box<Claim>),
+    /// A pipeline of claims.
+    Pipeline(Box<Pipeline>),
     /// The operator's trust.
     Trust(Trust),
 }
@@ -34,54 +39,22 @@ pub enum State {
 impl State {
     /// The constraint's circuit, if it is one.
     pub fn as_constraint(&self) -> Option<&Circuit> {
-        match self {
-            State::Constraint(circuit) => Some(circuit),
-            State::Lane(_)
-            | State::Tree(_)
-            | State::Exempt(_)
-            | State::Slice(_)
-            | State::Course(_)
-            | State::Trust(_) => None,
-        }
+        if let State::Constraint(circuit) = self { Some(circuit) } else { None }
     }
 
     /// The agent's stream, if it is one.
     pub fn as_lane(&self) -> Option<&Lane> {
-        match self {
-            State::Lane(lane) => Some(lane),
-            State::Constraint(_)
-            | State::Tree(_)
-            | State::Exempt(_)
-            | State::Slice(_)
-            | State::Course(_)
-            | State::Trust(_) => None,
-        }
+        if let State::Lane(lane) = self { Some(lane) } else { None }
     }
 
     /// The tree of agents, if it is one.
     pub fn as_tree(&self) -> Option<&Tree> {
-        match self {
-            State::Tree(tree) => Some(tree),
-            State::Constraint(_)
-            | State::Lane(_)
-            | State::Exempt(_)
-            | State::Slice(_)
-            | State::Course(_)
-            | State::Trust(_) => None,
-        }
+        if let State::Tree(tree) = self { Some(tree) } else { None }
     }
 
     /// The list of false alarms, if it is that.
     pub fn as_exempt(&self) -> Option<&Exempt> {
-        match self {
-            State::Exempt(list) => Some(list),
-            State::Constraint(_)
-            | State::Lane(_)
-            | State::Tree(_)
-            | State::Slice(_)
-            | State::Course(_)
-            | State::Trust(_) => None,
-        }
+        if let State::Exempt(list) = self { Some(list) } else { None }
     }
 
     /// Whether losing this state would let something through that is refused or on trial now.
@@ -95,6 +68,8 @@ impl State {
             State::Tree(tree) => tree.board.is_held(),
             State::Slice(slice) => slice.is_held(),
             State::Course(course) => course.is_held(),
+            State::Claim(claim) => claim.is_held(),
+            State::Pipeline(pipeline) => pipeline.is_held(),
             State::Exempt(_) | State::Trust(_) => false,
         }
     }
@@ -107,9 +82,13 @@ impl State {
             State::Tree(tree) => tree.seen,
             State::Slice(slice) if !slice.is_held() => slice.seen,
             State::Course(course) if !course.is_held() => course.seen,
-            State::Constraint(_) | State::Exempt(_) | State::Slice(_) | State::Course(_) | State::Trust(_) => {
-                return false;
-            }
+            State::Constraint(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Slice(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => return false,
         };
         match now.since(seen) {
             Elapsed::Known(elapsed) => elapsed >= idle_ms,
@@ -125,6 +104,8 @@ impl State {
             State::Tree(tree) => tree.board.generation,
             State::Slice(slice) => slice.generation,
             State::Course(course) => course.generation,
+            State::Claim(claim) => claim.generation,
+            State::Pipeline(pipeline) => pipeline.generation,
             State::Exempt(_) | State::Trust(_) => 0,
         }
     }
@@ -134,47 +115,39 @@ impl State {
         match self {
             State::Lane(lane) => Some(&lane.board),
             State::Tree(tree) => Some(&tree.board),
-            State::Constraint(_) | State::Exempt(_) | State::Slice(_) | State::Course(_) | State::Trust(_) => None,
+            State::Constraint(_)
+            | State::Exempt(_)
+            | State::Course(_)
+            | State::Slice(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_) => None,
         }
     }
 
     /// The operator's trust, if it is that.
     pub fn as_trust(&self) -> Option<&Trust> {
-        match self {
-            State::Trust(trust) => Some(trust),
-            State::Constraint(_)
-            | State::Lane(_)
-            | State::Tree(_)
-            | State::Exempt(_)
-            | State::Slice(_)
-            | State::Course(_) => None,
-        }
+        if let State::Trust(trust) = self { Some(trust) } else { None }
     }
 
     /// The slice, if it is one.
     pub fn as_slice(&self) -> Option<&Slice> {
-        match self {
-            State::Slice(slice) => Some(slice),
-            State::Constraint(_)
-            | State::Lane(_)
-            | State::Tree(_)
-            | State::Exempt(_)
-            | State::Course(_)
-            | State::Trust(_) => None,
-        }
+        if let State::Slice(slice) = self { Some(slice) } else { None }
+    }
+
+    /// The claim, if it is one.
+    pub fn as_claim(&self) -> Option<&Claim> {
+        if let State::Claim(claim) = self { Some(claim) } else { None }
+    }
+
+    /// The pipeline of claims, if it is one.
+    pub fn as_pipeline(&self) -> Option<&Pipeline> {
+        if let State::Pipeline(pipeline) = self { Some(pipeline) } else { None }
     }
 
     /// The course of work, if it is one.
     pub fn as_course(&self) -> Option<&Course> {
-        match self {
-            State::Course(course) => Some(course),
-            State::Constraint(_)
-            | State::Lane(_)
-            | State::Tree(_)
-            | State::Exempt(_)
-            | State::Slice(_)
-            | State::Trust(_) => None,
-        }
+        if let State::Course(course) = self { Some(course) } else { None }
     }
 }
 
@@ -215,108 +188,39 @@ impl Memory {
 pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
     match fact {
         Fact::Constraint(fact) => {
-            let circuit = match state {
-                Some(State::Constraint(circuit)) => Some(*circuit),
-                Some(
-                    State::Lane(_)
-                    | State::Tree(_)
-                    | State::Exempt(_)
-                    | State::Slice(_)
-                    | State::Course(_)
-                    | State::Trust(_),
-                )
-                | None => None,
-            };
+            let circuit = if let Some(State::Constraint(circuit)) = state { Some(*circuit) } else { None };
             State::Constraint(Box::new(constraint::apply(circuit, fact, at)))
         }
         Fact::Lane(fact) => {
-            let lane = match state {
-                Some(State::Lane(lane)) => Some(*lane),
-                Some(
-                    State::Constraint(_)
-                    | State::Tree(_)
-                    | State::Exempt(_)
-                    | State::Slice(_)
-                    | State::Course(_)
-                    | State::Trust(_),
-                )
-                | None => None,
-            };
+            let lane = if let Some(State::Lane(lane)) = state { Some(*lane) } else { None };
             State::Lane(Box::new(loop_::apply_lane(lane, fact, at)))
         }
         Fact::Tree(fact) => {
-            let tree = match state {
-                Some(State::Tree(tree)) => Some(*tree),
-                Some(
-                    State::Constraint(_)
-                    | State::Lane(_)
-                    | State::Exempt(_)
-                    | State::Slice(_)
-                    | State::Course(_)
-                    | State::Trust(_),
-                )
-                | None => None,
-            };
+            let tree = if let Some(State::Tree(tree)) = state { Some(*tree) } else { None };
             State::Tree(Box::new(loop_::apply_tree(tree, fact, at)))
         }
         Fact::Exempt(fact) => {
-            let list = match state {
-                Some(State::Exempt(list)) => Some(list),
-                Some(
-                    State::Constraint(_)
-                    | State::Lane(_)
-                    | State::Tree(_)
-                    | State::Slice(_)
-                    | State::Course(_)
-                    | State::Trust(_),
-                )
-                | None => None,
-            };
+            let list = if let Some(State::Exempt(list)) = state { Some(list) } else { None };
             State::Exempt(loop_::apply_exempt(list, fact))
         }
         Fact::Attempt(fact) => {
-            let slice = match state {
-                Some(State::Slice(slice)) => Some(*slice),
-                Some(
-                    State::Constraint(_)
-                    | State::Lane(_)
-                    | State::Tree(_)
-                    | State::Exempt(_)
-                    | State::Course(_)
-                    | State::Trust(_),
-                )
-                | None => None,
-            };
+            let slice = if let Some(State::Slice(slice)) = state { Some(*slice) } else { None };
             State::Slice(Box::new(attempt::apply(slice, fact, at)))
         }
         Fact::Phase(fact) => {
-            let course = match state {
-                Some(State::Course(course)) => Some(*course),
-                Some(
-                    State::Constraint(_)
-                    | State::Lane(_)
-                    | State::Tree(_)
-                    | State::Exempt(_)
-                    | State::Slice(_)
-                    | State::Trust(_),
-                )
-                | None => None,
-            };
+            let course = if let Some(State::Course(course)) = state { Some(*course) } else { None };
             State::Course(Box::new(phase::apply(course, fact, at)))
         }
+        Fact::Claim(fact) => {
+            let claim = if let Some(State::Claim(claim)) = state { Some(*claim) } else { None };
+            State::Claim(Box::new(claim::apply(claim, fact, at)))
+        }
+        Fact::Pipeline(fact) => {
+            let pipeline = if let Some(State::Pipeline(pipeline)) = state { Some(*pipeline) } else { None };
+            State::Pipeline(Box::new(claim::apply_pipeline(pipeline, fact, at)))
+        }
         Fact::Trust(fact) => {
-            let trust = match state {
-                Some(State::Trust(trust)) => Some(trust),
-                Some(
-                    State::Constraint(_)
-                    | State::Lane(_)
-                    | State::Tree(_)
-                    | State::Exempt(_)
-                    | State::Slice(_)
-                    | State::Course(_),
-                )
-                | None => None,
-            };
+            let trust = if let Some(State::Trust(trust)) = state { Some(trust) } else { None };
             State::Trust(trust::apply(trust, fact))
         }
     }

@@ -56,6 +56,16 @@ impl CircuitName {
         }
     }
 
+    /// A claim of a pipeline.
+    pub fn claim(pipeline: &str, id: &str) -> Self {
+        Self(format!("claim/{}/{}", one_part(pipeline), one_part(id)))
+    }
+
+    /// A pipeline's index of claims.
+    pub fn pipeline(pipeline: &str) -> Self {
+        Self(format!("claims/{}", one_part(pipeline)))
+    }
+
     /// Whether it is the course of a loop, which has one phase for ever.
     pub fn is_loop(&self) -> bool {
         ["phase/run/", "phase/ralph/"].iter().any(|front| self.0.starts_with(front))

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::claim;
 use crate::constraint::Limits;
 use crate::loop_;
 use crate::phase;
@@ -41,6 +42,9 @@ pub struct Policy {
     /// Limits of phases and loops.
     #[serde(default)]
     pub phase: phase::Limits,
+    /// Limits of claims under review.
+    #[serde(default)]
+    pub claim: claim::Limits,
 }
 
 impl Policy {
@@ -59,6 +63,9 @@ impl Policy {
         }
         if self.phase != phase::Limits::default() {
             changed.push(serde_json::to_vec(&self.phase).expect("numbers can be written"));
+        }
+        if !self.claim.is_default() {
+            changed.push(serde_json::to_vec(&self.claim).expect("numbers and texts can be written"));
         }
         let mut parts: Vec<&[u8]> = vec![mode, numbers.as_flattened()];
         parts.extend(changed.iter().map(Vec::as_slice));

@@ -3,6 +3,8 @@
 
 #[path = "support/attempt_facts.rs"]
 mod attempt_facts;
+#[path = "support/claim_facts.rs"]
+mod claim_facts;
 #[path = "support/loop_facts.rs"]
 mod loop_facts;
 #[path = "support/phase_facts.rs"]
@@ -70,7 +72,12 @@ fn table() -> Vec<(Fact, &'static str, bool)> {
     let seen = Fact::Trust(trust::Fact::Seen { values: values.clone() });
     let accepted = Fact::Trust(trust::Fact::SeenTrusted { values, who: who() });
     let trust = [(trusted, "trusted", true), (seen, "seen", false), (accepted, "trusted", true)];
-    let families = [loop_facts::rows(moment()), phase_facts::rows(moment()), attempt_facts::rows(moment())];
+    let families = [
+        loop_facts::rows(moment()),
+        phase_facts::rows(moment()),
+        attempt_facts::rows(moment()),
+        claim_facts::rows(moment()),
+    ];
     facts.into_iter().chain(trust).chain(families.into_iter().flatten()).collect()
 }
 

@@ -209,8 +209,10 @@ fn incident(recorded: &Recorded) -> Option<String> {
         | Fact::Lane(_)
         | Fact::Tree(_)
         | Fact::Exempt(_)
-        | Fact::Attempt(_)
         | Fact::Phase(_)
+        | Fact::Attempt(_)
+        | Fact::Claim(_)
+        | Fact::Pipeline(_)
         | Fact::Trust(_) => None,
     }
 }

@@ -16,6 +16,7 @@ use haltline_core::{
 };
 
 use crate::archive::ARCHIVE_FILE;
+use crate::claims;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::constraint_file::{self, ConstraintFile};
@@ -167,7 +168,13 @@ impl<S: Store> Engine<S> {
             let trips = match &state {
                 State::Lane(lane) => lane.board.trips,
                 State::Tree(tree) => tree.board.trips,
-                State::Constraint(_) | State::Exempt(_) | State::Slice(_) | State::Course(_) | State::Trust(_) => 0,
+                State::Constraint(_)
+                | State::Exempt(_)
+                | State::Course(_)
+                | State::Slice(_)
+                | State::Claim(_)
+                | State::Pipeline(_)
+                | State::Trust(_) => 0,
             };
             if trips > 0 {
                 incidents.extend(self.incidents_of(&name)?);
@@ -419,7 +426,12 @@ impl<S: Store> Engine<S> {
                     let project = self.project.identity.display().to_string();
                     notify::tell(&self.config, &notify::of_slice(&project, &message.circuit, &message.incident, slice))
                 }
-                Some(State::Exempt(_) | State::Trust(_)) | None => Ok(()),
+                Some(State::Claim(claim)) => {
+                    let project = self.project.identity.display().to_string();
+                    let text = claims::incident(&project, &message.circuit, &message.incident, claim);
+                    text.map_or(Ok(()), |text| notify::tell(&self.config, &text))
+                }
+                Some(State::Exempt(_) | State::Pipeline(_) | State::Trust(_)) | None => Ok(()),
             };
             if let Err(problem) = &told {
                 self.note(format!("incident {} was not delivered: {problem}", message.incident));
@@ -479,6 +491,10 @@ fn storable_event(event: Event) -> Event {
             bounds,
             what: storable_phase(what),
         },
+        // Kept word for word; secrets are flagged where they come in, and masked where they are shown (E10).
+        Event::Claim { pipeline, session, what } => {
+            Event::Claim { pipeline, session: session.map(|session| storable(&session)), what }
+        }
         Event::Trust(what) => Event::Trust(match what {
             trust::Happening::TrustContent { digest, operator } => {
                 trust::Happening::TrustContent { digest, operator: storable_operator(operator) }

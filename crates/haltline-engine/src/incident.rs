@@ -93,8 +93,10 @@ pub(crate) fn line(recorded: &Recorded) -> Option<String> {
         | Fact::Tree(_)
         | Fact::Exempt(_)
         | Fact::Constraint(_)
-        | Fact::Attempt(_)
         | Fact::Phase(_)
+        | Fact::Attempt(_)
+        | Fact::Claim(_)
+        | Fact::Pipeline(_)
         | Fact::Trust(_) => {
             return None;
         }
@@ -173,6 +175,8 @@ pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> 
             | Fact::Constraint(_)
             | Fact::Attempt(_)
             | Fact::Phase(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
             | Fact::Trust(_) => {}
         }
     }
@@ -197,8 +201,10 @@ pub(crate) fn last_answer(history: &[Entry], identity: Digest) -> Option<String>
             | Fact::Tree(_)
             | Fact::Exempt(_)
             | Fact::Constraint(_)
-            | Fact::Attempt(_)
             | Fact::Phase(_)
+            | Fact::Attempt(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
             | Fact::Trust(_) => {}
         }
     }

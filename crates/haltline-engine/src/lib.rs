@@ -6,6 +6,7 @@
 mod archive;
 pub mod changes;
 pub mod checkpoint;
+pub mod claims;
 pub mod clock;
 pub mod config;
 pub mod constraint_file;

@@ -97,8 +97,11 @@ fn the_same_edit_again_without_a_justification_is_an_architectural_stop() {
     let place = place();
     let outside = place.file("lib/new.sh");
     let script = Script::repeating("again", steps(vec![write(&outside, "out of scope\n")]), 6);
-    let outcome =
-        run(&place, &[script.clone()], vec![clients(&script), command("haltline attempt status --slice S-1")]);
+    let outcome = run(
+        &place,
+        std::slice::from_ref(&script),
+        vec![clients(&script), command("haltline attempt status --slice S-1")],
+    );
     assert_eq!(outcome.requests("again").len(), 2, "refused once, then the turn ends");
     assert_eq!(outcome.session().terminal_reason(), "hook_stopped");
     assert!(!place.project().join("lib/new.sh").exists());
@@ -112,8 +115,11 @@ fn two_edits_of_one_response_are_refused_together_and_nobody_is_stopped() {
     let outside = place.file("lib/new.sh");
     let both = Step::Calls(vec![write(&outside, "a\n"), write(&outside, "b\n")]);
     let script = Script::new("both", vec![both]);
-    let outcome =
-        run(&place, &[script.clone()], vec![clients(&script), command("haltline attempt status --slice S-1")]);
+    let outcome = run(
+        &place,
+        std::slice::from_ref(&script),
+        vec![clients(&script), command("haltline attempt status --slice S-1")],
+    );
     assert_eq!(outcome.session().terminal_reason(), "completed");
     assert!(outcome.commands[2].output.contains("State:      CLOSED"), "{}", outcome.commands[2].output);
 }
@@ -131,7 +137,7 @@ fn what_a_command_writes_outside_the_scope_is_told_afterwards() {
             shell("echo 4 > src/y"),
         ]),
     );
-    let outcome = run(&place, &[script.clone()], vec![clients(&script)]);
+    let outcome = run(&place, std::slice::from_ref(&script), vec![clients(&script)]);
     let requests = outcome.requests("shell");
     assert_eq!(requests[1].told(), Vec::<String>::new(), "what git ignores is nobody's work");
     let told = requests[2].told().join("\n");

@@ -1,6 +1,7 @@
 //! The command line's words.
 
 mod attempt;
+mod claim;
 mod phase;
 mod ralph;
 mod run;
@@ -16,6 +17,9 @@ use haltline_core::loop_::Preset;
 pub use attempt::{
     Attempt, AttemptBegin, AttemptDeviate, AttemptEnd, AttemptRecord, AttemptReport, AttemptReset, AttemptRollback,
     AttemptRun, AttemptScope, ResultWord, SliceArgument,
+};
+pub use claim::{
+    Claim, ClaimAdd, ClaimChanges, ClaimCycle, ClaimEdit, ClaimReexamine, ClaimResolve, ClaimRound, ClaimVerb,
 };
 pub use phase::{Phase, PhaseBegin, PhaseDecide, PhasePlace, PhaseReport};
 pub use ralph::{Ralph, RalphRecord};
@@ -51,6 +55,8 @@ pub enum Command {
     /// Count tries at the tests of a slice, guard what it may change, and start afresh
     #[command(subcommand)]
     Attempt(Attempt),
+    /// Count review rounds on claims, freeze a claim nobody can agree on, and let the rest go on
+    Claim(Claim),
     /// Run a command under supervision, once or in a loop that ends when it no longer helps
     #[command(
         after_help = "Examples:\n  haltline run --max-time 30m -- claude -p \"fix the build\"\n  haltline run --loop --max-iterations 20 --max-cost 5 -- claude -p --output-format stream-json --verbose \"next task of PLAN.md\"\n  haltline run --loop --test \"cargo test\" --done-if \"cargo test\" -- ./agent.sh\n  haltline run --loop --resume -- ./agent.sh\n\nExit codes of a loop: 0 completed, 75 budget, 77 tripped, 130 aborted, 1 the command cannot run.\nWithout --loop the command's own code is passed on; 75 where a limit ended it, 77 where a hook stopped the agent."

@@ -3,6 +3,7 @@
 mod attempt;
 mod backtest;
 mod circuits;
+mod claim;
 mod config;
 mod constraint;
 mod doctor;
@@ -62,6 +63,7 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         Command::Constraint(command) => constraint::run(&workplace, command),
         Command::Phase(command) => phase::run(&workplace, command),
         Command::Attempt(command) => attempt::run(&workplace, command),
+        Command::Claim(command) => claim::run(&workplace, command),
         Command::Run(command) => run::run(&workplace, &command),
         Command::Status => status::run(&workplace),
         Command::Why { incident } => why::run(&workplace, incident.as_deref()),

@@ -81,6 +81,15 @@ impl Failure {
         }
     }
 
+    /// An engine's refusal of something about claims.
+    pub fn of_claim(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Rejected(Rejection::Claim(problem)) => Failure::Plain(problem.to_string()),
+            EngineError::Rejected(other) => Failure::Plain(format!("rejected: {other:?}")),
+        }
+    }
+
     /// An engine's refusal, in the seed's words (C7).
     pub fn of_constraint(id: &ConstraintId, error: EngineError) -> Self {
         match error {
@@ -101,6 +110,7 @@ impl Failure {
                 Rejection::NoSlice | Rejection::ScopeFrozen | Rejection::SliceFailing | Rejection::NoTest => {
                     format!("{id} is no slice")
                 }
+                Rejection::Claim(problem) => problem.to_string(),
                 Rejection::NothingToTrust => format!("{id} has nothing that waits for trust"),
             }),
         }

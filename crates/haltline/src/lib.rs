@@ -51,6 +51,11 @@ pub fn run(clock: Clock) -> ExitCode {
     }
 }
 
+/// The JSON schema of the claim ledger, for the generated reference.
+pub fn claim_ledger_schema() -> serde_json::Value {
+    view::claim::ledger_schema()
+}
+
 /// The command line's definition, for the generated reference.
 pub fn command() -> clap::Command {
     <cli::Arguments as clap::CommandFactory>::command()

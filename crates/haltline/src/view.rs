@@ -4,6 +4,7 @@
 
 pub mod attempt;
 pub mod backtest;
+pub mod claim;
 pub mod config;
 pub mod constraint;
 pub mod doctor;

@@ -27,6 +27,11 @@ fn the_configuration_reference_is_up_to_date() {
 }
 
 #[test]
+fn the_schema_of_the_claim_ledger_is_up_to_date() {
+    compare("claim-ledger.schema.json", &format!("{:#}\n", haltline::claim_ledger_schema()));
+}
+
+#[test]
 fn the_command_reference_is_up_to_date() {
     let mut text = String::from("# Commands\n\nGenerated from the binary; `--help` says the same.\n");
     let mut command = haltline::command().term_width(80);

@@ -31,7 +31,7 @@ impl PlainReader {
             PlainHappening::Constraint { .. }
             | PlainHappening::Iteration(_)
             | PlainHappening::Attempt { .. }
-            | PlainHappening::Later(_) => return None,
+            | PlainHappening::Round { .. } => return None,
         };
         // A file may hold many sessions, and each names its calls by itself.
         let lane = || format!("{}\n{}", stream.session, stream.agent.as_deref().unwrap_or_default());

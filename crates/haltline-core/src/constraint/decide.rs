@@ -399,6 +399,8 @@ impl Draft<'_> {
                 | AnyFact::Exempt(_)
                 | AnyFact::Attempt(_)
                 | AnyFact::Phase(_)
+                | AnyFact::Claim(_)
+                | AnyFact::Pipeline(_)
                 | AnyFact::Trust(_) => {}
             }
         }

@@ -45,7 +45,16 @@ pub fn decide(memory: &Memory, row: &CircuitName, verb: &Verb, operator: &Operat
     let board = match state {
         Some(State::Lane(lane)) => &lane.board,
         Some(State::Tree(tree)) => &tree.board,
-        Some(State::Constraint(_) | State::Slice(_) | State::Course(_) | State::Trust(_) | State::Exempt(_)) | None => {
+        Some(
+            State::Constraint(_)
+            | State::Course(_)
+            | State::Slice(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
+            | State::Trust(_)
+            | State::Exempt(_),
+        )
+        | None => {
             return Step::Rejected(Rejection::NoIncident);
         }
     };
@@ -54,8 +63,10 @@ pub fn decide(memory: &Memory, row: &CircuitName, verb: &Verb, operator: &Operat
         Some(
             State::Lane(_)
             | State::Constraint(_)
-            | State::Slice(_)
             | State::Course(_)
+            | State::Slice(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
             | State::Trust(_)
             | State::Exempt(_),
         )

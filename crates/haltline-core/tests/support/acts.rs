@@ -80,6 +80,8 @@ fn answer(step: &Step) -> Answer {
                 | Fact::Exempt(_)
                 | Fact::Attempt(_)
                 | Fact::Phase(_)
+                | Fact::Claim(_)
+                | Fact::Pipeline(_)
                 | Fact::Trust(_) => None,
             });
             let has_tripped = facts().any(|fact| matches!(fact, Fact::Constraint(ConstraintFact::Tripped { .. })));
@@ -102,6 +104,7 @@ fn rejection_word(rejection: &Rejection) -> &'static str {
         Rejection::NoTest => "no test",
         Rejection::NoCourse => "no course",
         Rejection::RunOver => "run over",
+        Rejection::Claim(_) => "claims",
         Rejection::NothingToTrust => "nothing to trust",
     }
 }

@@ -122,6 +122,7 @@ fn show_rejection(rejection: &Rejection) -> String {
         | Rejection::InvalidTransition { .. }
         | Rejection::NoIncident
         | Rejection::NoOverride
+        | Rejection::Claim(_)
         | Rejection::NothingToTrust => format!("{rejection:?}, which is another family's"),
     }
 }

@@ -94,6 +94,8 @@ impl Outcome {
             | Fact::Tree(_)
             | Fact::Exempt(_)
             | Fact::Attempt(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
             | Fact::Trust(_) => None,
         };
         self.facts().iter().filter_map(line).collect()

@@ -137,8 +137,10 @@ impl Outcome {
             | Fact::Lane(_)
             | Fact::Tree(_)
             | Fact::Exempt(_)
-            | Fact::Attempt(_)
             | Fact::Phase(_)
+            | Fact::Attempt(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
             | Fact::Trust(_) => None,
         });
         Some(if newest == Some(&known) { expected.to_owned() } else { format!("{newest:?}, not {known:?}") })
@@ -148,9 +150,14 @@ impl Outcome {
     fn audit(&self) -> String {
         let by_person = self.facts.iter().find_map(|recorded| match &recorded.fact {
             Fact::Constraint(fact) => person(fact).map(|who| (recorded, who)),
-            Fact::Lane(_) | Fact::Tree(_) | Fact::Exempt(_) | Fact::Attempt(_) | Fact::Phase(_) | Fact::Trust(_) => {
-                None
-            }
+            Fact::Lane(_)
+            | Fact::Tree(_)
+            | Fact::Exempt(_)
+            | Fact::Phase(_)
+            | Fact::Attempt(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
+            | Fact::Trust(_) => None,
         });
         match by_person {
             Some((recorded, who)) => {
@@ -213,6 +220,7 @@ fn show_rejection(rejection: &Rejection) -> String {
         Rejection::NoTest => "no test".to_owned(),
         Rejection::NoCourse => "no course".to_owned(),
         Rejection::RunOver => "run over".to_owned(),
+        Rejection::Claim(problem) => problem.to_string(),
         Rejection::NothingToTrust => "nothing to trust".to_owned(),
     }
 }

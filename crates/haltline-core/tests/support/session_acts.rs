@@ -174,7 +174,15 @@ fn check_facts(mut before: BTreeMap<CircuitName, State>, after: &Sessions, journ
         let board = match &row {
             Some(State::Lane(lane)) => Some(&lane.board),
             Some(State::Tree(tree)) => Some(&tree.board),
-            Some(State::Constraint(_) | State::Exempt(_) | State::Slice(_) | State::Course(_) | State::Trust(_))
+            Some(
+                State::Constraint(_)
+                | State::Exempt(_)
+                | State::Course(_)
+                | State::Slice(_)
+                | State::Claim(_)
+                | State::Pipeline(_)
+                | State::Trust(_),
+            )
             | None => None,
         };
         if let (Some(board), Some(fact)) = (board, board_fact(&recorded.fact)) {
@@ -193,8 +201,10 @@ fn board_fact(fact: &Fact) -> Option<&BoardFact> {
         | Fact::Tree(_)
         | Fact::Constraint(_)
         | Fact::Exempt(_)
-        | Fact::Attempt(_)
         | Fact::Phase(_)
+        | Fact::Attempt(_)
+        | Fact::Claim(_)
+        | Fact::Pipeline(_)
         | Fact::Trust(_) => None,
     }
 }

@@ -469,6 +469,20 @@ pub static KEYS: &[Key] = &[
         looser: Looser::AnyChange,
         help: "Tools that change the files they name, beside the clients' own editors; globs.",
     },
+    number(
+        "claim.circuit_breaker_rounds",
+        1,
+        100,
+        3,
+        Looser::Higher,
+        "This many review rounds on one objection that change nothing make a claim DISPUTED; more than 3 need a reason.",
+    ),
+    text(
+        "claim.circuit_breaker_rounds_reason",
+        "",
+        "Why circuit_breaker_rounds is more than 3; without a reason 3 apply.",
+    ),
+    text("claim.final_stage", "S5", "The stage of a new pipeline that does not close while a claim is DISPUTED."),
     unmoved("run.no_progress_threshold", 3),
     same_error("run.same_error_threshold", 5),
     number(
@@ -542,6 +556,10 @@ const fn money(name: &'static str, low: u64, default: u64, looser: Looser, help:
 
 const fn list(name: &'static str, default: &'static [&'static str], help: &'static str) -> Key {
     Key { name, kind: Kind::List(default), scope: Scope::Project, looser: Looser::AnyChange, help }
+}
+
+const fn text(name: &'static str, default: &'static str, help: &'static str) -> Key {
+    Key { name, kind: Kind::Text(default), scope: Scope::Project, looser: Looser::AnyChange, help }
 }
 
 /// After how many iterations without progress a phase opens.

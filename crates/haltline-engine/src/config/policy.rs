@@ -2,6 +2,7 @@
 //!
 //! Only keys that somebody set are written; the rest is what the core has built in, and a test holds the two equal.
 
+use haltline_core::claim;
 use haltline_core::constraint;
 use haltline_core::loop_::{Denials, OnFull, Preset, Rungs, Windowed};
 use haltline_core::phase::{Thresholds, Weights};
@@ -59,6 +60,7 @@ pub fn set(policy: &mut Policy, name: &str, value: &Value) {
         "phase.document" => set_thresholds(&mut policy.phase.document, field, value),
         "phase.qa" => set_thresholds(&mut policy.phase.qa, field, value),
         "phase.other" => set_thresholds(&mut policy.phase.other, field, value),
+        "claim" => set_claim(&mut policy.claim, field, value),
         "run" if field == "neutral_max" => policy.phase.neutral = number(value),
         "run" => set_thresholds(&mut policy.phase.run, field, value),
         "run.progress" => set_weights(&mut policy.phase.weights, field, value),
@@ -70,6 +72,15 @@ fn set_thresholds(thresholds: &mut Thresholds, field: &str, value: &Value) {
     match field {
         "no_progress_threshold" => thresholds.no_progress = number(value),
         "same_error_threshold" => thresholds.same_error = number(value),
+        _other => {}
+    }
+}
+
+fn set_claim(limits: &mut claim::Limits, field: &str, value: &Value) {
+    match (field, value) {
+        ("circuit_breaker_rounds", value) => limits.circuit_breaker_rounds = number(value),
+        ("circuit_breaker_rounds_reason", Value::Text(text)) => limits.circuit_breaker_rounds_reason.clone_from(text),
+        ("final_stage", Value::Text(text)) => limits.final_stage.clone_from(text),
         _other => {}
     }
 }
@@ -231,7 +242,7 @@ mod tests {
             let is_seen_by_decisions = match key.name {
                 "mode" | "memory.tool_history_max" => true,
                 "constraint.directory" | "constraint.mirror" | "run.grace_seconds" => false,
-                _other => ["constraint", "loop", "agents", "api", "budget", "phase", "run"].contains(&table),
+                _other => ["constraint", "loop", "agents", "api", "budget", "phase", "claim", "run"].contains(&table),
             };
             assert_eq!(policy != Policy::default(), is_seen_by_decisions, "{}", key.name);
             assert!(!is_seen_by_decisions || !seen.contains(&policy), "{} moves what another key moves", key.name);

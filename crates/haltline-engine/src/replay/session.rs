@@ -246,6 +246,7 @@ impl Watch {
             Event::Constraint { .. }
             | Event::Attempt { .. }
             | Event::Phase { .. }
+            | Event::Claim { .. }
             | Event::Circuits { .. }
             | Event::Revoke { .. }
             | Event::Trust(_) => return,
@@ -339,8 +340,10 @@ fn about(decision: &Decision) -> (Option<Digest>, u32) {
             | Fact::Tree(_)
             | Fact::Exempt(_)
             | Fact::Constraint(_)
-            | Fact::Attempt(_)
             | Fact::Phase(_)
+            | Fact::Attempt(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
             | Fact::Trust(_) => {
                 continue;
             }

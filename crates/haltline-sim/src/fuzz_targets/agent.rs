@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use haltline_agents::transcript::{Entry, Format, Reader, Shape};
 use haltline_agents::{claude, plain};
+use haltline_core::claim::{self, NewClaim};
 use haltline_core::identity::{Action, Answer, Outcome};
 use haltline_core::loop_::{Happening, Stream};
-use haltline_core::{ConstraintId, State, Verdict, shell};
+use haltline_core::{ConstraintId, Rejection, State, Verdict, shell};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Config;
 use haltline_engine::journal::verify;
@@ -126,7 +127,16 @@ fn take_event(engine: &Engine<InMemory>, line: &str) {
             assert_eq!(ConstraintId::parse(id.as_str()), Ok(id.clone()));
         }
         plain::PlainHappening::Iteration(_) | plain::PlainHappening::Attempt { .. } => {}
-        plain::PlainHappening::Later(kind) => assert_one_line(&plain::PlainError::not_yet(kind).to_string()),
+        plain::PlainHappening::Round { pipeline, round } => {
+            // Its claim is made first, so that the round reaches the rules.
+            let new = NewClaim { id: Some(round.claim.clone()), text: "x".to_owned(), ..NewClaim::default() };
+            engine.claims(&pipeline, None, claim::Happening::Add(Box::new(new))).ok();
+            if let Err(EngineError::Rejected(Rejection::Claim(problem))) =
+                engine.claims(&pipeline, None, claim::Happening::Round(round))
+            {
+                assert_one_line(&problem.to_string());
+            }
+        }
     }
 }
 

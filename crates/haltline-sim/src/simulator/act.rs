@@ -142,8 +142,10 @@ fn is_counted_violation(recorded: &Recorded) -> bool {
         | Fact::Lane(_)
         | Fact::Tree(_)
         | Fact::Exempt(_)
-        | Fact::Attempt(_)
         | Fact::Phase(_)
+        | Fact::Attempt(_)
+        | Fact::Claim(_)
+        | Fact::Pipeline(_)
         | Fact::Trust(_) => false,
     }
 }

@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 
 use haltline_core::attempt::Slice;
+use haltline_core::claim::Claim;
 use haltline_core::loop_::Verb;
 use haltline_core::phase::Course;
 use haltline_core::{CircuitName, Event, Rejection, State};
+use haltline_engine::claims::claim_options;
 use haltline_engine::store::{Committed, Store};
 use haltline_engine::{EngineError, course_options, slice_options};
 
@@ -139,18 +141,21 @@ fn one(
     answer(workplace, word, Some(incident.to_owned()), vec![row.to_string()], &committed, operator.who, reason)
 }
 
-/// Courses of work and slices have verbs of their own.
+/// Courses of work, slices and claims have verbs of their own.
 fn of_work(workplace: &Workplace, incident: &str) -> Result<Option<Failure>, Failure> {
     let engine = &workplace.engine;
     for (name, state) in engine.store().circuits(engine.project().key)? {
-        let options = match (state.as_course().and_then(Course::trip), state.as_slice().and_then(Slice::trip)) {
-            (Some(trip), _) if trip.incident == incident => course_options(&name),
-            (_, Some(trip)) if trip.incident == incident => slice_options(&name),
-            _another => continue,
-        };
-        let options = options.join("`, `");
-        let text = format!("incident {incident} is of {name}: a person decides by `{options}`");
-        return Ok(Some(Failure::Plain(text)));
+        let dispute =
+            state.as_claim().and_then(Claim::dispute).map(|dispute| (&dispute.incident, claim_options(&name)));
+        let course = state.as_course().and_then(Course::trip).map(|trip| (&trip.incident, course_options(&name)));
+        let slice = state.as_slice().and_then(Slice::trip).map(|trip| (&trip.incident, slice_options(&name)));
+        if let Some((known, options)) = dispute.or(course).or(slice)
+            && known == incident
+        {
+            let options = options.join("`, `");
+            let text = format!("incident {incident} is of {name}; what there is to do: `{options}`");
+            return Ok(Some(Failure::Plain(text)));
+        }
     }
     Ok(None)
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use haltline_engine::config::{PROJECT_FILE, commented_toml, json_schema};
 
+use super::claim::rounds_warning;
 use super::trust;
 use crate::cli::Config;
 use crate::error::Failure;
@@ -44,7 +45,13 @@ pub fn run(workplace: &Workplace, command: &Config) -> Result<ExitCode, Failure>
                 schema: SCHEMA,
                 is_valid: errors.is_empty(),
                 errors,
-                warnings: engine.config().warnings.iter().map(ToString::to_string).collect(),
+                warnings: engine
+                    .config()
+                    .warnings
+                    .iter()
+                    .map(ToString::to_string)
+                    .chain(rounds_warning(&engine.config().policy().claim))
+                    .collect(),
                 waiting: waiting.collect(),
             };
             workplace.answer(&view, text::config_check)?;

@@ -7,12 +7,14 @@ use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use haltline_agents::plain::{self, PlainError, PlainEvent, PlainHappening};
+use haltline_agents::plain::{self, PlainEvent, PlainHappening};
 use haltline_core::attempt;
+use haltline_core::claim;
 use haltline_core::loop_;
 use haltline_core::phase::Happening;
 use haltline_core::{Instant, Retry, Verdict, constraint};
 use haltline_engine::EngineError;
+use haltline_engine::claims;
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Fail;
 use haltline_engine::course::CoursePlace;
@@ -21,9 +23,11 @@ use haltline_engine::store::Committed;
 use serde::Serialize;
 use serde_json::json;
 
+use super::claim::secret_warning;
 use super::phase;
 use crate::error::Failure;
 use crate::exit_code;
+use crate::front::text;
 use crate::hook::watch;
 use crate::operator;
 use crate::surroundings;
@@ -203,7 +207,13 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
             let committed = engine.attempt(&place, Some(&event.stream.session), what);
             committed.map_err(|error| Failure::of_slice(slice.as_str(), error))
         }
-        PlainHappening::Later(kind) => Err(Failure::Plain(PlainError::not_yet(kind).to_string())),
+        PlainHappening::Round { pipeline, round } => {
+            let what = claim::Happening::Round(round);
+            for name in claims::suspicious(&what) {
+                text::warn(&secret_warning(name));
+            }
+            engine.claims(&pipeline, Some(&event.stream.session), what).map_err(Failure::of_claim)
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::exit_code;
 use crate::front::text;
 use crate::view::SCHEMA;
 use crate::view::attempt::SliceView;
+use crate::view::claim::StandingDisputeView;
 use crate::view::constraint::AllView;
 use crate::view::session::{BreakerView, PatternView, ResourceView, SessionsView, stands, tree_of};
 use crate::view::status::{StatusView, StoreView};
@@ -32,6 +33,12 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
     let mut incidents_24h = of_constraints.filter(|trip| trip.tripped > day_ago).count();
     let sessions = sessions(workplace, &rows, day_ago)?;
     incidents_24h += sessions.incidents_24h.iter().map(|one| one.incidents).sum::<usize>();
+    let mut disputes = Vec::new();
+    for (name, claim) in rows.iter().filter_map(|(name, state)| Some((name, state.as_claim()?))) {
+        let over = claim.settled.iter().map(|settled| &settled.dispute);
+        incidents_24h += over.chain(claim.dispute()).filter(|dispute| dispute.since.at > day_ago).count();
+        disputes.extend(StandingDisputeView::new(name, claim));
+    }
     let mut courses = Vec::new();
     for (name, state) in &rows {
         let State::Course(course) = state else { continue };
@@ -77,6 +84,7 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
         },
         courses,
         slices,
+        disputes,
         sessions,
         memory: memory::usual_folders(workplace).iter().map(|folder| memory::view(workplace, folder)).collect(),
         set_aside: set_aside.map(|file| file.display().to_string()).collect(),

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use haltline_core::attempt::{self, Slice};
+use haltline_core::claim::{Claim, Dispute};
 use haltline_core::constraint::{self, Circuit, Standing};
 use haltline_core::phase::{self, Course};
 use haltline_core::{CircuitName, Instant, State, shorten};
@@ -46,6 +47,7 @@ pub fn run(workplace: &Workplace, wanted: Option<&str>) -> Result<ExitCode, Fail
         Candidate::Constraint(name, trip, circuit) => WhyView::of_constraint(name, trip, circuit, now),
         Candidate::Course(name, trip, course) => WhyView::of_course(name, trip, course, now),
         Candidate::Slice(name, trip, slice) => WhyView::of_slice(name, trip, slice),
+        Candidate::Claim(name, dispute, claim) => WhyView::of_claim(name, dispute, claim),
     };
     workplace.answer(&view, text::why)?;
     Ok(exit_code::FINE)
@@ -61,8 +63,10 @@ fn of_session(workplace: &Workplace, incident: &Incident) -> Result<WhyView, Fai
             State::Tree(_)
             | State::Constraint(_)
             | State::Exempt(_)
-            | State::Slice(_)
             | State::Course(_)
+            | State::Slice(_)
+            | State::Claim(_)
+            | State::Pipeline(_)
             | State::Trust(_),
         )
         | None => state.clone(),
@@ -78,6 +82,15 @@ enum Candidate {
     Constraint(CircuitName, constraint::Trip, Box<Circuit>),
     Course(CircuitName, phase::Trip, Box<Course>),
     Slice(CircuitName, attempt::Trip, Box<Slice>),
+    Claim(CircuitName, Box<Dispute>, Box<Claim>),
+}
+
+/// The disputes of a claim, those that are over as well.
+fn disputes(name: &CircuitName, claim: Box<Claim>) -> Vec<Candidate> {
+    let settled = claim.settled.iter().map(|settled| &settled.dispute);
+    let all: Vec<Dispute> = settled.chain(claim.dispute()).cloned().collect();
+    let candidate = |dispute| Candidate::Claim(name.clone(), Box::new(dispute), claim.clone());
+    all.into_iter().map(candidate).collect()
 }
 
 impl Candidate {
@@ -87,6 +100,7 @@ impl Candidate {
             Candidate::Constraint(_, trip, _) => &trip.incident,
             Candidate::Course(_, trip, _) => &trip.incident,
             Candidate::Slice(_, trip, _) => &trip.incident,
+            Candidate::Claim(_, dispute, _) => &dispute.incident,
         }
     }
 
@@ -96,6 +110,7 @@ impl Candidate {
             Candidate::Constraint(_, trip, _) => trip.since.at,
             Candidate::Course(_, trip, _) => trip.since.at,
             Candidate::Slice(_, trip, _) => trip.since.at,
+            Candidate::Claim(_, dispute, _) => dispute.since.at,
         }
     }
 }
@@ -123,7 +138,8 @@ fn candidates(workplace: &Workplace) -> Result<Vec<Candidate>, Failure> {
                     found.push(Candidate::Slice(name, trip, slice));
                 }
             }
-            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Trust(_) => {}
+            State::Claim(claim) => found.extend(disputes(&name, claim)),
+            State::Lane(_) | State::Tree(_) | State::Exempt(_) | State::Pipeline(_) | State::Trust(_) => {}
         }
     }
     Ok(found)

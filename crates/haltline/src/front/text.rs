@@ -2,6 +2,8 @@
 
 mod attempt;
 mod backtest;
+mod claim;
+mod claim_ledger;
 mod config;
 mod constraint;
 mod doctor;
@@ -20,6 +22,8 @@ use haltline_engine::store::Salvage;
 
 pub use attempt::{attempt_answer, attempt_history, attempt_scope, attempt_status};
 pub use backtest::{backtest, shown, why_replay};
+pub use claim::{claim_answer, claim_list, claim_show};
+pub use claim_ledger::claim_ledger;
 pub use config::{config_check, config_path, config_show};
 pub use constraint::{all, change, check, configuration, history, one};
 pub use doctor::doctor;

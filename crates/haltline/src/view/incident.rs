@@ -1,11 +1,14 @@
 //! Incidents, and what people do about them, as seen.
 
 use haltline_core::attempt::{self, Slice};
+use haltline_core::claim::{self, Claim, Dispute};
 use haltline_core::constraint::{self, Circuit};
 use haltline_core::loop_::{self, Board, Exemption, Pattern, Standing, Tree, dollars};
 use haltline_core::phase::{self, Course};
 use haltline_core::{CircuitName, Instant, Moment};
+use haltline_engine::claims::claim_options;
 use haltline_engine::config::Config;
+use haltline_engine::redact::mask;
 use haltline_engine::replay::KeptTrip;
 use haltline_engine::{Incident, IncidentEvent, course_options, slice_options};
 use serde::Serialize;
@@ -22,7 +25,7 @@ pub struct WhyView {
     pub circuit: String,
     pub pattern: &'static str,
     pub code: &'static str,
-    /// `OPEN`, `HALF_OPEN` or `CLOSED`.
+    /// `OPEN`, `HALF_OPEN` or `CLOSED`; `DISPUTED` for a claim.
     pub state: &'static str,
     pub tripped: String,
     pub turn: Option<u64>,
@@ -174,6 +177,54 @@ impl WhyView {
             ended: None,
             session_cost: "unknown".to_owned(),
             next: slice_options(name),
+        }
+    }
+
+    pub fn of_claim(name: &CircuitName, dispute: &Dispute, claim: &Claim) -> Self {
+        let settled = claim.settled.iter().find(|settled| settled.dispute.incident == dispute.incident);
+        let said = |what: &'static str, text: &str| HappenedView {
+            at: dispute.since.at.to_seconds_text(),
+            what,
+            text: Some(mask(text).into_owned()),
+        };
+        let line = |line: &claim::HistoryLine| HappenedView {
+            at: line.at.to_seconds_text(),
+            what: "history",
+            text: Some(line.text.clone()),
+        };
+        let mut evidence = vec![said("objection", &dispute.reason)];
+        evidence.extend(dispute.position.as_deref().map(|position| said("position", position)));
+        let until = settled.map(|settled| settled.at);
+        let is_after =
+            |line: &&claim::HistoryLine| line.at > dispute.since.at && until.is_none_or(|until| line.at <= until);
+        let mut next = vec![format!("haltline claim show {}", name.scope().rsplit('/').next().unwrap_or_default())];
+        next.extend(claim_options(name));
+        Self {
+            schema: SCHEMA,
+            incident: dispute.incident.clone(),
+            circuit: name.to_string(),
+            pattern: "gossip_loop",
+            code: "HL-CLAIM-01",
+            state: if settled.is_some() { "CLOSED" } else { "DISPUTED" },
+            tripped: dispute.since.at.to_seconds_text(),
+            turn: None,
+            count: dispute.count,
+            level: 0,
+            why: format!("{} rounds on objection O-{} changed nothing", dispute.count, dispute.objection),
+            until: None,
+            remaining_s: None,
+            limits: Vec::new(),
+            evidence,
+            refused: u32::try_from(claim.totals.refused).unwrap_or(u32::MAX),
+            after: claim.history.iter().filter(is_after).map(line).collect(),
+            followed_by: None,
+            ended: settled.map(|settled| HappenedView {
+                at: settled.at.to_seconds_text(),
+                what: settled.how.word(),
+                text: Some(mask(settled.how.said()).into_owned()),
+            }),
+            session_cost: "unknown".to_owned(),
+            next: if settled.is_some() { Vec::new() } else { next },
         }
     }
 

@@ -1,6 +1,10 @@
 //! Facts, as seen.
 
+use std::borrow::Cow;
+
+use haltline_core::Fact;
 use haltline_engine::journal::Verification;
+use haltline_engine::redact::mask;
 use haltline_engine::store::Entry;
 use serde::Serialize;
 use serde_json::Value;
@@ -42,9 +46,31 @@ impl FactView {
             session: texts.session,
             text: texts.text,
             is_purged: entry.texts.is_none(),
-            fact: body.get("fact").cloned().unwrap_or_default(),
+            fact: shown(fact, body.get("fact").cloned().unwrap_or_default()),
             hash: entry.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
         }
+    }
+}
+
+/// Texts of claims are kept word for word, so what looks like a secret is masked when they are shown (E10). All others
+/// were masked before they were stored.
+fn shown(fact: Option<&Fact>, mut body: Value) -> Value {
+    if let Some(Fact::Claim(_)) = fact {
+        mask_texts(&mut body);
+    }
+    body
+}
+
+fn mask_texts(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(masked) = mask(text) {
+                *text = masked;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mask_texts),
+        Value::Object(members) => members.values_mut().for_each(mask_texts),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

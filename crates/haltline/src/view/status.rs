@@ -23,6 +23,8 @@ pub struct StatusView {
     pub courses: Vec<super::phase::CourseView>,
     /// Slices under way.
     pub slices: Vec<super::attempt::SliceView>,
+    /// Claims that are DISPUTED.
+    pub disputes: Vec<super::claim::StandingDisputeView>,
     /// Running sessions.
     pub sessions: super::session::SessionsView,
     /// Memory folders of the project and of haltline.

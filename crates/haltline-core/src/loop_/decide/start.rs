@@ -159,6 +159,7 @@ impl Draft<'_> {
                     | Rejection::NoTest
                     | Rejection::NoCourse
                     | Rejection::RunOver
+                    | Rejection::Claim(_)
                     | Rejection::NoIncident,
                 ) => {}
             }

@@ -78,6 +78,14 @@ pub fn status(view: &StatusView) -> String {
         out.push_str(&format!("  {:<10}{}\n", slice.state, fit(&slice.circuit, 66)));
         out.push_str(&wrap("            ", &words));
     }
+    if !view.disputes.is_empty() {
+        out.push_str("\nDisputed claims:\n");
+    }
+    for dispute in &view.disputes {
+        out.push_str(&format!("  {:<10}{}\n", dispute.state, fit(&dispute.circuit, 66)));
+        let words = format!("since {}, incident {}: {}", dispute.since, dispute.incident, fit(&dispute.reason, 200));
+        out.push_str(&wrap("            ", &words));
+    }
     out.push_str(&super::sessions(&view.sessions, &view.store, &view.memory));
     if !view.waiting.is_empty() {
         out.push_str("\nWaiting for `haltline trust`:\n");

@@ -1,0 +1,294 @@
+//! How each fact changes a claim. Nothing is decided here.
+
+use super::{
+    Changes, Claim, Dispute, Examined, Fact, HistoryLine, Objection, OpenExamination, Outcome, Queued, Refusal,
+    Reviewed, Settled, Settlement, Standing, Status, Weight,
+};
+use crate::{Instant, Moment};
+
+/// The claim after a fact.
+pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
+    let mut claim = claim.unwrap_or_else(|| unknown(at));
+    claim.seen = at;
+    match fact {
+        Fact::Added(added) => {
+            claim.text.clone_from(&added.text);
+            claim.kind.clone_from(&added.kind);
+            claim.evidence.clone_from(&added.evidence);
+            claim.assumptions.clone_from(&added.assumptions);
+            claim.confidence = added.confidence;
+            claim.depends_on.clone_from(&added.depends_on);
+        }
+        Fact::Reviewed(reviewed) => review(&mut claim, reviewed, at.at),
+        Fact::Edited { changes, respelled, depends_on } => {
+            change(&mut claim, changes, at.at);
+            if let Some(text) = respelled {
+                claim.text.clone_from(text);
+            }
+            claim.depends_on.extend(depends_on.iter().cloned());
+            claim.updated = at.at;
+        }
+        Fact::Moved { to, reason } => {
+            stand(&mut claim, *to, at.at);
+            claim.reason.clone_from(reason);
+        }
+        Fact::Challenged { .. } => stand(&mut claim, Status::Challenged, at.at),
+        Fact::Queued { base, fell } => {
+            if let Standing::Disputed(dispute) = &mut claim.standing {
+                // One claim below that fell twice is one change.
+                dispute.queued.retain(|queued| queued.base != *base);
+                dispute.queued.push(Queued { base: base.clone(), fell: *fell, at: at.at });
+                rise(&mut claim.generation);
+            }
+        }
+        Fact::Released { applied, .. } => {
+            if *applied {
+                stand(&mut claim, Status::Challenged, at.at);
+            }
+        }
+        Fact::Disputed { dispute } => {
+            rise(&mut claim.totals.disputes);
+            rise(&mut claim.generation);
+            claim.standing = Standing::Disputed(dispute.clone());
+            claim.updated = at.at;
+        }
+        Fact::WouldDispute { .. } => rise(&mut claim.totals.would_dispute),
+        Fact::Resolved { how, to } => resolve(&mut claim, how, *to, at.at),
+        Fact::ExaminationOpened { trigger, detail } => {
+            if let Standing::Disputed(dispute) = &mut claim.standing {
+                // One that waits for its outcome is brought up once more, not twice.
+                dispute.examinations.retain(|open| open.trigger != *trigger);
+                let open = OpenExamination { trigger: *trigger, detail: detail.clone(), at: at.at };
+                dispute.examinations.push(open);
+            }
+        }
+        Fact::Examined { outcome, reason } => {
+            if let Standing::Disputed(dispute) = &mut claim.standing {
+                let triggers = dispute.examinations.drain(..).map(|open| open.trigger).collect();
+                let over = Examined { triggers, outcome: *outcome, reason: reason.clone(), at: at.at };
+                dispute.examined.push(over);
+                let excess = dispute.examined.len().saturating_sub(Dispute::EXAMINED_MAX);
+                dispute.examined.drain(..excess);
+                if *outcome == Outcome::Unresolved {
+                    rise(&mut dispute.unresolved);
+                }
+            }
+        }
+        Fact::Refused { .. } => rise(&mut claim.totals.refused),
+    }
+    claim.history.push(HistoryLine { at: at.at, what: fact.word().to_owned(), text: line(&claim, fact) });
+    let excess = claim.history.len().saturating_sub(Claim::HISTORY_MAX);
+    claim.history.drain(..excess);
+    claim
+}
+
+fn unknown(at: Moment) -> Claim {
+    Claim {
+        text: String::new(),
+        kind: None,
+        evidence: Vec::new(),
+        tests: Vec::new(),
+        assumptions: Vec::new(),
+        confidence: None,
+        depends_on: Vec::new(),
+        standing: Standing::Free(Status::Unverified),
+        objections: Vec::new(),
+        changed_in: Vec::new(),
+        position: None,
+        settled: Vec::new(),
+        history: Vec::new(),
+        reason: None,
+        totals: super::Totals::default(),
+        generation: 0,
+        created: at.at,
+        updated: at.at,
+        seen: at,
+    }
+}
+
+/// A frozen claim has no status to set: only its resolution does.
+fn stand(claim: &mut Claim, to: Status, at: Instant) {
+    if claim.standing != Standing::Free(to) && claim.dispute().is_none() {
+        claim.standing = Standing::Free(to);
+        claim.reason = None;
+        rise(&mut claim.generation);
+        claim.updated = at;
+    }
+}
+
+fn review(claim: &mut Claim, reviewed: &Reviewed, at: Instant) {
+    let totals = &mut claim.totals;
+    rise(&mut totals.rounds);
+    match reviewed.weight {
+        Weight::Counted => {}
+        Weight::Changed => rise(&mut totals.changed),
+        Weight::Repeated => rise(&mut totals.repeated),
+        // Written down, and it moves nothing (E12).
+        Weight::Stale => return rise(&mut totals.stale),
+    }
+    if let Some(answer) = &reviewed.answer {
+        claim.position = Some(answer.clone());
+    }
+    change(claim, &reviewed.changes, at);
+    if let (Weight::Changed, Some(name)) = (reviewed.weight, &reviewed.round) {
+        claim.changed_in.retain(|known| known != name);
+        claim.changed_in.push(name.clone());
+        let excess = claim.changed_in.len().saturating_sub(Claim::CHANGED_IN_MAX);
+        claim.changed_in.drain(..excess);
+    }
+    object(claim, reviewed);
+}
+
+fn object(claim: &mut Claim, reviewed: &Reviewed) {
+    // Words that were another objection's first stay that one's.
+    let is_taken = |known: &Objection| {
+        let is_other = !known.numbers.contains(&reviewed.objection) && !reviewed.joined.contains(&known.number());
+        is_other && reviewed.wording.is_some_and(|wording| known.wordings.contains(&wording))
+    };
+    let wording = reviewed.wording.filter(|_| !claim.objections.iter().any(is_taken));
+    let mut joined: Vec<Objection> = Vec::new();
+    claim.objections.retain(|known| {
+        let is_joined = reviewed.joined.contains(&known.number());
+        if is_joined {
+            joined.push(known.clone());
+        }
+        !is_joined
+    });
+    if claim.objection(reviewed.objection).is_none() {
+        claim.objections.push(Objection {
+            numbers: vec![reviewed.objection],
+            ids: Vec::new(),
+            wordings: Vec::new(),
+            text: String::new(),
+            reviewers: Vec::new(),
+            count: 0,
+            counted: Vec::new(),
+            rounds: 0,
+        });
+    }
+    let wanted = |known: &&mut Objection| known.numbers.contains(&reviewed.objection);
+    let Some(objection) = claim.objections.iter_mut().find(wanted) else { return };
+    for other in joined {
+        let room = Objection::NAMES_MAX.saturating_sub(objection.numbers.len());
+        objection.numbers.extend(other.numbers.into_iter().take(room));
+        other.ids.iter().for_each(|id| remember(&mut objection.ids, id));
+        other.wordings.iter().for_each(|wording| remember(&mut objection.wordings, wording));
+        other.reviewers.iter().for_each(|reviewer| remember(&mut objection.reviewers, reviewer));
+        other.counted.iter().for_each(|round| remember(&mut objection.counted, round));
+        objection.rounds = objection.rounds.saturating_add(other.rounds);
+    }
+    reviewed.id.iter().for_each(|id| remember(&mut objection.ids, id));
+    wording.iter().for_each(|wording| remember(&mut objection.wordings, wording));
+    reviewed.reviewer.iter().for_each(|reviewer| remember(&mut objection.reviewers, reviewer));
+    if let Some(text) = &reviewed.text {
+        objection.text.clone_from(text);
+    }
+    rise(&mut objection.rounds);
+    objection.count = reviewed.count;
+    if reviewed.weight == Weight::Counted {
+        reviewed.round.iter().for_each(|round| remember(&mut objection.counted, round));
+    }
+}
+
+/// A change of the claim makes every objection count anew (D1).
+fn change(claim: &mut Claim, changes: &Changes, at: Instant) {
+    if changes.is_empty() {
+        return;
+    }
+    claim.evidence.extend(changes.new_evidence.clone());
+    claim.tests.extend(changes.test_run.clone());
+    claim.confidence = changes.confidence.or(claim.confidence);
+    if let Some(text) = &changes.claim_text {
+        claim.text.clone_from(text);
+    }
+    claim.updated = at;
+    count_anew(claim);
+}
+
+fn count_anew(claim: &mut Claim) {
+    for objection in &mut claim.objections {
+        objection.count = 0;
+        objection.counted.clear();
+    }
+}
+
+fn resolve(claim: &mut Claim, how: &Settlement, to: Status, at: Instant) {
+    let Standing::Disputed(dispute) = std::mem::replace(&mut claim.standing, Standing::Free(to)) else { return };
+    rise(&mut claim.generation);
+    claim.updated = at;
+    claim.reason = None;
+    count_anew(claim);
+    if let Settlement::NewData { evidence } = how {
+        claim.evidence.push(evidence.clone());
+    }
+    claim.settled.push(Settled { dispute: *dispute, how: how.clone(), to, at });
+    let excess = claim.settled.len().saturating_sub(Claim::SETTLED_MAX);
+    claim.settled.drain(..excess);
+}
+
+/// Adds what is not there; the oldest goes where the list is full.
+fn remember<T: Clone + PartialEq>(list: &mut Vec<T>, item: &T) {
+    if !list.contains(item) {
+        if list.len() >= Objection::NAMES_MAX {
+            list.remove(0);
+        }
+        list.push(item.clone());
+    }
+}
+
+/// A line of history, in words, without the texts of the claim.
+fn line(claim: &Claim, fact: &Fact) -> String {
+    match fact {
+        Fact::Added(_) => format!("made as {}", claim.word()),
+        Fact::Reviewed(reviewed) => review_line(reviewed),
+        Fact::Edited { changes, respelled, depends_on } => {
+            let mut what: Vec<&str> = changes.kinds().into_iter().map(super::Change::word).collect();
+            if respelled.is_some() {
+                what.push("spelling");
+            }
+            if !depends_on.is_empty() {
+                what.push("depends_on");
+            }
+            format!("changed: {}", what.join(", "))
+        }
+        Fact::Moved { to, .. } => format!("now {to}"),
+        Fact::Challenged { base, fell } => format!("{base} is {fell}: now {}", claim.word()),
+        Fact::Queued { base, fell } => format!("{base} is {fell}: waits for the dispute's end"),
+        Fact::Released { base, fell, applied: true } => format!("{base} is {fell}, which waited: now {}", claim.word()),
+        Fact::Released { base, fell, applied: false } => {
+            format!("{base} is {fell}, which waited: nothing to change, it is {}", claim.word())
+        }
+        Fact::Disputed { dispute } => dispute_line(dispute, "now DISPUTED"),
+        Fact::WouldDispute { dispute } => dispute_line(dispute, "would be DISPUTED; observe mode lets it go on"),
+        Fact::Resolved { how, to } => format!("{}: now {to}", how.word()),
+        Fact::ExaminationOpened { trigger, .. } => format!("re-examination opened by {}", trigger.word()),
+        Fact::Examined { outcome, .. } => format!("re-examined: {}", outcome.word()),
+        Fact::Refused { verb, because } => match because {
+            Refusal::Frozen => format!("{verb} refused: it is DISPUTED"),
+            Refusal::Transition { from, to: Some(to) } => format!("{verb} refused: no way from {from} to {to}"),
+            Refusal::Transition { from, to: None } => format!("{verb} refused: it is {from}"),
+        },
+    }
+}
+
+fn dispute_line(dispute: &Dispute, end: &str) -> String {
+    let Dispute { objection, count, incident, .. } = dispute;
+    format!("{count} rounds on O-{objection} without a change, incident {incident}: {end}")
+}
+
+fn review_line(reviewed: &Reviewed) -> String {
+    let Reviewed { objection, count, changes, .. } = reviewed;
+    match reviewed.weight {
+        Weight::Counted => format!("round on O-{objection}, no change: {count} counted"),
+        Weight::Changed => {
+            let kinds: Vec<&str> = changes.kinds().into_iter().map(super::Change::word).collect();
+            format!("round on O-{objection}, changed: {}", kinds.join(", "))
+        }
+        Weight::Repeated => format!("round on O-{objection}, counted before: {count} counted"),
+        Weight::Stale => format!("round on O-{objection}, on an older state of the claim: {count} counted"),
+    }
+}
+
+fn rise(count: &mut u64) {
+    *count = count.saturating_add(1);
+}

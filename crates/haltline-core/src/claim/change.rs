@@ -1,0 +1,133 @@
+//! The four changes of a claim that count (D1), and what is none: a value equal to the one before.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Claim, is_same_wording};
+use crate::shorten;
+
+/// How sure somebody is, from 0 to 1, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Confidence(u32);
+
+/// The text is no confidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfidenceError {
+    shown: String,
+}
+
+impl fmt::Display for ConfidenceError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "confidence {}: expected a number from 0 to 1, such as 0.8", self.shown)
+    }
+}
+
+impl Confidence {
+    /// Takes a number from 0 to 1; beyond six digits it is rounded.
+    pub fn parse(text: &str) -> Result<Self, ConfidenceError> {
+        let number: Option<f64> = text.trim().parse().ok();
+        match number.filter(|number| (0.0..=1.0).contains(number)) {
+            Some(number) => Ok(Self((number * 1e6).round() as u32)),
+            None => Err(ConfidenceError { shown: shorten(text) }),
+        }
+    }
+
+    /// The number.
+    pub fn number(self) -> f64 {
+        f64::from(self.0) / 1e6
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.number())
+    }
+}
+
+/// What is said to have changed, or what did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Evidence that was not presented before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_evidence: Option<String>,
+    /// A test that was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_run: Option<String>,
+    /// Another confidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
+    /// Another text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_text: Option<String>,
+}
+
+/// One of the four.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Evidence.
+    NewEvidence,
+    /// A test.
+    TestRun,
+    /// The confidence.
+    Confidence,
+    /// The text.
+    ClaimText,
+}
+
+impl Change {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Change::NewEvidence => "new_evidence",
+            Change::TestRun => "test_run",
+            Change::Confidence => "confidence",
+            Change::ClaimText => "claim_text",
+        }
+    }
+}
+
+impl Changes {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.kinds().is_empty()
+    }
+
+    /// Which of the four there are.
+    pub fn kinds(&self) -> Vec<Change> {
+        let Self { new_evidence, test_run, confidence, claim_text } = self;
+        let mut kinds = Vec::new();
+        kinds.extend(new_evidence.as_ref().map(|_text| Change::NewEvidence));
+        kinds.extend(test_run.as_ref().map(|_text| Change::TestRun));
+        kinds.extend(confidence.map(|_number| Change::Confidence));
+        kinds.extend(claim_text.as_ref().map(|_text| Change::ClaimText));
+        kinds
+    }
+
+    /// Those that differ from what the claim has: the rest is none (D1).
+    pub fn against(&self, claim: &Claim) -> Changes {
+        let is_new = |known: &[String], text: &String| !known.iter().any(|known| is_same_wording(known, text));
+        Changes {
+            new_evidence: self.new_evidence.clone().filter(|text| is_new(&claim.evidence, text)),
+            test_run: self.test_run.clone().filter(|text| is_new(&claim.tests, text)),
+            confidence: self.confidence.filter(|number| claim.confidence != Some(*number)),
+            claim_text: self.claim_text.clone().filter(|text| !is_same_wording(&claim.text, text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_confidence_is_a_number_and_not_its_spelling() {
+        assert_eq!(Confidence::parse("0.70"), Confidence::parse("7e-1"));
+        assert_eq!(Confidence::parse(" 1 ").expect("good").number(), 1.0);
+        assert_eq!(Confidence::parse("0.85").expect("good").to_string(), "0.85");
+        for bad in ["", "1.01", "-0.1", "NaN", "inf", "85%", "high"] {
+            assert!(Confidence::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

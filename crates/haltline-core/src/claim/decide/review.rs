@@ -1,0 +1,153 @@
+//! A review round closes: counted, or not, and perhaps the one too many (D1, D2).
+
+use std::collections::BTreeSet;
+
+use super::draft::{Draft, Stop};
+use super::{check_changes, label, optional};
+use crate::Mode;
+use crate::Verdict;
+use crate::claim::objection::{find, pointed};
+use crate::claim::{
+    Claim, ClaimId, Dispute, Fact, Objection, PipelineFact, Problem, Reviewed, Round, Status, Weight, Word, wording,
+};
+
+pub(super) fn round(draft: &mut Draft<'_>, round: &Round) -> Result<Verdict, Stop> {
+    check(round)?;
+    let id = &round.claim;
+    let status = match draft.free(id)? {
+        Ok(status) => status,
+        Err(verdict) => return Ok(verdict),
+    };
+    let reviewed = judge(draft.claim(id)?, round)?;
+    let (weight, number, count) = (reviewed.weight, reviewed.objection, reviewed.count);
+    let is_joined = !reviewed.joined.is_empty();
+    let counted_before = reviewed.count.saturating_sub(u32::from(weight == Weight::Counted));
+    draft.push(id, Fact::Reviewed(Box::new(reviewed)));
+    draft.push_pipeline(PipelineFact::Reviewed { claim: id.clone() });
+    let limit = draft.policy.claim.rounds();
+    let may_fire = match weight {
+        Weight::Counted => true,
+        Weight::Repeated => is_joined,
+        Weight::Changed | Weight::Stale => false,
+    };
+    let verdict = if may_fire && count >= limit {
+        let dispute = dispute(draft, id, number, status)?;
+        match draft.policy.mode {
+            Mode::Enforce => freeze(draft, id, dispute),
+            // Told once, not with every round that follows.
+            Mode::Observe if counted_before < limit || is_joined => would_freeze(draft, id, dispute),
+            Mode::Observe => Verdict::Pass,
+        }
+    } else {
+        Verdict::Pass
+    };
+    draft.check_room(id)?;
+    Ok(verdict)
+}
+
+fn check(round: &Round) -> Result<(), Stop> {
+    let said = &round.objection;
+    label("objection-id", said.id.as_deref())?;
+    optional("objection", said.text.as_deref())?;
+    optional("same-as", said.same_as.as_deref())?;
+    label("reviewer", round.reviewer.as_deref())?;
+    label("round", round.round.as_deref())?;
+    optional("answer", round.answer.as_deref())?;
+    check_changes(&round.changes)
+}
+
+/// Which objection it is, and what the round means for its count.
+fn judge(claim: &Claim, round: &Round) -> Result<Reviewed, Stop> {
+    let said = &round.objection;
+    let found = find(claim, said);
+    let linked = match &said.same_as {
+        Some(at) => Some(pointed(claim, at).ok_or(Problem::NoSuchObjection)?),
+        None => None,
+    };
+    let is_known = linked.or(found).is_some();
+    if !is_known && said.text.is_none() {
+        return Err(Problem::NoObjection.into());
+    }
+    let objection = linked.or(found).unwrap_or_else(|| claim.next_objection());
+    // A paraphrase that was taken for another objection before is joined with it, and so are their counts.
+    let joined: Vec<u32> = found.filter(|found| *found != objection).into_iter().collect();
+    let all: Vec<&Objection> =
+        joined.iter().chain([&objection]).filter_map(|number| claim.objection(*number)).collect();
+    let so_far = counted(&all);
+    // In whatever order the reports of one round come: it counts once, and not at all where it brought a change.
+    let is_counted = |name: &String| all.iter().any(|objection| objection.counted.contains(name));
+    let is_repeated = round.round.as_ref().is_some_and(|name| is_counted(name) || claim.changed_in.contains(name));
+    let changes = round.changes.against(claim);
+    let (weight, count) = match round.generation {
+        Some(generation) if generation != claim.generation => (Weight::Stale, so_far),
+        Some(_) | None if !changes.is_empty() => (Weight::Changed, 0),
+        Some(_) | None if is_repeated => (Weight::Repeated, so_far),
+        Some(_) | None => (Weight::Counted, so_far.saturating_add(1)),
+    };
+    let known = claim.objection(objection).map(|known| known.text.as_str());
+    Ok(Reviewed {
+        objection,
+        joined: if weight == Weight::Stale { Vec::new() } else { joined },
+        id: said.id.clone(),
+        text: said.text.clone().filter(|text| known != Some(text)),
+        wording: said.text.as_deref().map(wording),
+        reviewer: round.reviewer.clone(),
+        round: round.round.clone(),
+        answer: round.answer.clone(),
+        changes,
+        weight,
+        count,
+    })
+}
+
+/// Rounds without a change on objections that are one: a round that was counted for two of them is still one round.
+fn counted(all: &[&Objection]) -> u32 {
+    let sum = all.iter().fold(0, |sum: u32, one| sum.saturating_add(one.count));
+    let names: Vec<&String> = all.iter().flat_map(|one| &one.counted).collect();
+    let different: BTreeSet<&String> = names.iter().copied().collect();
+    let twice = u32::try_from(names.len() - different.len()).unwrap_or(u32::MAX);
+    sum.saturating_sub(twice)
+}
+
+/// The dispute as it stands after the round that was one too many. Both positions are taken as they were said.
+fn dispute(draft: &mut Draft<'_>, id: &ClaimId, number: u32, before: Status) -> Result<Dispute, Stop> {
+    let claim = draft.claim(id)?;
+    let objection = claim.objection(number);
+    let (reason, count) = objection.map(|known| (known.text.clone(), known.count)).unwrap_or_default();
+    let (position, generation) = (claim.position.clone(), claim.generation);
+    Ok(Dispute {
+        incident: draft.incident(id, generation),
+        since: draft.now,
+        cycle: draft.pipeline.cycle_number(),
+        stage: draft.pipeline.stage.as_ref().map(|stage| stage.name.to_string()),
+        objection: number,
+        reason,
+        position,
+        count,
+        limit: draft.policy.claim.rounds(),
+        before,
+        queued: Vec::new(),
+        examinations: Vec::new(),
+        unresolved: 0,
+        examined: Vec::new(),
+    })
+}
+
+fn freeze(draft: &mut Draft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
+    let Dispute { incident, count, objection, .. } = &dispute;
+    let text = format!(
+        "{id} is now DISPUTED (incident {incident}): {count} rounds on objection O-{objection} changed nothing. It is frozen; all other claims go on"
+    );
+    draft.push(id, Fact::Disputed { dispute: Box::new(dispute) });
+    draft.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: Word::Disputed });
+    draft.tell(id, "HL-CLAIM-01", text)
+}
+
+fn would_freeze(draft: &mut Draft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
+    let Dispute { count, objection, .. } = &dispute;
+    let text = format!(
+        "{id} would be DISPUTED: {count} rounds on objection O-{objection} changed nothing. Observe mode lets it go on"
+    );
+    draft.push(id, Fact::WouldDispute { dispute: Box::new(dispute) });
+    draft.tell(id, "HL-CLAIM-01", text)
+}

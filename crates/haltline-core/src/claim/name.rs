@@ -1,0 +1,134 @@
+//! Names of claims, stages and pipelines: plain, short, and safe in a file name (E8, E14).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::shorten;
+
+/// How long a name may be, in bytes.
+const BYTES_MAX: usize = 64;
+
+/// The text cannot name such a thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameError {
+    what: &'static str,
+    shown: String,
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, shown } = self;
+        write!(
+            formatter,
+            "{what} {shown}: expected letters, digits, '.', '_' or '-', beginning with a letter or digit, at most {BYTES_MAX} bytes"
+        )
+    }
+}
+
+fn plain(what: &'static str, text: &str) -> Result<String, NameError> {
+    let fits = text.len() <= BYTES_MAX
+        && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'));
+    if fits { Ok(text.to_owned()) } else { Err(NameError { what, shown: shorten(text) }) }
+}
+
+/// The name of a claim within its pipeline, such as `C-001`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ClaimId(String);
+
+impl ClaimId {
+    /// Takes a text as a name.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        plain("claim", text).map(Self)
+    }
+
+    /// The name a claim gets that came without one.
+    pub fn numbered(number: u64) -> Self {
+        Self(format!("C-{number:03}"))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ClaimId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// The name of a stage, in capitals: `s5` is S5.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StageName(String);
+
+impl StageName {
+    /// Takes a text as a name.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        plain("stage", text).map(|name| Self(name.to_ascii_uppercase()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for StageName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// The name of a pipeline within its project.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PipelineName(String);
+
+impl PipelineName {
+    /// The one that is meant where nobody says which.
+    pub const DEFAULT: &'static str = "main";
+
+    /// Takes a text as a name.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        plain("pipeline", text).map(Self)
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for PipelineName {
+    fn default() -> Self {
+        Self(Self::DEFAULT.to_owned())
+    }
+}
+
+impl fmt::Display for PipelineName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_and_stages_are_in_capitals() {
+        assert_eq!(StageName::parse("s5").expect("good"), StageName::parse("S5").expect("good"));
+        assert_eq!(ClaimId::numbered(7).as_str(), "C-007");
+        assert_eq!(ClaimId::numbered(1234).as_str(), "C-1234");
+        for bad in ["", "a/b", "-x", "é", "a b", "x\n", &"x".repeat(65)] {
+            let message = ClaimId::parse(bad).expect_err(bad).to_string();
+            assert!(message.starts_with("claim ") && !message.contains('\n'), "{message}");
+            assert!(StageName::parse(bad).is_err() && PipelineName::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}

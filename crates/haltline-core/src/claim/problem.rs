@@ -1,0 +1,111 @@
+//! Why something cannot happen to claims: a mistake of the caller's, after which nothing has changed (E8).
+
+use std::fmt;
+
+use super::{ClaimId, StageName, Status};
+
+/// What is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// No such claim.
+    NoClaim(ClaimId),
+    /// There is one by that name.
+    Exists(ClaimId),
+    /// It would stand on a claim that is not there.
+    NoBase(ClaimId),
+    /// It would stand on itself.
+    OwnBase(ClaimId),
+    /// A text that must say something says nothing.
+    Blank(&'static str),
+    /// A text is longer than what is kept.
+    TooLong {
+        /// Which.
+        what: &'static str,
+        /// Its length in bytes.
+        bytes: u64,
+        /// What is kept.
+        most: u64,
+    },
+    /// There are too many of something.
+    TooMany {
+        /// What.
+        what: &'static str,
+        /// How many are kept.
+        most: usize,
+    },
+    /// A round without an objection, or a new one without its words.
+    NoObjection,
+    /// `same_as` points at nothing.
+    NoSuchObjection,
+    /// Nothing in it differs from what is there.
+    NothingChanges(ClaimId),
+    /// The claim is not DISPUTED.
+    NotDisputed(ClaimId),
+    /// The evidence was presented before.
+    KnownEvidence,
+    /// A dispute does not end with this status.
+    NotFinal(Status),
+    /// Neither a trigger nor an outcome.
+    NothingExamined,
+    /// An outcome without anything that brought the dispute up.
+    NoExamination(ClaimId),
+    /// The pipeline has no claims.
+    NoPipeline,
+    /// A cycle is under way.
+    CycleOpen(u64),
+    /// None is.
+    NoCycle,
+    /// The pipeline is in that stage already.
+    InStage(StageName),
+    /// That stage is closed.
+    StageClosed(StageName),
+    /// The configured final stage cannot be a stage's name.
+    BadFinalStage,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::NoClaim(id) => {
+                write!(formatter, "claim {id} is not there; `haltline claim list` shows those that are")
+            }
+            Problem::Exists(id) => {
+                write!(formatter, "claim {id} is there already; `haltline claim edit {id}` changes it")
+            }
+            Problem::NoBase(id) => write!(formatter, "depends on {id}: expected a claim that is there"),
+            Problem::OwnBase(id) => write!(formatter, "depends on {id}: a claim cannot stand on itself"),
+            Problem::Blank(what) => write!(formatter, "{what} is empty: expected a text"),
+            Problem::TooLong { what, bytes, most } => {
+                write!(formatter, "{what}: {bytes} bytes; expected at most {most}. Texts are kept whole or not at all")
+            }
+            Problem::TooMany { what, most } => write!(formatter, "too many {what}: expected at most {most}"),
+            Problem::NoObjection => {
+                formatter.write_str("objection is missing: expected its words, or the id of one whose words are known")
+            }
+            Problem::NoSuchObjection => formatter.write_str(
+                "same-as: expected an objection to this claim, by its id, its number such as O-1, or its words",
+            ),
+            Problem::NothingChanges(id) => write!(formatter, "claim {id}: nothing in this differs from what is there"),
+            Problem::NotDisputed(id) => write!(formatter, "claim {id} is not DISPUTED: there is nothing to resolve"),
+            Problem::KnownEvidence => formatter.write_str(
+                "evidence: it was presented before, so it is no new data; expected something that was not there",
+            ),
+            Problem::NotFinal(status) => write!(
+                formatter,
+                "status {status}: expected what a dispute can end with: VERIFIED, CONFIRMED, ROBUST, REJECTED or KILLED"
+            ),
+            Problem::NothingExamined => formatter.write_str("expected a trigger, an outcome, or both"),
+            Problem::NoExamination(id) => {
+                write!(formatter, "claim {id}: nothing has brought its dispute up again; say what did with --trigger")
+            }
+            Problem::NoPipeline => formatter.write_str("this pipeline has no claims; `haltline claim add` makes one"),
+            Problem::CycleOpen(number) => {
+                write!(formatter, "cycle {number} has not ended; `haltline claim cycle end` ends it")
+            }
+            Problem::NoCycle => formatter.write_str("no cycle has begun; `haltline claim cycle begin` begins one"),
+            Problem::InStage(stage) => write!(formatter, "stage {stage}: the pipeline is in it already"),
+            Problem::StageClosed(stage) => write!(formatter, "stage {stage} is closed"),
+            Problem::BadFinalStage => formatter.write_str("claim.final_stage: expected a stage's name such as S5"),
+        }
+    }
+}

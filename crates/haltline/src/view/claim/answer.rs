@@ -1,0 +1,282 @@
+//! What a verb on claims came to.
+
+use haltline_core::claim::{
+    Change, Claim, ClaimId, Cycle, Fact as ClaimFact, Happening, Note, NoteKind, Pipeline, PipelineFact, PipelineName,
+    Weight, Word,
+};
+use haltline_core::{CircuitName, Fact, Reason, State};
+use haltline_engine::claims::claim_options;
+use haltline_engine::redact::mask;
+use haltline_engine::store::Committed;
+use serde::Serialize;
+
+use super::super::SCHEMA;
+use super::super::constraint::AuditView;
+
+/// Any verb that changes something, or is refused.
+#[derive(Debug, Serialize)]
+pub struct ClaimAnswerView {
+    pub schema: u32,
+    pub verb: &'static str,
+    pub verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    pub pipeline: String,
+    /// The claim it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// Every status that changed, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedView>,
+    /// Claims for which a change waits until their dispute ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queued: Vec<String>,
+    /// Disputes that were brought up again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examinations: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<RoundView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incident: Option<String>,
+    /// The stage it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_stage: Option<String>,
+    /// The stage the pipeline is in.
+    pub stage: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closed_stages: Vec<String>,
+    pub cycle: u64,
+    /// What happened in the cycle that ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<CycleView>,
+    /// Every claim that is DISPUTED now.
+    pub disputed: Vec<DisputedView>,
+    /// The ways out of the dispute this is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// Texts that seem to hold a secret; they are kept word for word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditView>,
+}
+
+/// A status that changed.
+#[derive(Debug, Serialize)]
+pub struct MovedView {
+    pub claim: String,
+    pub from: &'static str,
+    pub to: &'static str,
+}
+
+/// A claim that is DISPUTED.
+#[derive(Debug, Serialize)]
+pub struct DisputedView {
+    pub claim: String,
+    pub options: Vec<String>,
+}
+
+/// What a round was counted as.
+#[derive(Debug, Serialize)]
+pub struct RoundView {
+    pub objection: String,
+    pub weight: Weight,
+    /// Rounds on the objection without a change.
+    pub count: u32,
+    pub limit: u32,
+    /// What changed; what was said to change and is equal is not among it.
+    pub changes: Vec<&'static str>,
+}
+
+/// A cycle's summary.
+#[derive(Debug, Serialize)]
+pub struct CycleView {
+    pub number: u64,
+    pub began: String,
+    pub ended: Option<String>,
+    pub rounds: u64,
+    pub reviewed: Vec<String>,
+    pub added: Vec<String>,
+    pub moved: Vec<MovedView>,
+    pub queued: Vec<String>,
+    pub refused: Vec<String>,
+    pub left_out: u64,
+}
+
+impl ClaimAnswerView {
+    pub fn new(verb: &'static str, name: &PipelineName, what: &Happening, committed: &Committed, limit: u32) -> Self {
+        let circuit = CircuitName::pipeline(name.as_str());
+        let pipeline = committed.after.state(&circuit).and_then(State::as_pipeline);
+        let before = committed.before.state(&circuit).and_then(State::as_pipeline);
+        let facts = || committed.decision.facts.iter().map(|recorded| &recorded.fact);
+        let of_pipeline = || {
+            facts().filter_map(|fact| match fact {
+                Fact::Pipeline(fact) => Some(fact),
+                _other => None,
+            })
+        };
+        let about = about(what).or_else(|| {
+            of_pipeline().find_map(|fact| match fact {
+                PipelineFact::Added { claim, .. } => Some(claim.clone()),
+                _other => None,
+            })
+        });
+        let row = about.as_ref().map(|id| CircuitName::claim(name.as_str(), id.as_str()));
+        let claim = row.as_ref().and_then(|row| committed.after.state(row)).and_then(State::as_claim);
+        let verdict = &committed.decision.verdict;
+        let disputed = pipeline.map(Pipeline::disputed).unwrap_or_default();
+        let way_out = |id: &ClaimId| claim_options(&CircuitName::claim(name.as_str(), id.as_str()));
+        let is_disputed = claim.is_some_and(|claim| claim.dispute().is_some());
+        let ended = matches!(what, Happening::CycleEnd);
+        Self {
+            schema: SCHEMA,
+            verb,
+            verdict: verdict.word(),
+            reason: verdict.reason().cloned(),
+            pipeline: name.to_string(),
+            status: claim.map(|claim| claim.word().word()),
+            generation: claim.map(|claim| claim.generation),
+            moved: moved(before, of_pipeline()),
+            queued: of_pipeline()
+                .filter_map(|fact| match fact {
+                    PipelineFact::Queued { claim, .. } => Some(claim.to_string()),
+                    _other => None,
+                })
+                .collect(),
+            examinations: committed
+                .decision
+                .facts
+                .iter()
+                .filter(|recorded| matches!(recorded.fact, Fact::Claim(ClaimFact::ExaminationOpened { .. })))
+                .map(|recorded| recorded.circuit.scope().rsplit('/').next().unwrap_or_default().to_owned())
+                .collect(),
+            round: facts().find_map(|fact| round(fact, limit)),
+            incident: claim.and_then(Claim::dispute).map(|dispute| dispute.incident.clone()),
+            asked_stage: match what {
+                Happening::AdvanceStage { stage } | Happening::CloseStage { stage } => Some(stage.to_string()),
+                _other => None,
+            },
+            stage: pipeline.and_then(|pipeline| pipeline.stage.as_ref()).map(|stage| stage.name.to_string()),
+            closed_stages: pipeline
+                .map(|pipeline| pipeline.closed.iter().map(|closed| closed.name.to_string()).collect())
+                .unwrap_or_default(),
+            cycle: pipeline.map_or(0, Pipeline::cycle_number),
+            summary: pipeline.and_then(|pipeline| pipeline.cycle.as_ref()).filter(|_| ended).map(CycleView::new),
+            disputed: disputed.iter().map(|id| DisputedView { claim: id.to_string(), options: way_out(id) }).collect(),
+            options: about.as_ref().filter(|_| is_disputed).map(way_out).unwrap_or_default(),
+            claim: about.map(|id| id.to_string()),
+            secrets: Vec::new(),
+            audit: None,
+        }
+    }
+}
+
+fn about(what: &Happening) -> Option<ClaimId> {
+    match what {
+        Happening::Add(new) => new.id.clone(),
+        Happening::Round(round) => Some(round.claim.clone()),
+        Happening::Edit(edit) => Some(edit.claim.clone()),
+        Happening::Promote { claim, .. }
+        | Happening::Kill { claim, .. }
+        | Happening::Resolve { claim, .. }
+        | Happening::Reexamine { claim, .. } => Some(claim.clone()),
+        Happening::CycleBegin | Happening::CycleEnd | Happening::AdvanceStage { .. } | Happening::CloseStage { .. } => {
+            None
+        }
+    }
+}
+
+fn round(fact: &Fact, limit: u32) -> Option<RoundView> {
+    let Fact::Claim(ClaimFact::Reviewed(reviewed)) = fact else { return None };
+    let changes = reviewed.changes.kinds().into_iter().map(Change::word);
+    Some(RoundView {
+        objection: format!("O-{}", reviewed.objection),
+        weight: reviewed.weight,
+        count: reviewed.count,
+        limit,
+        changes: if reviewed.weight == Weight::Changed { changes.collect() } else { Vec::new() },
+    })
+}
+
+/// Every status that changed, in order, with the one before it.
+fn moved<'a>(before: Option<&Pipeline>, facts: impl Iterator<Item = &'a PipelineFact>) -> Vec<MovedView> {
+    let mut words: std::collections::BTreeMap<ClaimId, Word> = std::collections::BTreeMap::new();
+    let mut moved = Vec::new();
+    for fact in facts {
+        let (claim, to) = match fact {
+            PipelineFact::Moved { claim, to } => (claim, *to),
+            PipelineFact::Added { claim, word, .. } => {
+                words.insert(claim.clone(), *word);
+                continue;
+            }
+            _other => continue,
+        };
+        let indexed = before.and_then(|pipeline| pipeline.claims.get(claim)).map(|entry| entry.word);
+        let from = words.insert(claim.clone(), to).or(indexed).unwrap_or(to);
+        moved.push(MovedView { claim: claim.to_string(), from: from.word(), to: to.word() });
+    }
+    moved
+}
+
+impl CycleView {
+    fn new(cycle: &Cycle) -> Self {
+        let noted = |pick: fn(&Note) -> Option<String>| cycle.notes.iter().filter_map(pick).collect::<Vec<String>>();
+        Self {
+            number: cycle.number,
+            began: cycle.began.to_seconds_text(),
+            ended: cycle.ended.map(|ended| ended.to_seconds_text()),
+            rounds: cycle.rounds,
+            reviewed: cycle.reviewed.iter().map(ToString::to_string).collect(),
+            added: noted(|note| (note.what == NoteKind::Added).then(|| note.claim.to_string())),
+            moved: cycle
+                .notes
+                .iter()
+                .filter_map(|note| match note.what {
+                    NoteKind::Moved { from, to } => {
+                        Some(MovedView { claim: note.claim.to_string(), from: from.word(), to: to.word() })
+                    }
+                    NoteKind::Added | NoteKind::Queued { .. } | NoteKind::Refused { .. } => None,
+                })
+                .collect(),
+            queued: noted(|note| match &note.what {
+                NoteKind::Queued { base } => Some(format!("{} waits: {base} fell", note.claim)),
+                NoteKind::Added | NoteKind::Moved { .. } | NoteKind::Refused { .. } => None,
+            }),
+            refused: noted(|note| match &note.what {
+                NoteKind::Refused { verb } => Some(format!("{verb} of {}", note.claim)),
+                NoteKind::Added | NoteKind::Moved { .. } | NoteKind::Queued { .. } => None,
+            }),
+            left_out: cycle.notes_left_out,
+        }
+    }
+}
+
+/// A claim that is DISPUTED, for `haltline status`.
+#[derive(Debug, Serialize)]
+pub struct StandingDisputeView {
+    pub circuit: String,
+    pub state: &'static str,
+    pub incident: String,
+    pub since: String,
+    pub reason: String,
+    pub options: Vec<String>,
+}
+
+impl StandingDisputeView {
+    /// The dispute of a claim, where it is in one.
+    pub fn new(name: &CircuitName, claim: &Claim) -> Option<Self> {
+        let dispute = claim.dispute()?;
+        Some(Self {
+            circuit: name.to_string(),
+            state: claim.word().word(),
+            incident: dispute.incident.clone(),
+            since: dispute.since.at.to_seconds_text(),
+            reason: mask(&dispute.reason).into_owned(),
+            options: claim_options(name),
+        })
+    }
+}
