@@ -16,7 +16,6 @@ mod pipeline_fact;
 mod problem;
 mod record;
 mod status;
-mod wording;
 
 pub use apply::apply;
 pub use change::{Change, Changes, Confidence, ConfidenceError};
@@ -30,7 +29,6 @@ pub use pipeline_fact::{PipelineFact, apply_pipeline};
 pub use problem::Problem;
 pub use record::{Claim, HistoryLine, Standing, Totals};
 pub use status::{Status, Word};
-pub use wording::{is_same_wording, wording};
 
 use serde::{Deserialize, Serialize};
 

@@ -9,18 +9,18 @@ mod answer;
 mod arguments;
 mod command;
 mod path;
-mod plain;
 mod refusal;
 mod said;
 mod token;
 mod tool;
 mod volatile;
+mod wording;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub use plain::plain_words;
 pub use said::Said;
+pub use wording::{is_same_wording, wording};
 pub use words::{Complaint, Word, Words};
 
 /// Rises whenever a digest of the same call would come out differently.

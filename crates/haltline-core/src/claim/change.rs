@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, is_same_wording};
+use super::Claim;
+use crate::identity::is_same_wording;
 use crate::shorten;
 
 /// How sure somebody is, from 0 to 1, in millionths.

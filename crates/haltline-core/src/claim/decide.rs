@@ -9,9 +9,9 @@ mod settle;
 mod stage;
 
 use super::{
-    Added, ClaimId, Edit, Fact, Happening, Limits, NewClaim, PipelineFact, PipelineName, Problem, Refusal, Status,
-    Word, is_same_wording,
+    Added, ClaimId, Edit, Fact, Happening, Limits, NewClaim, PipelineFact, PipelineName, Problem, Refusal, Status, Word,
 };
+use crate::identity::is_same_wording;
 use crate::{Memory, Moment, Policy, Rejection, Step, Verdict};
 use draft::{Draft, Stop};
 

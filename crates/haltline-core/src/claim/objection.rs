@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, wording};
+use super::Claim;
 use crate::identity::Digest;
+use crate::identity::wording;
 
 /// An objection, as a round brings it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use haltline_core::claim::{
     Changes, ClaimId, Confidence, Edit, Happening, ObjectionSaid, Outcome, Resolution, Round, StageName, Status,
-    is_same_wording,
 };
+use haltline_core::identity::is_same_wording;
 
 /// A round, as it was told and kept for ever.
 #[derive(Clone, Debug)]

@@ -8,8 +8,9 @@ use crate::Mode;
 use crate::Verdict;
 use crate::claim::objection::{find, pointed};
 use crate::claim::{
-    Claim, ClaimId, Dispute, Fact, Objection, PipelineFact, Problem, Reviewed, Round, Status, Weight, Word, wording,
+    Claim, ClaimId, Dispute, Fact, Objection, PipelineFact, Problem, Reviewed, Round, Status, Weight, Word,
 };
+use crate::identity::wording;
 
 pub(super) fn round(draft: &mut Draft<'_>, round: &Round) -> Result<Verdict, Stop> {
     check(round)?;

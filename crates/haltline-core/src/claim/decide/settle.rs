@@ -5,8 +5,9 @@ use super::required;
 use crate::Verdict;
 use crate::claim::{
     Claim, ClaimId, Dispute, Fact, Outcome, PipelineFact, Problem, Resolution, Settlement, Standing, Status, Trigger,
-    Word, is_same_wording,
+    Word,
 };
+use crate::identity::is_same_wording;
 
 pub(super) fn resolve(draft: &mut Draft<'_>, id: &ClaimId, how: &Resolution) -> Result<Verdict, Stop> {
     match how {

@@ -3,7 +3,7 @@
 //! What can carry meaning stays: operators, signs, brackets, decimal points, so that `p < 0.05` is not `p > 0.05`. Linear
 //! in the text, and it never fails.
 
-use crate::identity::Digest;
+use super::Digest;
 
 /// Rises whenever the same text would get another digest, so that old digests match nothing new.
 const WORDING_VERSION: u8 = 1;
