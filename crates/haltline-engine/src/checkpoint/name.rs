@@ -44,7 +44,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_name_comes_back_and_is_a_plain_part_of_a_ref(name in "\\PC{1,30}|[a-zA-Z./~^:@{} -]{1,40}") {
+        fn every_name_comes_back_and_is_a_plain_part_of_a_ref(name in "\\PC{1,16}|[a-zA-Z./~^:@{} -]{1,40}") {
             let encoded = encode(&name).expect("short enough");
             proptest::prop_assert!(encoded.bytes().all(|byte| !byte.is_ascii_uppercase() && byte.is_ascii_graphic()));
             proptest::prop_assert!(!encoded.contains(['/', '.', '~', '^', ':', '@', '*', '?', '[', '\\']));
