@@ -258,6 +258,22 @@ fn an_index_that_was_lost_is_made_anew_from_the_claims_and_closes_over_no_disput
 }
 
 #[test]
+fn a_claim_whose_record_was_lost_can_be_made_again_and_keeps_what_stands_on_it() {
+    let add = |name: &str, on: &[&str]| {
+        let depends_on = on.iter().map(|base| id(base)).collect();
+        let new = NewClaim { id: Some(id(name)), text: "x".to_owned(), depends_on, ..NewClaim::default() };
+        Happening::Add(Box::new(new))
+    };
+    let mut world = World::new();
+    world.tell(add("C-1", &[])).expect("added");
+    world.tell(add("C-2", &["C-1"])).expect("added");
+    world.rows.remove(&haltline_core::CircuitName::claim("main", "C-1"));
+    assert_eq!(heard(&world.tell(add("C-1", &[]))), Heard::Pass);
+    world.tell(Happening::Kill { claim: id("C-1"), reason: "wrong".to_owned() }).expect("killed");
+    assert_eq!(world.claim("C-2").map(Claim::word), Some(Word::Free(Status::Challenged)));
+}
+
+#[test]
 fn every_short_history_of_a_small_world_holds() {
     let round = |claim: &str, evidence: Option<&str>| {
         let objection = ObjectionSaid { text: Some("no".to_owned()), ..ObjectionSaid::default() };

@@ -208,7 +208,8 @@ pub fn apply_pipeline(pipeline: Option<Pipeline>, fact: &PipelineFact, at: Momen
 
 fn add(pipeline: &mut Pipeline, claim: &ClaimId, word: Word, depends_on: &[ClaimId]) {
     rise(&mut pipeline.generation);
-    let entry = Entry { word, dependents: Vec::new(), bytes: 0 };
+    let dependents = pipeline.claims.remove(claim).map(|known| known.dependents).unwrap_or_default();
+    let entry = Entry { word, dependents, bytes: 0 };
     pipeline.claims.insert(claim.clone(), entry);
     if *claim == ClaimId::numbered(pipeline.next) {
         pipeline.next = pipeline.next.saturating_add(1);

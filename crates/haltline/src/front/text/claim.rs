@@ -38,7 +38,7 @@ pub fn claim_answer(view: &ClaimAnswerView) -> String {
         line("Waiting:", &format!("{} until resolved", view.queued.join(", ")));
     }
     if !view.examinations.is_empty() {
-        line("Look again:", &view.examinations.join(", "));
+        line("Examine:", &view.examinations.join(", "));
     }
     match view.verb {
         "advance-stage" | "close-stage" => {
