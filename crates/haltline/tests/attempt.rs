@@ -229,6 +229,27 @@ fn work_trees_of_one_project_have_slices_of_their_own() {
 }
 
 #[test]
+fn checkpoints_of_slices_long_ended_are_forgotten_and_those_under_way_are_not() {
+    let site = site();
+    begin(&site);
+    for number in 0..18 {
+        let slice = format!("E-{number}");
+        for verb in ["begin", "end"] {
+            assert_eq!(site.run(&["attempt", verb, "--slice", &slice]).code, Some(0));
+        }
+    }
+    let mut command = Command::new("git");
+    site.place(&mut command);
+    let refs = command.args(["for-each-ref", "--format=%(refname)", "refs/haltline/attempt/"]).output().expect("git");
+    let refs = String::from_utf8_lossy(&refs.stdout).into_owned();
+    assert_eq!(refs.lines().count(), 2 * (1 + 16 + 1), "S-1, sixteen that ended, and the newest: {refs}");
+    assert!(
+        refs.contains("-1%2fbegin")
+            && site.run_detached(&["attempt", "rollback", "--slice", "S-1"], &[]).code == Some(0)
+    );
+}
+
+#[test]
 fn bad_input_names_the_field_and_changes_nothing() {
     let site = site();
     begin(&site);

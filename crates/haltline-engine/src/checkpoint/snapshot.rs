@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::thread;
 
 use haltline_core::Instant;
 
@@ -69,14 +70,22 @@ impl Snapshot {
             },
             false => None,
         };
-        if let Some(doubtful) = doubtful {
-            let known = whole(&private.git, &["ls-files", "-z"], &[])?;
-            let known: BTreeSet<&[u8]> = known.split(|&byte| byte == 0).filter(|path| !path.is_empty()).collect();
-            let outdated =
-                known.into_iter().filter(|path| !listing.files.contains_key(*path) || doubtful.contains(*path));
-            update(&private.git, &["--force-remove"], outdated)?;
+        let all = listing.files.keys().map(Vec::as_slice);
+        let changed = ["--add", "--remove", "--replace"];
+        match doubtful {
+            Some(doubtful) => {
+                let known = whole(&private.git, &["ls-files", "-z"], &[])?;
+                let known = paths(&known);
+                let is_outdated = |path: &[u8]| !listing.files.contains_key(path) || doubtful.contains(path);
+                update(&private.git, &["--force-remove"], known.iter().copied().filter(|path| is_outdated(path)))?;
+                // Handing over all paths would take longer than everything else together.
+                let differing = whole(&private.git, &["diff-files", "-z", "--name-only", "--no-renames"], &[])?;
+                let differing = paths(&differing);
+                let is_new = |path: &[u8]| !known.contains(path) || doubtful.contains(path) || differing.contains(path);
+                update(&private.git, &changed, all.filter(|path| is_new(path)))?;
+            }
+            None => update(&private.git, &changed, all)?,
         }
-        update(&private.git, &["--add", "--remove", "--replace"], listing.files.keys().map(Vec::as_slice))?;
         let tree = line(&private.git, &["write-tree"])?;
         let fresh = listing.files.iter().filter(|(_path, seen)| seen.is_fresh(second));
         let fresh = fresh.map(|(path, _seen)| path.clone()).collect();
@@ -90,7 +99,21 @@ impl Snapshot {
         private: &Private,
         at: Instant,
     ) -> Result<(String, Note), CheckpointError> {
-        let note = Note { at, head: Head::read(place)?, index_time: self.index_time, operation: operation(place) };
+        // Three calls of git that have nothing to do with each other: together they take as long as the longest.
+        let (head, kept, staged) = thread::scope(|scope| {
+            let head = scope.spawn(|| Head::read(place));
+            let kept = scope.spawn(|| self.kept_files(private));
+            let staged = self.staged(place, private);
+            (joined(head), joined(kept), staged)
+        });
+        let note = Note { at, head: head?, index_time: self.index_time, operation: operation(place) };
+        let ((manifest, index), (staged, others)) = (kept?, staged?);
+        let parts = Parts { tree: self.tree.clone(), manifest, index, staged, others };
+        Ok((record::write(&private.git, &parts, &note)?, note))
+    }
+
+    /// The manifest and the user's index as blobs.
+    fn kept_files(&self, private: &Private) -> Result<(String, Option<String>), CheckpointError> {
         let manifest = private.folder.join("manifest");
         fs::write(&manifest, self.listing.manifest.write()).map_err(CheckpointError::file(&manifest))?;
         let users = private.folder.join(USERS_INDEX);
@@ -100,15 +123,7 @@ impl Snapshot {
         let ids = private.git.run(&arguments)?.bytes;
         let ids = String::from_utf8_lossy(&ids);
         let mut ids = ids.lines().map(str::to_owned);
-        let (staged, others) = self.staged(place, private)?;
-        let parts = Parts {
-            tree: self.tree.clone(),
-            manifest: ids.next().unwrap_or_default(),
-            index: ids.next(),
-            staged,
-            others,
-        };
-        Ok((record::write(&private.git, &parts, &note)?, note))
+        Ok((ids.next().unwrap_or_default(), ids.next()))
     }
 
     /// What the index refers to: a tree of its entries, and what is in no tree.
@@ -146,6 +161,15 @@ impl Snapshot {
             .and_then(|()| write_whole(&trust, &content, Lasting::Remade))
             .ok();
     }
+}
+
+/// What a thread came to; it panics here if it did there.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn paths(answer: &[u8]) -> BTreeSet<&[u8]> {
+    answer.split(|&byte| byte == 0).filter(|path| !path.is_empty()).collect()
 }
 
 /// `update-index` with these paths, if there are any.

@@ -173,7 +173,12 @@ fn begin(workplace: &Workplace, command: &AttemptBegin) -> Result<ExitCode, Fail
     // The tree of a slice that is under way is kept already.
     let checkpoint = match before {
         Some(_) => None,
-        None => Trees::of(workplace, &place).begin(engine.now().at),
+        None => {
+            let trees = Trees::of(workplace, &place);
+            let begun = engine.marked_slices();
+            trees.forget_old(&begun.iter().map(slice_id).chain([command.slice.as_str()]).collect::<Vec<_>>());
+            trees.begin(engine.now().at)
+        }
     };
     tell(workplace, &place, "begin", Happening::Begin { scope, checkpoint, operator })
 }

@@ -3,11 +3,13 @@
 //! What an attempt touched is the difference between the tree after the attempt before it and the tree when its test is
 //! run. What the test run itself writes belongs to nobody. Without git nothing of this is there, and all else works.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use haltline_core::attempt::{Rollback, TestName};
 use haltline_core::{Instant, digest_hex};
-use haltline_engine::checkpoint::{CheckpointError, Checkpoints, RollBackOptions};
+use haltline_engine::checkpoint::{Checkpoint, CheckpointError, Checkpoints, RollBackOptions};
 use haltline_engine::slice::SlicePlace;
 
 use crate::error::Failure;
@@ -17,6 +19,11 @@ use crate::workplace::Workplace;
 
 /// How many changed files are listed.
 const FILES_MAX: usize = 256;
+
+/// Of how many slices that ended the checkpoints are kept.
+const ENDED_SLICES_MAX: usize = 16;
+/// How much of what rollbacks found is kept.
+const KEPT_MAX: usize = 64;
 
 /// The checkpoints of one slice; none without git.
 pub struct Trees {
@@ -65,6 +72,32 @@ impl Trees {
                 tell(&error);
                 None
             }
+        }
+    }
+
+    /// Forgets what nobody will go back to, so that refs do not grow without bound (E11): checkpoints of slices that
+    /// ended long ago, and the oldest of what rollbacks kept. `begun` are the slices under way.
+    pub fn forget_old(&self, begun: &[&str]) {
+        let Some(checkpoints) = &self.checkpoints else { return };
+        let forget = |old: &[Checkpoint]| old.iter().try_for_each(|old| checkpoints.remove(old));
+        let done = checkpoints.list("").and_then(|all| {
+            let mut ended: BTreeMap<&str, (Instant, Vec<Checkpoint>)> = BTreeMap::new();
+            for checkpoint in &all {
+                let slice = checkpoint.name.split('/').next().unwrap_or_default();
+                if !begun.contains(&slice) {
+                    let (newest, of_slice) = ended.entry(slice).or_insert((checkpoint.at(), Vec::new()));
+                    *newest = checkpoint.at().max(*newest);
+                    of_slice.push(checkpoint.clone());
+                }
+            }
+            let mut ended: Vec<(Instant, Vec<Checkpoint>)> = ended.into_values().collect();
+            ended.sort_by_key(|(newest, _)| Reverse(*newest));
+            ended.iter().skip(ENDED_SLICES_MAX).try_for_each(|(_, old)| forget(old))?;
+            let kept = checkpoints.kept()?;
+            forget(&kept[..kept.len().saturating_sub(KEPT_MAX)])
+        });
+        if let Err(error) = done {
+            text::warn(&format!("{error}; old checkpoints are left"));
         }
     }
 
