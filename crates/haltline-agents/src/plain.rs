@@ -201,6 +201,13 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A text that is kept byte for byte: what cannot be is refused, not mended.
+    fn verbatim(&self, field: &str) -> Result<Option<String>, PlainError> {
+        let Some(value) = self.get(field) else { return Ok(None) };
+        let expected = "a text without halves of surrogate pairs";
+        serde_json::from_str(value.get()).map(Some).map_err(|_error| self.wrong(field, value, expected))
+    }
+
     fn required_text(&self, field: &str, expected: &str) -> Result<String, PlainError> {
         match self.text(field)? {
             Some(text) if !text.is_empty() => Ok(text),
@@ -348,14 +355,14 @@ impl<'a> Fields<'a> {
         };
         let objection = ObjectionSaid {
             id: self.text("objection_id")?,
-            text: self.text("objection")?,
+            text: self.verbatim("objection")?,
             same_as: self.text("same_as")?,
         };
         let round = Round {
             claim,
             objection,
             reviewer: self.text("reviewer")?,
-            answer: self.text("answer")?,
+            answer: self.verbatim("answer")?,
             changes,
             round: self.text("round")?,
             generation: self.number("generation", "a whole number, 0 or more")?,
@@ -364,6 +371,12 @@ impl<'a> Fields<'a> {
     }
 
     fn changes(&self) -> Result<Changes, PlainError> {
+        // A change under a name nobody knows would be lost, and the round counted as one without.
+        const KNOWN: [&str; 4] = ["new_evidence", "test_run", "confidence", "claim_text"];
+        if let Some(unknown) = self.values.keys().find(|name| !KNOWN.contains(&&***name)) {
+            let expected = format!("one of {}", KNOWN.join(", "));
+            return Err(PlainError::wrong("changes", &shorten(unknown), &expected));
+        }
         let confidence = match self.get("confidence") {
             None => None,
             Some(value) => {
@@ -372,10 +385,10 @@ impl<'a> Fields<'a> {
             }
         };
         Ok(Changes {
-            new_evidence: self.text("new_evidence")?,
-            test_run: self.text("test_run")?,
+            new_evidence: self.verbatim("new_evidence")?,
+            test_run: self.verbatim("test_run")?,
             confidence,
-            claim_text: self.text("claim_text")?,
+            claim_text: self.verbatim("claim_text")?,
         })
     }
 

@@ -150,6 +150,19 @@ fn an_attempt_has_its_slice_its_test_and_its_result_and_nothing_is_guessed() {
 }
 
 #[test]
+fn a_round_loses_no_change_and_alters_no_text() {
+    for (said, problem) in [
+        (r#""claim":"C-1","objection":"o","changes":{"newEvidence":"x"}"#, "changes \"newEvidence\": expected one of"),
+        (r#""claim":"C-1","objection":"o \ud83d p""#, "objection"),
+        (r#""claim":"C-1","objection":"o","answer":"\udc00""#, "answer"),
+        (r#""claim":"C-1","objection":7"#, "objection 7: expected a text"),
+    ] {
+        let error = event(&format!(r#""type":"round",{said}"#)).expect_err("it is wrong").to_string();
+        assert!(error.starts_with(problem), "{said}: {error}");
+    }
+}
+
+#[test]
 fn a_round_has_its_objection_its_answer_and_its_changes_word_for_word() {
     let changes = Changes {
         new_evidence: Some(" table 2\n".to_owned()),

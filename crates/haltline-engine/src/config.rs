@@ -302,8 +302,13 @@ impl Config {
     }
 
     /// Tools that change the files they name, beside the clients' own editors.
-    pub fn attempt_writers(&self) -> &[String] {
-        self.list("attempt.writers")
+    pub fn attempt_writers(&self) -> Vec<String> {
+        let name = "attempt.writers";
+        let built_in = || KEYS.iter().find(|key| key.name == name).map(Key::default_value);
+        match self.set(name).map(|setting| setting.value.clone()).or_else(built_in) {
+            Some(Value::List(globs)) => globs,
+            Some(_) | None => Vec::new(),
+        }
     }
 
     /// The address that is told of trips; empty for none.

@@ -250,6 +250,24 @@ fn checkpoints_of_slices_long_ended_are_forgotten_and_those_under_way_are_not() 
 }
 
 #[test]
+fn what_a_refusal_says_can_be_done_from_a_sub_folder() {
+    let site = site();
+    begin(&site);
+    site.file("lib/deep/x.sh", "x\n");
+    let folder = site.project().join("lib/deep").display().to_string();
+    let refused = site.run(&["-C", &folder, "attempt", "scope", "x.sh"]);
+    assert_eq!(refused.code, Some(77));
+    assert!(refused.out.contains("lib/deep/x.sh"), "{refused:?}");
+    let form = "File: lib/deep/x.sh\nFailing test: adds\nReason: it is sourced\nRelationship: a part of the sum\n";
+    let form_file = site.home().join("form.txt");
+    std::fs::write(&form_file, form).expect("written");
+    let form_file = form_file.display().to_string();
+    let allowed = site.run(&["-C", &folder, "attempt", "scope", "lib/deep/x.sh", "--justify", &form_file]);
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    assert_eq!(site.run(&["-C", &folder, "attempt", "scope", "x.sh"]).code, Some(0));
+}
+
+#[test]
 fn bad_input_names_the_field_and_changes_nothing() {
     let site = site();
     begin(&site);

@@ -31,7 +31,7 @@ pub enum Place {
 
 /// What a slice has to say of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Claim {
+enum Stake {
     /// It is the slice's work.
     Own,
     /// It is not.
@@ -59,14 +59,14 @@ pub(crate) fn guard(
     let rows = touched.slices.iter().filter_map(|name| Some((name, memory.state(name).and_then(State::as_slice)?)));
     let begun: Vec<(&CircuitName, &Slice)> = rows.filter(|(_, slice)| slice.is_begun()).collect();
     let is_free = |slice: &&(&CircuitName, &Slice)| matches!(slice.1.stand, Stand::UnderWay);
-    let is_claimed = |wanted: Claim| begun.iter().filter(is_free).any(|(_, slice)| claim(slice, touched) == wanted);
+    let is_staked = |wanted: Stake| begun.iter().filter(is_free).any(|(_, slice)| stake(slice, touched) == wanted);
     let is_halted = |slice: &Slice| {
         let is_refused = slice.refusal(&touched.path, touched.letters).is_some();
-        slice.trip().is_some() && (is_refused || claim(slice, touched) == Claim::Own)
+        slice.trip().is_some() && (is_refused || stake(slice, touched) == Stake::Own)
     };
     let halted = begun.iter().find(|(_, slice)| is_halted(slice));
     // A slice that says nothing of any path does not set free what another was halted with.
-    if is_claimed(Claim::Own) || (halted.is_none() && is_claimed(Claim::Silent)) {
+    if is_staked(Stake::Own) || (halted.is_none() && is_staked(Stake::Silent)) {
         return Ok(None);
     }
     let newest = begun.iter().filter(is_free).max_by_key(|(_, slice)| slice.begun.at);
@@ -82,13 +82,13 @@ pub(crate) fn guard(
     }
 }
 
-fn claim(slice: &Slice, touched: &Touched) -> Claim {
+fn stake(slice: &Slice, touched: &Touched) -> Stake {
     if slice.justification(&touched.path, touched.letters).is_some() {
-        return Claim::Own;
+        return Stake::Own;
     }
     match (slice.scope.covers(&touched.path, touched.letters), touched.place) {
-        (Covered::LockOff, _) => Claim::Silent,
-        (Covered::By(_), Place::Inside) => Claim::Own,
-        (Covered::By(_), Place::Outside) | (Covered::Outside, _) => Claim::Foreign,
+        (Covered::LockOff, _) => Stake::Silent,
+        (Covered::By(_), Place::Inside) => Stake::Own,
+        (Covered::By(_), Place::Outside) | (Covered::Outside, _) => Stake::Foreign,
     }
 }

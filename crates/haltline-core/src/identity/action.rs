@@ -30,7 +30,7 @@ const PATHS: [&str; 12] = [
 ];
 
 /// Other members that hold a file a tool changes.
-const TARGETS: [&str; 14] = [
+const TARGETS: [&str; 17] = [
     "relative_path",
     "relativePath",
     "pathInProject",
@@ -45,6 +45,9 @@ const TARGETS: [&str; 14] = [
     "old_path",
     "oldPath",
     "edits",
+    "uri",
+    "targetPath",
+    "output_path",
 ];
 /// How many files one call is looked at for.
 const TARGETS_MAX: usize = 64;
@@ -235,8 +238,9 @@ fn gather(node: &Node<'_>, found: &mut Vec<String>) {
         };
         let is_folder = FOLDERS.contains(&&**name);
         for text in texts.into_iter().take(TARGETS_MAX) {
-            match text.text().filter(|text| path::is_path(text) && !is_folder) {
-                Some(text) => found.push(text.into_owned()),
+            let said = text.text().map(|said| said.strip_prefix("file://").unwrap_or(&said).to_owned());
+            match said.filter(|said| path::is_path(said) && !is_folder) {
+                Some(said) => found.push(said),
                 None => gather(text, found),
             }
         }

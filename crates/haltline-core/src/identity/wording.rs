@@ -12,7 +12,7 @@ const WORDING_VERSION: u8 = 1;
 pub fn wording(text: &str) -> Digest {
     let mut normal = String::with_capacity(text.len());
     for word in text.split(is_space) {
-        let word = word.trim_matches(is_mark);
+        let word = bare(word);
         if word.is_empty() {
             continue;
         }
@@ -34,6 +34,15 @@ pub fn wording(text: &str) -> Digest {
 /// Whether two texts are the same words.
 pub fn is_same_wording(one: &str, other: &str) -> bool {
     one == other || wording(one) == wording(other)
+}
+
+/// A word without the marks around it. The point of `.5` is part of the number.
+fn bare(word: &str) -> &str {
+    let word = word.trim_end_matches(is_mark);
+    let rest = word.trim_start_matches(is_mark);
+    let marks = &word[..word.len() - rest.len()];
+    let is_fraction = marks.ends_with(['.', ',']) && rest.starts_with(|letter: char| letter.is_ascii_digit());
+    if is_fraction { &word[marks.len() - 1..] } else { rest }
 }
 
 fn is_space(letter: char) -> bool {
@@ -61,6 +70,12 @@ fn is_mark(letter: char) -> bool {
                 | '«'
                 | '»'
                 | '„'
+                | '¿'
+                | '¡'
+                | '؟'
+                | '،'
+                | '؛'
+                | '।'
                 | '。'
                 | '、'
                 | '，'
@@ -90,6 +105,8 @@ mod tests {
             ("ÄRGER über ΣΊΣΥΦΟΣ", "ärger über σίσυφος"),
             ("soft\u{ad}ly", "softly"),
             ("检验。", "检验"),
+            ("¿Dónde está?", "dónde está"),
+            ("هل أجريت الاختبار؟", "هل أجريت الاختبار"),
         ] {
             assert!(is_same_wording(one, other), "{one:?} and {other:?}");
         }
@@ -100,6 +117,8 @@ mod tests {
         for (one, other) in [
             ("p < 0.05", "p > 0.05"),
             ("an effect of 0.5", "an effect of 05"),
+            ("an effect of .5", "an effect of 5"),
+            ("an effect of \"...5\"", "an effect of 5"),
             ("an effect of -1", "an effect of 1"),
             ("A (not B)", "A not B"),
             ("naïve", "naive"),

@@ -197,7 +197,12 @@ impl WhyView {
         let until = settled.map(|settled| settled.at);
         let is_after =
             |line: &&claim::HistoryLine| line.at > dispute.since.at && until.is_none_or(|until| line.at <= until);
-        let mut next = vec![format!("haltline claim show {}", name.scope().rsplit('/').next().unwrap_or_default())];
+        let show = match name.scope().split_once('/') {
+            Some((claim::PipelineName::DEFAULT, id)) => format!("haltline claim show {id}"),
+            Some((pipeline, id)) => format!("haltline claim show {id} --pipeline {pipeline}"),
+            None => format!("haltline claim show {}", name.scope()),
+        };
+        let mut next = vec![show];
         next.extend(claim_options(name));
         Self {
             schema: SCHEMA,

@@ -26,14 +26,16 @@ pub fn run(workplace: &Workplace, command: &AttemptScope) -> Result<ExitCode, Fa
     let slice = begun(workplace, &place)?;
     let mut wanted = Vec::new();
     for path in &command.paths {
-        let landings =
-            place.ground.landings(&workplace.folder, path).map_err(|error| Failure::Plain(error.to_string()))?;
+        // A refusal names a file from the root, and is copied from there.
+        let is_from_root = path.to_str().is_some_and(|path| slice.refused.iter().any(|known| known.path == path));
+        let folder = if is_from_root { place.ground.root() } else { &workplace.folder };
+        let landings = place.ground.landings(folder, path).map_err(|error| Failure::Plain(error.to_string()))?;
         wanted.push(Wanted { shown: path.display().to_string(), landings });
     }
     let forms = match &command.justify {
         Some(file) => {
             let text = read_input(workplace, "--justify", file, FORM_BYTES_MAX)?;
-            forms(&Justification::parse_all(&String::from_utf8_lossy(&text)), &place, &wanted)?
+            forms(&Justification::parse_all(&String::from_utf8_lossy(&text)), workplace, &place, &wanted)?
         }
         None => vec![None; wanted.len()],
     };
@@ -67,6 +69,9 @@ fn ask(
     let because = match covered {
         Covered::By(entry) => format!("{} ({})", entry.path, entry.source),
         Covered::LockOff => "the scope lock is off: nothing says what is in scope".to_owned(),
+        Covered::Outside if slice.trip().is_some() => {
+            "outside the scope; the slice is halted, and this is none of its files".to_owned()
+        }
         Covered::Outside => "outside the scope, justified".to_owned(),
     };
     let mut told = PathView { path: wanted.shown.clone(), verdict: "pass", because, reason: None };
@@ -85,10 +90,17 @@ fn ask(
 }
 
 /// The form of each file. One that is missing or says nothing changes nothing: nobody is refused for it yet (E8).
-fn forms(all: &[Justification], place: &SlicePlace, wanted: &[Wanted]) -> Result<Vec<Option<Justification>>, Failure> {
+fn forms(
+    all: &[Justification],
+    workplace: &Workplace,
+    place: &SlicePlace,
+    wanted: &[Wanted],
+) -> Result<Vec<Option<Justification>>, Failure> {
     let names = |said: &str, landings: &Landings| {
-        let found = place.ground.landings(place.ground.root(), Path::new(said));
-        found.is_ok_and(|found| found.real == landings.real)
+        [place.ground.root(), workplace.folder.as_path()].into_iter().any(|folder| {
+            let found = place.ground.landings(folder, Path::new(said));
+            found.is_ok_and(|found| found.real == landings.real)
+        })
     };
     let mut forms = Vec::new();
     for Wanted { shown, landings } in wanted {

@@ -1,0 +1,91 @@
+//! Which calls of a client the scope lock refuses before they run (A5), through the hook itself.
+
+mod support;
+
+use haltline_agents::rehearsal::Answer;
+use serde_json::{Value, json};
+use support::Site;
+use support::hooks::Client;
+
+fn site() -> Site {
+    let site = Site::new();
+    site.file("src/a.rs", "a\n");
+    site.file("lib/b.rs", "b\n");
+    std::os::unix::fs::symlink("../lib", site.project().join("src/link")).expect("linked");
+    let begun = site.run(&["attempt", "begin", "--slice", "S-1", "--in-scope", "src/"]);
+    assert_eq!(begun.code, Some(0), "{begun:?}");
+    site
+}
+
+/// Calls that change something outside the scope, each another file.
+fn outside(site: &Site) -> Vec<(&'static str, Value)> {
+    let whole = |path: &str| site.project().join(path).display().to_string();
+    vec![
+        ("Edit", json!({"file_path": whole("lib/1.rs"), "old_string": "a", "new_string": "b"})),
+        ("Write", json!({"file_path": "lib/2.rs", "content": "x"})),
+        ("NotebookEdit", json!({"notebook_path": whole("lib/3.ipynb"), "new_source": "x"})),
+        ("MultiEdit", json!({"file_path": whole("lib/4.rs"), "edits": [{"old_string": "a", "new_string": "b"}]})),
+        ("Write", json!({"file_path": "src/../lib/5.rs", "content": "x"})),
+        ("Write", json!({"file_path": whole("src/link/6.rs"), "content": "x"})),
+        ("Write", json!({"file_path": "/etc/haltline-7", "content": "x"})),
+        ("mcp__fs__write_file", json!({"path": "lib/8.rs", "content": "x"})),
+        ("mcp__fs__move_file", json!({"source": "src/a.rs", "destination": "lib/9.rs"})),
+        ("mcp__serena__replace_symbol_body", json!({"relative_path": "lib/10.rs", "body": "x"})),
+        ("mcp__fs__edit_files", json!({"edits": [{"path": "src/a.rs"}, {"path": "lib/11.rs"}]})),
+        ("mcp__fs__write_files", json!({"files": [{"path": "src/a.rs"}, {"path": "lib/13.rs"}]})),
+        ("mcp__fs__write_file", json!({"uri": format!("file://{}", whole("lib/14.rs"))})),
+        ("mcp__ide__create_new_file", json!({"pathInProject": "lib/15.rs"})),
+        ("apply_patch", json!({"input": "*** Begin Patch\n*** Update File: src/a.rs\n*** Add File: lib/12.rs\n"})),
+    ]
+}
+
+#[test]
+fn whatever_tool_writes_outside_the_scope_is_refused_with_the_form() {
+    let site = site();
+    let client = Client { site: &site, session: "writes" };
+    for (number, (tool, input)) in outside(&site).into_iter().enumerate() {
+        client.prompt("go on");
+        let said = client.ask(&format!("c{number}"), tool, &input);
+        assert_eq!(said.answer, Answer::Deny, "{tool} {input}: {said:?}");
+        assert!(said.to_agent.contains("HL-ATTEMPT-04") && said.to_agent.contains("Failing test:"), "{said:?}");
+    }
+    let status = site.run(&["attempt", "status", "--json"]).json();
+    assert_eq!(status["state"], "CLOSED");
+}
+
+#[test]
+fn what_reads_what_is_in_scope_and_what_is_nobodys_work_passes() {
+    let site = site();
+    let client = Client { site: &site, session: "reads" };
+    let whole = |path: &str| site.project().join(path).display().to_string();
+    let scratch = site.home().join("notes.md").display().to_string();
+    for (number, (tool, input)) in [
+        ("Read", json!({"file_path": whole("lib/b.rs")})),
+        ("Edit", json!({"file_path": whole("src/a.rs"), "old_string": "a", "new_string": "b"})),
+        ("Write", json!({"file_path": "src/deep/er/new.rs", "content": "lib/b.rs"})),
+        ("Write", json!({"file_path": scratch, "content": "x"})),
+        ("mcp__fs__read_text_file", json!({"path": "lib/b.rs"})),
+        ("mcp__jira__create_issue", json!({"title": "lib/b.rs", "path": "lib/b.rs"})),
+        ("Bash", json!({"command": "cat lib/b.rs"})),
+        ("Grep", json!({"pattern": "x", "path": whole("lib")})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        client.prompt("go on");
+        let said = client.ask(&format!("c{number}"), tool, &input);
+        assert_eq!(said.answer, Answer::Pass, "{tool} {input}: {said:?}");
+    }
+}
+
+#[test]
+fn without_a_slice_or_with_the_lock_switched_off_nothing_is_refused() {
+    let without = Site::new();
+    let switched_off = site();
+    switched_off.config("[attempt]\nlock = false\n");
+    for site in [&without, &switched_off] {
+        let client = Client { site, session: "free" };
+        let said = client.ask("c1", "Write", &json!({"file_path": "lib/new.rs", "content": "x"}));
+        assert_eq!(said.answer, Answer::Pass, "{said:?}");
+    }
+}
