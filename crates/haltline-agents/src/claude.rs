@@ -28,7 +28,7 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     complaint,
     feed: Some(Feed {
-        usage: |text, last, _model| transcript::usage(text, last),
+        usage: |text, known| transcript::usage(text, known.last),
         said: transcript::said,
         outcome: |_text, _call| None,
     }),

@@ -8,12 +8,23 @@ use crate::price::{self, Price};
 /// How a client's transcript is read on from where the last reading ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Feed {
-    /// What whole lines took. `last` is what the reading before returned, `model` the one the hook was told of.
-    pub usage: fn(text: &[u8], last: Option<&str>, model: Option<&str>) -> TranscriptUse,
+    /// What whole lines took.
+    pub usage: fn(text: &[u8], known: Known<'_>) -> TranscriptUse,
     /// What the last response in these lines said.
     pub said: fn(text: &[u8]) -> Option<Said>,
     /// How a call went, where these lines say it.
     pub outcome: fn(text: &[u8], call: &str) -> Option<Ending>,
+}
+
+/// What is known before a reading.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// What the reading before returned.
+    pub last: Option<&'a str>,
+    /// The model the hook was told of.
+    pub model: Option<&'a str>,
+    /// The call the hook is asked about.
+    pub call: Option<&'a str>,
 }
 
 /// How a call ended, and with which exit code.
@@ -32,7 +43,7 @@ pub struct TranscriptUse {
     pub by_model: Vec<ModelUse>,
     /// What the next reading must know of the last responses; it stays as it was where none came.
     pub last: Option<String>,
-    /// The response that a call which is asked for now belongs to, where the transcript tells them apart.
+    /// The response that the call asked about belongs to, where the transcript tells them apart.
     pub response: Option<String>,
     /// Calls that are over, in order; some of them no hook was told of.
     pub ended: Vec<Ended>,

@@ -368,17 +368,13 @@ pub struct Found {
     pub hook: Hook,
     /// Whether it sees only some calls of the event, or cannot refuse them.
     pub is_narrowed: bool,
-    /// Its group's place among the event's, from 0.
-    pub group: usize,
-    /// Its place in the group, from 0.
-    pub handler: usize,
 }
 
 fn found(layout: &Layout, event: &str, group: &Node, handler: &Node) -> Option<Found> {
     let matcher = group.member("matcher").and_then(|member| member.value.text()).unwrap_or_default();
     let is_narrowed = !matcher.is_empty() && matcher != "*"
         || ["if", "async", "asyncRewake"].iter().any(|key| handler.member(key).is_some());
-    Some(Found { event: event.to_owned(), hook: layout.hook_of(handler)?, is_narrowed, group: 0, handler: 0 })
+    Some(Found { event: event.to_owned(), hook: layout.hook_of(handler)?, is_narrowed })
 }
 
 /// Our hooks in a client's settings.
@@ -387,11 +383,8 @@ pub fn find(text: &str, client: Client, own: &str) -> Result<Vec<Found>, Install
     let root = parse(text)?;
     let mut all = Vec::new();
     for member in root.member("hooks").and_then(|member| member.value.members()).unwrap_or_default() {
-        for (place, group) in member.value.elements().unwrap_or_default().iter().enumerate() {
-            let hooks = handlers(group).iter().enumerate().filter_map(|(within, handler)| {
-                let found = found(layout, &member.key, group, handler)?;
-                Some(Found { group: place, handler: within, ..found })
-            });
+        for group in member.value.elements().unwrap_or_default() {
+            let hooks = handlers(group).iter().filter_map(|handler| found(layout, &member.key, group, handler));
             all.extend(hooks.filter(|found| found.hook.is_ours(client, own)));
         }
     }

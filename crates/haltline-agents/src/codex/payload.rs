@@ -120,7 +120,10 @@ fn happening(
             let call = payload.call();
             call.tool().map(|tool| call.start(&tool, stream, folder))
         }
-        HookEvent::ToolEnd => return end(&payload.call(), stream, folder).unwrap_or_default(),
+        HookEvent::ToolEnd => {
+            let has_transcript = json::name(payload.transcript_path).is_some();
+            return end(&payload.call(), stream, folder, has_transcript).unwrap_or_default();
+        }
         HookEvent::SpawnStart => json::name(payload.agent_id).map(|child| Happening::SpawnStart { child, depth: None }),
         HookEvent::SpawnEnd => json::name(payload.agent_id).map(|child| Happening::SpawnEnd { child }),
         HookEvent::Stop => Some(Happening::Stop { blocked: json::is_true(payload.stop_hook_active), running: None }),
@@ -140,11 +143,17 @@ fn happening(
     (what, None)
 }
 
-/// A command's end is told without its exit code; anything else that has an end has done its work.
-fn end(call: &Call<'_>, stream: &Stream, folder: Option<&str>) -> Option<(Option<Happening>, Option<Unsettled>)> {
+/// A command's end is told without its exit code, and comes also while it goes on: only the transcript knows. Anything
+/// else that has an end has done its work.
+fn end(
+    call: &Call<'_>,
+    stream: &Stream,
+    folder: Option<&str>,
+    has_transcript: bool,
+) -> Option<(Option<Happening>, Option<Unsettled>)> {
     let tool = call.tool()?;
     let text = call.tool_response.map(json::shown).unwrap_or_default();
-    if tool == "Bash" {
+    if tool == "Bash" && has_transcript {
         let what = call.end(&tool, stream, folder, Answer::new(Outcome::Unknown, None, &text));
         let unsettled = Unsettled { call: call.name(&tool, stream), text: text.into_owned() };
         return Some((Some(what), Some(unsettled)));

@@ -9,13 +9,15 @@ use haltline_core::identity::{Answer, Outcome, Said};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::feed::{Ended, TranscriptUse, whole_lines};
+use crate::feed::{Ended, Ending, Known, TranscriptUse, whole_lines};
 use crate::json;
 use crate::transcript::codex::usage as tokens;
 use crate::transcript::record::{self, Unread};
 
 /// How many responses are remembered from one reading to the next.
 const RESPONSES_MAX: usize = 8;
+/// How many calls of one response are; no model asks for more at once.
+const CALLS_MAX: usize = 64;
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -51,11 +53,13 @@ struct Block<'a> {
     text: Unread<'a>,
 }
 
-/// What one reading hands to the next: `NUMBER+ id id …`, the plus where a call has been answered since.
+/// What one reading hands to the next: `NUMBER+ @call @call response response …`, the plus where a call of the response
+/// has been answered.
 #[derive(Debug, Default)]
 struct Place {
     response: u64,
     is_answered: bool,
+    calls: Vec<String>,
     counted: Vec<String>,
 }
 
@@ -64,49 +68,71 @@ impl Place {
         let mut words = last.unwrap_or_default().split(' ');
         let first = words.next().unwrap_or_default();
         let response = first.trim_end_matches('+').parse().unwrap_or_default();
-        let counted = words.filter(|word| !word.is_empty()).map(str::to_owned).collect();
-        Self { response, is_answered: first.ends_with('+'), counted }
+        let mut place = Self { response, is_answered: first.ends_with('+'), ..Self::default() };
+        for word in words.filter(|word| !word.is_empty()) {
+            match word.strip_prefix('@') {
+                Some(call) => place.calls.push(call.to_owned()),
+                None => place.counted.push(word.to_owned()),
+            }
+        }
+        place
     }
 
     fn write(&self) -> String {
-        let recent = &self.counted[self.counted.len().saturating_sub(RESPONSES_MAX)..];
-        let mark = if self.is_answered { "+" } else { "" };
-        std::iter::once(format!("{}{mark}", self.response)).chain(recent.iter().cloned()).collect::<Vec<_>>().join(" ")
+        let mut text = format!("{}{}", self.response, if self.is_answered { "+" } else { "" });
+        for call in &self.calls {
+            text.push_str(" @");
+            text.push_str(call);
+        }
+        for response in &self.counted[self.counted.len().saturating_sub(RESPONSES_MAX)..] {
+            text.push(' ');
+            text.push_str(response);
+        }
+        text
     }
 
     /// A call stands here: the first after an answer begins the next response.
-    fn call(&mut self) {
-        self.response = self.response.saturating_add(u64::from(std::mem::take(&mut self.is_answered)));
+    fn call(&mut self, name: Option<String>) {
+        if std::mem::take(&mut self.is_answered) {
+            self.response = self.response.saturating_add(1);
+            self.calls.clear();
+        }
+        if self.calls.len() < CALLS_MAX {
+            self.calls.extend(name.filter(|name| !name.contains(char::is_whitespace)));
+        }
     }
 
-    /// The response of a call that is asked for now, whether it stands here already or is about to.
-    fn now(&self) -> String {
-        format!("response-{}", self.response.saturating_add(u64::from(self.is_answered)))
+    /// The response of a call that is asked for now. It may stand here, and be answered in part already, or be about to.
+    fn of(&self, call: &str) -> String {
+        let is_next = self.is_answered && !self.calls.iter().any(|known| known == call);
+        format!("response-{}", self.response.saturating_add(u64::from(is_next)))
     }
 }
 
-/// Reads the whole lines of `text`, which follows what was read before; `last` is what that reading returned.
-pub fn usage(text: &[u8], last: Option<&str>, model: Option<&str>) -> TranscriptUse {
+/// Reads the whole lines of `text`, which follows what was read before.
+pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
     let whole = whole_lines(text);
-    let mut place = Place::read(last);
+    let mut place = Place::read(known.last);
     let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
     for line in whole.split(|&byte| byte == b'\n') {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { continue };
         let Some(payload) = line.payload.and_then(json::object::<Payload<'_>>) else { continue };
         if record::is_word(line.r#type, "token_usage_record") {
-            count(&payload, model.unwrap_or_default(), &mut place, &mut sum);
+            count(&payload, known.model.unwrap_or_default(), &mut place, &mut sum);
         } else if record::is_word(line.r#type, "response_item") {
             item(&payload, &mut place, &mut sum);
         }
     }
-    sum.response = Some(place.now());
+    sum.response = known.call.map(|call| place.of(call));
     sum.last = Some(place.write());
     sum
 }
 
 /// Each response is counted once, whatever stands there twice.
 fn count(payload: &Payload<'_>, model: &str, place: &mut Place, sum: &mut TranscriptUse) {
-    let Some(id) = json::name(payload.response_id).filter(|id| !id.contains(char::is_whitespace)) else { return };
+    // A space would not come back from the next reading, nor would what looks like a call.
+    let is_plain = |id: &String| !id.contains(char::is_whitespace) && !id.starts_with('@');
+    let Some(id) = json::name(payload.response_id).filter(is_plain) else { return };
     let Some(usage) = payload.usage.and_then(tokens) else { return };
     if place.counted.contains(&id) {
         return;
@@ -123,7 +149,7 @@ fn count(payload: &Payload<'_>, model: &str, place: &mut Place, sum: &mut Transc
 fn item(payload: &Payload<'_>, place: &mut Place, sum: &mut TranscriptUse) {
     let Some(kind) = payload.r#type.and_then(json::text) else { return };
     match kind.as_ref() {
-        "function_call" | "custom_tool_call" | "local_shell_call" => place.call(),
+        "function_call" | "custom_tool_call" | "local_shell_call" => place.call(json::name(payload.call_id)),
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
             place.is_answered = true;
             if let Some(call) = json::name(payload.call_id) {
@@ -160,7 +186,7 @@ fn said_in(line: &[u8]) -> Option<Said> {
 }
 
 /// How a command ended, where these lines say it; the first line may be half a one.
-pub fn outcome(text: &[u8], call: &str) -> Option<(Outcome, Option<i32>)> {
+pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
     let mut lines = text.split(|&byte| byte == b'\n').rev();
     lines.find_map(|line| {
         let line = std::str::from_utf8(line).ok().filter(|line| line.contains(call))?;
@@ -174,7 +200,7 @@ pub fn outcome(text: &[u8], call: &str) -> Option<(Outcome, Option<i32>)> {
     })
 }
 
-fn ended(item: &Item<'_>) -> Option<(Outcome, Option<i32>)> {
+fn ended(item: &Item<'_>) -> Option<Ending> {
     let exit: Option<i32> = item.exit_code.map(RawValue::get).and_then(|code| code.parse().ok());
     match (exit, json::name(item.status).as_deref()) {
         (_, Some("declined")) => Some((Outcome::Denied, None)),
@@ -205,23 +231,29 @@ mod tests {
         format!(r#"{{"type":"token_usage_record","payload":{{"response_id":"{id}","usage":{usage}}}}}"#) + "\n"
     }
 
+    fn knowing<'a>(last: Option<&'a str>, call: &'a str) -> Known<'a> {
+        Known { last, model: Some("m"), call: Some(call) }
+    }
+
     #[test]
     fn calls_between_two_answers_are_one_response_wherever_a_reading_ends() {
         let text = [call("a"), call("b"), taken("r1"), output("a", "x"), output("b", "x"), call("c"), taken("r2")];
-        let whole = usage(text.concat().as_bytes(), None, Some("m"));
+        let whole = usage(text.concat().as_bytes(), knowing(None, "c"));
         assert_eq!(whole.response.as_deref(), Some("response-1"));
         assert_eq!(whole.usage, Usage { input: 120, output: 10, cache_read: 80, cache_write: 0 });
-        let mut last = None;
+        let mut last: Option<String> = None;
         let mut responses = Vec::new();
         for line in &text {
-            let read = usage(line.as_bytes(), last.as_deref(), Some("m"));
-            last = read.last;
-            responses.extend(read.response);
+            let asked = ["b", "c"].map(|call| usage(line.as_bytes(), knowing(last.as_deref(), call)));
+            responses.push(asked.each_ref().map(|read| read.response.clone().unwrap_or_default()).join(" "));
+            last = asked[0].last.clone();
         }
-        // After an answer the next call belongs to the next response, also while it does not stand here yet.
-        assert_eq!(responses.join(" ").replace("response-", ""), "0 0 0 1 1 1 1");
+        let numbers: Vec<String> = responses.iter().map(|both| both.replace("response-", "")).collect();
+        // The second call stays with the first though that one is answered; the next belongs to the next response, also
+        // while it does not stand here yet.
+        assert_eq!(numbers, ["0 0", "0 0", "0 0", "0 1", "0 1", "1 1", "1 1"]);
         assert_eq!(last, whole.last);
-        assert_eq!(usage(taken("r2").as_bytes(), last.as_deref(), None).messages, 0, "counted before");
+        assert_eq!(usage(taken("r2").as_bytes(), knowing(last.as_deref(), "c")).messages, 0, "counted before");
     }
 
     #[test]
@@ -250,7 +282,7 @@ mod tests {
     fn an_answer_no_hook_was_told_of_is_a_failure_unless_a_command_says_otherwise() {
         let text = output("p", "apply_patch verification failed: no such file")
             + &output("e", r"Chunk ID: 1\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\nfine");
-        let ended = usage(text.as_bytes(), None, None).ended;
+        let ended = usage(text.as_bytes(), Known::default()).ended;
         let told: Vec<_> = ended.iter().map(|end| (end.call.as_str(), end.answer.outcome, end.answer.exit)).collect();
         assert_eq!(told, [("p", Outcome::Failed, None), ("e", Outcome::Ok, Some(0))]);
     }

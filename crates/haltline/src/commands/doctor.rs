@@ -75,7 +75,7 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
     checks.extend(hooks(&layers));
     checks.extend(binaries(&layers, &binary));
     checks.extend(switches(&layers));
-    checks.extend(trusted::look(&layers));
+    checks.extend(trusted::look(&layers, &own));
     checks.extend(places(workplace, &layers)?);
     checks.extend(sandbox(workplace, &layers));
     checks.extend(store(workplace));

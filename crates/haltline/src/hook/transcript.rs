@@ -4,11 +4,11 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-use haltline_agents::feed::Feed;
+use haltline_agents::feed::{Feed, Known};
 use haltline_agents::hook::Reading;
 use haltline_agents::price::Price;
 use haltline_core::CircuitName;
-use haltline_core::identity::Digest;
+use haltline_core::identity::{Digest, Outcome};
 use haltline_core::loop_::{Happening, Lane};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
@@ -36,13 +36,16 @@ pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Vec<Happen
 pub fn settle(reading: &mut Reading) {
     let Some(feed) = &reading.asked.client.protocol().feed else { return };
     let (Some(unsettled), Some(path)) = (&reading.unsettled, &reading.feed) else { return };
-    let Some(text) = File::open(path).ok().and_then(|mut file| {
+    let end = File::open(path).ok().and_then(|mut file| {
         let length = file.metadata().ok()?.len();
         piece(&mut file, length.saturating_sub(BYTES_MAX))
-    }) else {
-        return;
+    });
+    let ending = match end {
+        Some(text) => (feed.outcome)(&text, &unsettled.call),
+        // Nobody will ever tell: that it came back at all is what is known.
+        None => Some((Outcome::Ok, None)),
     };
-    if let Some((outcome, exit)) = (feed.outcome)(&text, &unsettled.call) {
+    if let Some((outcome, exit)) = ending {
         reading.settle(outcome, exit);
     }
 }
@@ -68,7 +71,11 @@ fn read_on(
     // A transcript that got shorter was written anew: its responses are known by their names.
     let offset = if length < offset { 0 } else { offset };
     let text = if length == offset { Vec::new() } else { piece(&mut file, offset)? };
-    let used = (feed.usage)(&text, last, reading.model.as_deref());
+    let call = match &reading.what {
+        Some(Happening::ToolStart { call, .. }) => Some(call.as_str()),
+        Some(_) | None => None,
+    };
+    let used = (feed.usage)(&text, Known { last, model: reading.model.as_deref(), call });
     if let (Some(Happening::ToolStart { message, .. }), Some(_)) = (&mut reading.what, &used.response) {
         message.clone_from(&used.response);
     }

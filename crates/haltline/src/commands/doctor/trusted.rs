@@ -3,7 +3,7 @@
 use std::fs;
 
 use haltline_agents::Client;
-use haltline_agents::codex::trust;
+use haltline_agents::codex::trust::{self, Trust};
 
 use super::Layer;
 use crate::view::doctor::CheckupView;
@@ -12,28 +12,34 @@ use crate::view::doctor::CheckupView;
 const FIX: &str = "open Codex, type /hooks and trust haltline's hooks";
 
 /// One line for each of Codex's files that has our hooks.
-pub fn look(layers: &[Layer]) -> Vec<CheckupView> {
-    let installed = layers.iter().filter(|layer| layer.client == Client::Codex && layer.is_installed());
-    installed.filter_map(|layer| look_at(layer, layers)).collect()
+pub fn look(layers: &[Layer], own: &str) -> Vec<CheckupView> {
+    // What is trusted stands in the user's own configuration, whichever file has the hooks.
+    let of_codex = || layers.iter().filter(|layer| layer.client == Client::Codex);
+    let config = of_codex().next().map(|user| user.path.with_file_name("config.toml"));
+    let config = config.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+    of_codex().filter(|layer| layer.is_installed()).filter_map(|layer| look_at(layer, &config, own)).collect()
 }
 
-fn look_at(layer: &Layer, layers: &[Layer]) -> Option<CheckupView> {
-    // What is trusted stands in the user's own configuration, whichever file has the hooks.
-    let user = layers.iter().find(|layer| layer.client == Client::Codex)?;
-    let config = fs::read_to_string(user.path.with_file_name("config.toml")).unwrap_or_default();
-    let file = fs::canonicalize(&layer.path).unwrap_or_else(|_gone| layer.path.clone());
-    let file = file.to_str()?;
-    let is_trusted = |event: &str, group, handler| trust::is_trusted(&config, file, event, group, handler);
-    let skipped: Vec<&str> = layer
-        .hooks
-        .iter()
-        .filter(|found| !is_trusted(&found.event, found.group, found.handler))
-        .map(|found| found.event.as_str())
+fn look_at(layer: &Layer, config: &str, own: &str) -> Option<CheckupView> {
+    let file = layer.path.to_str()?;
+    let hooks = trust::hooks(layer.text.as_deref()?, file, config, own);
+    let events = |wanted: Trust| -> Vec<&str> {
+        hooks.iter().filter(|hook| hook.trust == wanted).map(|hook| hook.event.as_str()).collect()
+    };
+    let told = [
+        (Trust::Missing, "nobody has trusted them"),
+        (Trust::Outdated, "other words were trusted than they have now"),
+        (Trust::SwitchedOff, "they are switched off"),
+    ];
+    let skipped: Vec<String> = told
+        .into_iter()
+        .map(|(trust, why)| (events(trust), why))
+        .filter(|(events, _)| !events.is_empty())
+        .map(|(events, why)| format!("{}: {why}", events.join(", ")))
         .collect();
     Some(if skipped.is_empty() {
-        CheckupView::fine("trust", format!("Codex has a trusted hash for every hook in {file}"))
+        CheckupView::fine("trust", format!("Codex trusts the hooks in {file}"))
     } else {
-        let says = format!("Codex skips the hooks of {} in {file}: nobody has trusted them", skipped.join(", "));
-        CheckupView::problem("trust", says, FIX)
+        CheckupView::problem("trust", format!("Codex silently skips hooks in {file}. {}", skipped.join("; ")), FIX)
     })
 }
