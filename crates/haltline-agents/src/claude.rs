@@ -6,140 +6,74 @@
 
 mod answer;
 mod payload;
+mod rehearsal;
 pub(crate) mod response;
 pub mod transcript;
 
-use std::fmt;
+use crate::feed::Feed;
+use crate::hook::{Protocol, Stop, Variables};
+use crate::install::{Layout, Listener, OwnFile, Settings, Spelling, circuit_status, is_circuit_status};
 
-use haltline_core::loop_::{Happening, Stream};
+pub use answer::{answer, complaint, shows_notice};
+pub use payload::{event, read};
+pub use rehearsal::REHEARSAL;
 
-pub use answer::{answer, shows_notice};
-pub use payload::read;
-
-/// Which hook ran.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HookEvent {
-    /// A session begins or goes on.
-    SessionStart,
-    /// A prompt is about to be taken.
-    UserPromptSubmit,
-    /// A call is about to run.
-    PreToolUse,
-    /// A call succeeded.
-    PostToolUse,
-    /// A call failed.
-    PostToolUseFailure,
-    /// All calls of one response have ended.
-    PostToolBatch,
-    /// A sub-agent begins.
-    SubagentStart,
-    /// A sub-agent ends.
-    SubagentStop,
-    /// The agent wants to end its turn.
-    Stop,
-    /// An error of the service ended the turn.
-    StopFailure,
-    /// The conversation is about to be shortened.
-    PreCompact,
-    /// The session is over.
-    SessionEnd,
-    /// A settings file changed.
-    ConfigChange,
-    /// One that haltline has no answer to.
-    Other(String),
-}
-
-impl HookEvent {
-    /// The event of this name, as the client spells it.
-    pub fn named(name: &str) -> Self {
-        match name {
-            "SessionStart" => HookEvent::SessionStart,
-            "UserPromptSubmit" => HookEvent::UserPromptSubmit,
-            "PreToolUse" => HookEvent::PreToolUse,
-            "PostToolUse" => HookEvent::PostToolUse,
-            "PostToolUseFailure" => HookEvent::PostToolUseFailure,
-            "PostToolBatch" => HookEvent::PostToolBatch,
-            "SubagentStart" => HookEvent::SubagentStart,
-            "SubagentStop" => HookEvent::SubagentStop,
-            "Stop" => HookEvent::Stop,
-            "StopFailure" => HookEvent::StopFailure,
-            "PreCompact" => HookEvent::PreCompact,
-            "SessionEnd" => HookEvent::SessionEnd,
-            "ConfigChange" => HookEvent::ConfigChange,
-            other => HookEvent::Other(other.to_owned()),
-        }
-    }
-
-    /// The name, as the client spells it.
-    pub fn name(&self) -> &str {
-        match self {
-            HookEvent::SessionStart => "SessionStart",
-            HookEvent::UserPromptSubmit => "UserPromptSubmit",
-            HookEvent::PreToolUse => "PreToolUse",
-            HookEvent::PostToolUse => "PostToolUse",
-            HookEvent::PostToolUseFailure => "PostToolUseFailure",
-            HookEvent::PostToolBatch => "PostToolBatch",
-            HookEvent::SubagentStart => "SubagentStart",
-            HookEvent::SubagentStop => "SubagentStop",
-            HookEvent::Stop => "Stop",
-            HookEvent::StopFailure => "StopFailure",
-            HookEvent::PreCompact => "PreCompact",
-            HookEvent::SessionEnd => "SessionEnd",
-            HookEvent::ConfigChange => "ConfigChange",
-            HookEvent::Other(name) => name,
-        }
-    }
-}
-
-/// What a hook was told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// Which hook.
-    pub event: HookEvent,
-    /// Whose doing.
-    pub stream: Stream,
-    /// What happened, where it concerns a decision.
-    pub what: Option<Happening>,
-    /// Where the agent works now; it follows the agent's `cd`.
-    pub folder: Option<String>,
-    /// The session's transcript.
-    pub transcript: Option<String>,
-    /// The transcript of the sub-agent that ended.
-    pub agent_transcript: Option<String>,
-    /// The prompt it belongs to.
-    pub prompt_id: Option<String>,
-    /// The settings file that changed.
-    pub config_file: Option<String>,
-    /// What ended the turn, in the client's word (`rate_limit`, `overloaded`, …).
-    pub error: Option<String>,
-}
-
-/// The payload says nothing that can be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReadError {
-    /// It is no JSON object.
-    NotAnObject,
-    /// The JSON breaks off or is malformed.
-    Malformed {
-        /// Where in the line, from 1.
-        column: usize,
-        /// The line, from 1.
-        line: usize,
+/// Claude Code, as data.
+pub const PROTOCOL: Protocol = Protocol {
+    word: "claude",
+    name: "claude-code",
+    title: "Claude Code",
+    read,
+    answer,
+    shows_notice,
+    complaint,
+    feed: Some(Feed {
+        usage: |text, known| transcript::usage(text, known.last),
+        said: transcript::said,
+        outcome: |_text, _call| None,
+    }),
+    stop: Stop::Answered,
+    variables: Variables {
+        process: Some("CLAUDE_PID"),
+        session: Some("CLAUDE_CODE_SESSION_ID"),
+        inside: Some("CLAUDECODE"),
+        project: Some("CLAUDE_PROJECT_DIR"),
     },
-    /// It names no session.
-    NoSession,
-}
+    layout: Layout {
+        user: Settings { variable: Some("CLAUDE_CONFIG_DIR"), folder: ".claude", file: "settings.json" },
+        project: Settings { variable: None, folder: ".claude", file: "settings.json" },
+        more: &[".claude/settings.local.json"],
+        managed: Some("/etc/claude-code/managed-settings.json"),
+        switches: &["disableAllHooks", "allowManagedHooksOnly"],
+        listeners: &[
+            listener("SessionStart"),
+            listener("UserPromptSubmit"),
+            listener("PreToolUse"),
+            listener("PostToolUse"),
+            listener("PostToolUseFailure"),
+            listener("PostToolBatch"),
+            listener("SubagentStart"),
+            listener("SubagentStop"),
+            listener("Stop"),
+            listener("PreCompact"),
+            listener("ConfigChange"),
+            listener("SessionEnd"),
+        ],
+        spelling: Spelling::Words,
+        has_status_line: true,
+        own_files: &[OwnFile {
+            path: "commands/circuit-status.md",
+            title: "/circuit-status",
+            says: "shows `haltline status`",
+            text: circuit_status,
+            is_ours: is_circuit_status,
+        }],
+        afterwards: None,
+    },
+    rehearsal: REHEARSAL,
+};
 
-impl fmt::Display for ReadError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReadError::NotAnObject => formatter.write_str("hook input: expected a JSON object"),
-            ReadError::Malformed { line, column } => {
-                write!(formatter, "hook input: malformed at line {line} column {column}, expected a JSON object")
-            }
-            ReadError::NoSession => formatter.write_str("hook input: session_id: expected the session's name"),
-        }
-    }
+/// An event, with how long the client waits for the hook, in seconds.
+const fn listener(event: &'static str) -> Listener {
+    Listener { event, timeout: 5 }
 }
-
-impl std::error::Error for ReadError {}

@@ -1,99 +1,64 @@
-//! How a process that an agent started can be told: the variables the client sets for it, and the client's own name
-//! among its ancestors (E6).
+//! The clients whose hooks haltline answers: a closed list, each with one [`Protocol`] in a file of its own.
+//!
+//! Which client speaks is said on the command line of its hook and never guessed from what it says: agents read each
+//! other's settings, so a payload may look like another's.
+
+use crate::hook::Protocol;
+use crate::{claude, codex};
 
 /// An agent client.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Client {
-    /// As plain events spell it.
-    pub name: &'static str,
-    /// Variables it sets for what it starts.
-    pub markers: &'static [&'static str],
-    /// The variable that carries its session's name, where there is one.
-    pub session: Option<&'static str>,
-    /// What its process, or the script that it runs as, is called.
-    pub programs: &'static [&'static str],
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// Claude Code.
+    Claude,
+    /// Codex CLI.
+    Codex,
 }
 
-/// What `haltline run` sets for the command it runs: that command is an agent, whatever it is.
-pub const RUN_MARKER: &str = "HALTLINE_RUN";
+impl Client {
+    /// All of them, in the order they are shown.
+    pub const ALL: [Client; 2] = [Client::Claude, Client::Codex];
 
-/// The clients haltline knows.
-pub const CLIENTS: &[Client] = &[
-    Client {
-        name: "claude-code",
-        markers: &["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"],
-        session: Some("CLAUDE_CODE_SESSION_ID"),
-        programs: &["claude"],
-    },
-    Client {
-        name: "codex",
-        markers: &["CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"],
-        session: Some("CODEX_THREAD_ID"),
-        programs: &["codex"],
-    },
-    Client {
-        name: "gemini",
-        markers: &["GEMINI_CLI", "GEMINI_SESSION_ID"],
-        session: Some("GEMINI_SESSION_ID"),
-        programs: &["gemini"],
-    },
-    Client { name: "qwen", markers: &["QWEN_CODE"], session: None, programs: &["qwen"] },
-    Client { name: "opencode", markers: &["OPENCODE"], session: None, programs: &["opencode"] },
-    Client { name: "cursor", markers: &["CURSOR_AGENT"], session: None, programs: &["cursor-agent"] },
-    Client {
-        name: "copilot",
-        markers: &["COPILOT_AGENT_SESSION_ID"],
-        session: Some("COPILOT_AGENT_SESSION_ID"),
-        programs: &["copilot"],
-    },
-    Client { name: "cline", markers: &["CLINE_ACTIVE"], session: None, programs: &["cline"] },
-    Client {
-        name: "any",
-        markers: &["AI_AGENT", RUN_MARKER],
-        session: None,
-        programs: &["aider", "goose", "crush", "amp"],
-    },
-];
+    /// Everything that is peculiar to it.
+    pub fn protocol(self) -> &'static Protocol {
+        match self {
+            Client::Claude => &claude::PROTOCOL,
+            Client::Codex => &codex::PROTOCOL,
+        }
+    }
 
-/// The first variable that says an agent started this process, by a look-up in its environment.
-pub fn marker_in(is_set: impl Fn(&str) -> bool) -> Option<&'static str> {
-    CLIENTS.iter().flat_map(|client| client.markers).find(|marker| is_set(marker)).copied()
-}
+    /// The client that this word of a command line means.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|client| client.word() == word)
+    }
 
-/// The session an agent started this process in, by a look-up in its environment.
-pub fn session_in(value: impl Fn(&str) -> Option<String>) -> Option<String> {
-    CLIENTS.iter().filter_map(|client| client.session).find_map(value)
-}
+    /// The word that means it on a command line.
+    pub fn word(self) -> &'static str {
+        self.protocol().word
+    }
 
-/// The client whose process, or script, has this name.
-pub fn of_program(name: &str) -> Option<&'static Client> {
-    let script = [".js", ".mjs", ".cjs"].iter().find_map(|ending| name.strip_suffix(ending));
-    let name = script.unwrap_or(name);
-    CLIENTS.iter().find(|client| client.programs.contains(&name))
+    /// Its name, as plain events spell it.
+    pub fn name(self) -> &'static str {
+        self.protocol().name
+    }
+
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        self.protocol().title
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process_marks::MARKS;
 
     #[test]
-    fn an_agent_is_told_by_any_of_its_variables() {
-        assert_eq!(marker_in(|name| name == "CLAUDECODE"), Some("CLAUDECODE"));
-        assert_eq!(marker_in(|name| name == "CODEX_SANDBOX"), Some("CODEX_SANDBOX"));
-        assert_eq!(marker_in(|name| name == "HOME"), None);
-    }
-
-    #[test]
-    fn a_session_is_read_from_the_clients_own_variable() {
-        let environment = |name: &str| (name == "CLAUDE_CODE_SESSION_ID").then(|| "s1".to_owned());
-        assert_eq!(session_in(environment), Some("s1".to_owned()));
-        assert_eq!(session_in(|_| None), None);
-    }
-
-    #[test]
-    fn a_client_is_known_by_its_program_or_script_and_by_nothing_else() {
-        assert_eq!(of_program("claude").map(|client| client.name), Some("claude-code"));
-        assert_eq!(of_program("gemini.js").map(|client| client.name), Some("gemini"));
-        assert_eq!(of_program("claudette"), None);
+    fn every_client_is_found_by_its_word_and_has_marks_of_its_processes() {
+        for client in Client::ALL {
+            assert_eq!(Client::of_word(client.word()), Some(client));
+            assert!(MARKS.iter().any(|marks| marks.name == client.name()), "{}", client.name());
+        }
+        assert_eq!(Client::of_word("claude-code"), None);
     }
 }

@@ -1,40 +1,25 @@
-//! haltline's entries in Claude Code's settings, put in and taken out as text edits (X2).
+//! haltline's entries in a client's settings, put in and taken out as text edits (X2). What differs between clients is
+//! data: a [`Layout`].
 //!
 //! The settings are the user's file: order, indentation, line ends and everything else in it stay as they are, byte
 //! for byte. Nothing here touches a disk; the binary reads, shows and writes.
 
 mod edit;
 mod json_text;
+mod layout;
 mod slash_command;
 mod style;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::Client;
 use edit::{Edit, apply, without};
 use json_text::{Node, line_of, parse};
+pub use layout::{Layout, Listener, OwnFile, Settings, Spelling};
 pub use slash_command::{circuit_status, is_circuit_status, shell_word};
 use style::{Place, Style};
-
-/// The events haltline listens to, in the order they are written.
-pub const EVENTS: [&str; 12] = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "SubagentStart",
-    "SubagentStop",
-    "Stop",
-    "PreCompact",
-    "ConfigChange",
-    "SessionEnd",
-];
-
-/// How long the client waits for a hook.
-pub const TIMEOUT_SECONDS: u32 = 5;
 
 /// Why settings cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +46,7 @@ pub enum InstallError {
     },
 }
 
-/// A command a hook runs, without a shell.
+/// The command of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
     /// The program.
@@ -71,15 +56,15 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// haltline's hook for Claude Code.
-    pub fn new(binary: &str, state: &str, config: &str) -> Self {
-        let args = ["hook", "claude", "--state", state, "--config", config];
+    /// haltline's hook for a client. Some clients trust a hook by its exact words, so these never change (X2).
+    pub fn new(client: Client, binary: &str, state: &str, config: &str) -> Self {
+        let args = ["hook", client.word(), "--state", state, "--config", config];
         Self { command: binary.to_owned(), args: args.map(str::to_owned).to_vec() }
     }
 
-    /// Whether it is haltline's: called `haltline`, or at `own`, whoever wrote it and with whatever paths.
-    pub fn is_ours(&self, own: &str) -> bool {
-        is_haltline(&self.command, own) && self.args.starts_with(&["hook".to_owned(), "claude".to_owned()])
+    /// Whether it is haltline's for this client: called `haltline`, or at `own`, whoever wrote it and with whatever paths.
+    pub fn is_ours(&self, client: Client, own: &str) -> bool {
+        is_haltline(&self.command, own) && self.args.starts_with(&["hook".to_owned(), client.word().to_owned()])
     }
 
     /// The argument after `option`.
@@ -97,16 +82,6 @@ impl Hook {
         }
         hook
     }
-
-    /// As the settings hold it.
-    pub fn handler(&self) -> Value {
-        json!({"type": "command", "command": self.command, "args": self.args, "timeout": TIMEOUT_SECONDS})
-    }
-
-    /// The handler on one line, as it is written into a file that is not minified.
-    pub fn handler_text(&self) -> String {
-        Style::default().inline(&self.handler())
-    }
 }
 
 fn is_haltline(command: &str, own: &str) -> bool {
@@ -117,6 +92,8 @@ fn is_haltline(command: &str, own: &str) -> bool {
 /// What is to be installed.
 #[derive(Clone, Debug)]
 pub struct Entries {
+    /// The client whose settings they are.
+    pub client: Client,
     /// The hook of every event.
     pub hook: Hook,
     /// The status line's shell command, where one is wanted.
@@ -157,15 +134,16 @@ pub enum StatusLine {
 
 /// Puts haltline's entries into settings; `None` where there is no file. Installing twice changes nothing.
 pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallError> {
-    let own = entries.hook.command.as_str();
+    let (own, client) = (entries.hook.command.as_str(), entries.client);
+    let layout = &client.protocol().layout;
     let mut trace = Trace::new();
     let before = match text.filter(|text| !text.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).is_empty()) {
         // One hook of ours per event, for all its calls; none in events we do not listen to.
         Some(text) => {
             let mut seen = Vec::new();
-            let without_extra = take_out(text, None, &mut |found| {
-                let is_ours = found.hook.is_ours(own);
-                let is_wanted = EVENTS.contains(&found.event.as_str()) && !found.is_narrowed;
+            let without_extra = take_out(text, layout, None, &mut |found| {
+                let is_ours = found.hook.is_ours(client, own);
+                let is_wanted = layout.listens_to(&found.event) && !found.is_narrowed;
                 let is_kept = is_ours && is_wanted && !seen.contains(&found.event);
                 if is_kept {
                     seen.push(found.event.clone());
@@ -194,10 +172,10 @@ pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallErr
     match root.member("hooks") {
         Some(hooks) => add_to_hooks(&before, &hooks.value, entries, &style, &mut plan, &mut edits)?,
         None => {
-            new_members.push(all_hooks(&entries.hook, &style, &place));
-            plan.added.extend(EVENTS);
+            new_members.push(all_hooks(&entries.hook, layout, &style, &place));
+            plan.added.extend(layout.events());
             plan.trace.insert("hooks".to_owned(), None);
-            plan.trace.extend(EVENTS.map(|event| (path(event), None)));
+            plan.trace.extend(layout.events().map(|event| (path(event), None)));
         }
     }
     if let Some(command) = &entries.status_line {
@@ -231,17 +209,10 @@ fn note_empty(text: &str, container: &Node, path: &str, trace: &mut Trace) {
     }
 }
 
-fn all_hooks(hook: &Hook, style: &Style, place: &Place) -> String {
-    let members: Vec<String> = EVENTS.iter().map(|event| style.member(event, &groups(hook))).collect();
+fn all_hooks(hook: &Hook, layout: &Layout, style: &Style, place: &Place) -> String {
+    let member = |listener: &Listener| style.member(listener.event, &json!([layout.group(hook, listener)]));
+    let members: Vec<String> = layout.listeners.iter().map(member).collect();
     style.member_text("hooks", &place.block(&members, style))
-}
-
-fn groups(hook: &Hook) -> Value {
-    json!([group(hook)])
-}
-
-fn group(hook: &Hook) -> Value {
-    json!({"hooks": [hook.handler()]})
 }
 
 fn add_to_hooks(
@@ -260,10 +231,12 @@ fn add_to_hooks(
     if hooks.members().is_none() {
         return Err(shape(hooks, "hooks", "an object"));
     }
+    let layout = &entries.client.protocol().layout;
     let mut new_members = Vec::new();
-    for event in EVENTS {
+    for listener in layout.listeners {
+        let event = listener.event;
         let Some(member) = hooks.member(event) else {
-            new_members.push(style.member(event, &groups(&entries.hook)));
+            new_members.push(style.member(event, &json!([layout.group(&entries.hook, listener)])));
             plan.added.push(event);
             plan.trace.insert(path(event), None);
             continue;
@@ -271,16 +244,15 @@ fn add_to_hooks(
         let array = &member.value;
         let Some(all) = array.elements() else { return Err(shape(array, &format!("hooks.{event}"), "an array")) };
         let ours = all.iter().flat_map(handlers).find_map(|node| {
-            let hook = hook_of(node).filter(|hook| hook.is_ours(&entries.hook.command))?;
+            let hook = layout.hook_of(node).filter(|hook| hook.is_ours(entries.client, &entries.hook.command))?;
             Some((node, hook))
         });
         match ours {
             Some((_, found)) if found == entries.hook => {}
             Some((node, found)) => {
                 // Only the paths: a timeout or a message the user added stays.
-                let wanted = [("command", json!(entries.hook.command)), ("args", json!(entries.hook.args))];
-                for (key, value) in wanted {
-                    let member = node.member(key).expect("a hook has both keys, or it is none");
+                for (key, value) in layout.words(&entries.hook) {
+                    let member = node.member(key).expect("a hook has all its keys, or it is none");
                     edits.push(Edit { span: member.value.span.clone(), with: style.inline(&value) });
                 }
                 plan.replaced.push(found);
@@ -288,7 +260,7 @@ fn add_to_hooks(
             None => {
                 note_empty(text, array, &path(event), &mut plan.trace);
                 let place = Place::in_container(text, array, style);
-                edits.push(place.insert(text, array, &[style.inline(&group(&entries.hook))], style));
+                edits.push(place.insert(text, array, &[style.inline(&layout.group(&entries.hook, listener))], style));
                 plan.added.push(event);
             }
         }
@@ -305,14 +277,6 @@ fn handlers(group: &Node) -> &[Node] {
     group.member("hooks").and_then(|member| member.value.elements()).unwrap_or_default()
 }
 
-/// The command of a handler that runs one without a shell.
-fn hook_of(handler: &Node) -> Option<Hook> {
-    let command = handler.member("command")?.value.text()?.to_owned();
-    let args = handler.member("args")?.value.elements()?;
-    let args: Option<Vec<String>> = args.iter().map(|argument| argument.text().map(str::to_owned)).collect();
-    Some(Hook { command, args: args? })
-}
-
 fn is_our_status_line(value: &Node, own: &str) -> bool {
     let Some(command) = value.member("command").and_then(|member| member.value.text()) else { return false };
     let Some((program, rest)) = slash_command::first_word(command) else { return false };
@@ -321,8 +285,9 @@ fn is_our_status_line(value: &Node, own: &str) -> bool {
 
 /// Takes haltline's entries out again; `None` where there are none. With the trace of the installation nothing else is
 /// left behind, and containers the user had stay; without one, containers that become empty go as well.
-pub fn remove(text: &str, own: &str, trace: Option<&Trace>) -> Result<Option<String>, InstallError> {
-    let without_hooks = take_out(text, trace, &mut |found| found.hook.is_ours(own))?;
+pub fn remove(text: &str, client: Client, own: &str, trace: Option<&Trace>) -> Result<Option<String>, InstallError> {
+    let layout = &client.protocol().layout;
+    let without_hooks = take_out(text, layout, trace, &mut |found| found.hook.is_ours(client, own))?;
     let current = without_hooks.as_deref().unwrap_or(text);
     let root = parse(current)?;
     let Some(members) = root.members() else { return Ok(without_hooks) };
@@ -351,6 +316,7 @@ fn goes_when_empty(trace: Option<&Trace>, path: &str) -> bool {
 /// Takes out the handlers that `is_to_go` names, and what held nothing else.
 fn take_out(
     text: &str,
+    layout: &Layout,
     trace: Option<&Trace>,
     is_to_go: &mut dyn FnMut(&Found) -> bool,
 ) -> Result<Option<String>, InstallError> {
@@ -366,7 +332,7 @@ fn take_out(
             let all = handlers(group);
             let gone: Vec<bool> = all
                 .iter()
-                .map(|handler| found(&member.key, group, handler).is_some_and(|found| is_to_go(&found)))
+                .map(|handler| found(layout, &member.key, group, handler).is_some_and(|found| is_to_go(&found)))
                 .collect();
             *is_gone_group = !gone.is_empty() && gone.iter().all(|&is_gone| is_gone);
             if !*is_gone_group && gone.contains(&true) {
@@ -404,21 +370,22 @@ pub struct Found {
     pub is_narrowed: bool,
 }
 
-fn found(event: &str, group: &Node, handler: &Node) -> Option<Found> {
+fn found(layout: &Layout, event: &str, group: &Node, handler: &Node) -> Option<Found> {
     let matcher = group.member("matcher").and_then(|member| member.value.text()).unwrap_or_default();
     let is_narrowed = !matcher.is_empty() && matcher != "*"
         || ["if", "async", "asyncRewake"].iter().any(|key| handler.member(key).is_some());
-    Some(Found { event: event.to_owned(), hook: hook_of(handler)?, is_narrowed })
+    Some(Found { event: event.to_owned(), hook: layout.hook_of(handler)?, is_narrowed })
 }
 
-/// Our hooks in settings.
-pub fn find(text: &str, own: &str) -> Result<Vec<Found>, InstallError> {
+/// Our hooks in a client's settings.
+pub fn find(text: &str, client: Client, own: &str) -> Result<Vec<Found>, InstallError> {
+    let layout = &client.protocol().layout;
     let root = parse(text)?;
     let mut all = Vec::new();
     for member in root.member("hooks").and_then(|member| member.value.members()).unwrap_or_default() {
         for group in member.value.elements().unwrap_or_default() {
-            let hooks = handlers(group).iter().filter_map(|handler| found(&member.key, group, handler));
-            all.extend(hooks.filter(|found| found.hook.is_ours(own)));
+            let hooks = handlers(group).iter().filter_map(|handler| found(layout, &member.key, group, handler));
+            all.extend(hooks.filter(|found| found.hook.is_ours(client, own)));
         }
     }
     Ok(all)

@@ -10,6 +10,19 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
 
+use crate::hook::ReadError;
+
+/// The fields asked for of the one object that a hook was told. What follows the object is not looked at: the client's
+/// newline, or nothing that concerns us.
+pub fn payload<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if !text.starts_with('{') {
+        return Err(ReadError::NotAnObject);
+    }
+    T::deserialize(&mut serde_json::Deserializer::from_str(text))
+        .map_err(|error| ReadError::Malformed { line: error.line(), column: error.column() })
+}
+
 /// The text, where the value is one.
 pub fn text(value: &RawValue) -> Option<Cow<'_, str>> {
     let is_text = value.get().starts_with('"');

@@ -5,7 +5,7 @@
 //! panics, keeps no more than the calls that are open, and passes over kinds of records that it does not know.
 
 mod claude;
-mod codex;
+pub(crate) mod codex;
 mod copilot;
 mod gemini;
 mod opencode;

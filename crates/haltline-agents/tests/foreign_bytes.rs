@@ -3,19 +3,31 @@
 use std::fs;
 use std::path::Path;
 
-use haltline_agents::claude::{self, transcript};
-use haltline_agents::{plain, price};
+use haltline_agents::claude::transcript;
+use haltline_agents::codex::{rollout, trust};
+use haltline_agents::feed::Known;
+use haltline_agents::{Client, plain, price};
+use haltline_core::identity::Outcome;
 use proptest::prelude::*;
 
 /// Everything that reads foreign bytes.
 fn read_all(bytes: &[u8]) {
-    drop(claude::read(bytes));
+    for client in Client::ALL {
+        drop((client.protocol().read)(bytes));
+    }
+    let read = rollout::usage(bytes, Known::default());
+    assert!(read.consumed <= bytes.len() as u64);
+    assert!(rollout::usage(bytes, Known { last: read.last.as_deref(), ..Known::default() }).messages <= read.messages);
+    rollout::said(bytes);
+    assert_ne!(rollout::outcome(bytes, "c").map(|(outcome, _)| outcome), Some(Outcome::RateLimited));
     let used = transcript::usage(bytes, None);
     assert!(used.consumed <= bytes.len() as u64);
     let again = transcript::usage(bytes, used.last.as_deref());
     assert!(again.messages <= used.messages && again.consumed == used.consumed);
     let text = String::from_utf8_lossy(bytes);
     transcript::usage(b"{}\n", Some(&text));
+    rollout::usage(b"{}\n", Known { last: Some(&text), ..Known::default() });
+    assert!(trust::hooks(&text, "/h", &text, "/h").len() <= text.len());
     for message in [plain::read(&text).err().map(|error| error.to_string()), price::parse(&text).err()] {
         assert!(message.is_none_or(|message| !message.contains('\n') && message.len() < 600));
     }

@@ -1,13 +1,27 @@
 //! Settings keep every byte that is not ours: whatever is in them, however they are written.
 
-use haltline_agents::install::{EVENTS, Entries, Hook, InstallError, Plan, StatusLine, find, install, remove};
+use haltline_agents::Client;
+use haltline_agents::install::{Entries, Hook, InstallError, Layout, Plan, StatusLine, find, install, remove};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const OWN: &str = "/home/ana/.local/bin/haltline";
 
+fn layout() -> &'static Layout {
+    &Client::Claude.protocol().layout
+}
+
+/// A handler as the settings hold it.
+fn handler(hook: &Hook) -> Value {
+    layout().whole(hook)["hooks"]["Stop"][0]["hooks"][0].clone()
+}
+
 fn entries() -> Entries {
-    Entries { hook: Hook::new(OWN, "/home/ana/.local/state/haltline", "/home/ana/config.toml"), status_line: None }
+    Entries {
+        client: Client::Claude,
+        hook: Hook::new(Client::Claude, OWN, "/home/ana/.local/state/haltline", "/home/ana/config.toml"),
+        status_line: None,
+    }
 }
 
 fn installed(text: &str) -> Plan {
@@ -15,7 +29,7 @@ fn installed(text: &str) -> Plan {
 }
 
 fn removed(plan: &Plan) -> String {
-    remove(&plan.text, OWN, Some(&plan.trace)).expect("JSON").expect("entries of ours")
+    remove(&plan.text, Client::Claude, OWN, Some(&plan.trace)).expect("JSON").expect("entries of ours")
 }
 
 fn value(text: &str) -> Value {
@@ -58,7 +72,11 @@ fn what_is_added_looks_like_the_rest_of_the_file() {
 
 #[test]
 fn an_entry_with_other_paths_is_replaced_in_place_and_keeps_what_the_user_added() {
-    let old = Entries { hook: Hook::new("/old/haltline", "/s", "/c"), status_line: None };
+    let old = Entries {
+        client: Client::Claude,
+        hook: Hook::new(Client::Claude, "/old/haltline", "/s", "/c"),
+        status_line: None,
+    };
     let text = install(
         Some(
             "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}]\n  }\n}\n",
@@ -67,22 +85,22 @@ fn an_entry_with_other_paths_is_replaced_in_place_and_keeps_what_the_user_added(
     );
     let text = text.expect("installs").text.replace("\"timeout\": 5", "\"timeout\": 9");
     let plan = installed(&text);
-    assert_eq!((plan.added.len(), plan.replaced.len()), (0, EVENTS.len()));
+    assert_eq!((plan.added.len(), plan.replaced.len()), (0, layout().listeners.len()));
     let expected = text.replace("/old/haltline", OWN).replace("\"/s\"", "\"/home/ana/.local/state/haltline\"");
     assert_eq!(plan.text, expected.replace("\"/c\"", "\"/home/ana/config.toml\""));
 }
 
 #[test]
 fn there_is_one_entry_per_event_and_it_sees_every_call() {
-    let hook = |command: &str| entries().hook.with_option("--state", command).handler();
+    let hook = |command: &str| handler(&entries().hook.with_option("--state", command));
     let text = json!({"hooks": {
         "PreToolUse": [{"matcher": "Bash", "hooks": [hook("a"), {"type": "command", "command": "mine"}]}],
         "Stop": [{"hooks": [hook("b")]}, {"hooks": [hook("c")]}],
         "Notification": [{"hooks": [hook("d")]}],
     }});
     let plan = installed(&text.to_string());
-    let found = find(&plan.text, OWN).expect("JSON");
-    assert_eq!(found.len(), EVENTS.len(), "{}", plan.text);
+    let found = find(&plan.text, Client::Claude, OWN).expect("JSON");
+    assert_eq!(found.len(), layout().listeners.len(), "{}", plan.text);
     assert!(found.iter().all(|found| !found.is_narrowed && found.hook == entries().hook), "{found:?}");
     let user = json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": "mine"}]}]);
     assert_eq!(value(&removed(&plan))["hooks"]["PreToolUse"], user);
@@ -94,9 +112,9 @@ fn containers_the_user_had_stay_and_ours_go_even_after_edits() {
     let plan = installed(text);
     assert_eq!(removed(&plan), text);
     let edited = plan.text.replacen("\"env\": {}", "\"env\": {\"A\": \"1\"}", 1);
-    let left = remove(&edited, OWN, Some(&plan.trace)).expect("JSON").expect("ours");
+    let left = remove(&edited, Client::Claude, OWN, Some(&plan.trace)).expect("JSON").expect("ours");
     assert_eq!(left, text.replace("\"env\": {}", "\"env\": {\"A\": \"1\"}"));
-    let left = remove(&plan.text, OWN, None).expect("JSON").expect("ours");
+    let left = remove(&plan.text, Client::Claude, OWN, None).expect("JSON").expect("ours");
     assert_eq!(left, r#"{"env": {}}"#);
 }
 
@@ -108,7 +126,7 @@ fn a_hook_the_user_added_beside_ours_stays() {
     edited["hooks"]["Stop"][0]["hooks"].as_array_mut().expect("array").insert(0, mine.clone());
     edited["hooks"]["PreToolUse"].as_array_mut().expect("array").insert(0, json!({"hooks": [mine]}));
     let text = serde_json::to_string_pretty(&edited).expect("JSON");
-    let left = remove(&text, OWN, Some(&plan.trace)).expect("JSON").expect("ours");
+    let left = remove(&text, Client::Claude, OWN, Some(&plan.trace)).expect("JSON").expect("ours");
     assert_eq!(value(&left), json!({"hooks": {"PreToolUse": [{"hooks": [mine]}], "Stop": [{"hooks": [mine]}]}}));
 }
 
@@ -236,7 +254,7 @@ fn any_text() -> impl Strategy<Value = String> {
 
 /// A value without our entries and what held nothing else; the user's own empty containers as in `before`.
 fn without_ours(mut after: Value, before: &Value) -> Value {
-    let ours = entries().hook.handler();
+    let ours = handler(&entries().hook);
     if let Some(events) = after.get_mut("hooks").and_then(Value::as_object_mut) {
         for groups in events.values_mut().filter_map(Value::as_array_mut) {
             groups.retain(|group| group != &json!({"hooks": [ours]}));
@@ -258,7 +276,7 @@ proptest! {
             Ok(plan) => plan,
             Err(error) => return Err(TestCaseError::fail(format!("{error}: {text}"))),
         };
-        prop_assert_eq!(plan.added.len(), EVENTS.len());
+        prop_assert_eq!(plan.added.len(), layout().listeners.len());
         prop_assert_eq!(removed(&plan), text.clone());
         let again = install(Some(&plan.text), &entries()).expect("its own text");
         prop_assert_eq!(&again.text, &plan.text);
@@ -270,7 +288,7 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "[{}\\[\\]\",:a-z \\n\\\\/*é]{0,40}") {
         drop(install(Some(&text), &entries()));
-        drop(remove(&text, OWN, None));
-        drop(find(&text, OWN));
+        drop(remove(&text, Client::Claude, OWN, None));
+        drop(find(&text, Client::Claude, OWN));
     }
 }

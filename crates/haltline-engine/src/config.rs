@@ -261,6 +261,11 @@ impl Config {
         if self.text("fail") == "closed" { Fail::Closed } else { Fail::Open }
     }
 
+    /// Whether a client that no answer stops is interrupted.
+    pub fn interrupts(&self) -> bool {
+        self.flag("loop.interrupt")
+    }
+
     /// Whether operator verbs run where no terminal is.
     pub fn operator_unattended(&self) -> bool {
         self.flag("operator.unattended")

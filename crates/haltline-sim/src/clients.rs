@@ -1,4 +1,4 @@
-//! An unmodified Claude Code against a model that follows a script, on loopback, in namespaces of its own.
+//! Unmodified agent clients against a model that follows a script, on loopback, in namespaces of its own.
 //!
 //! A test lays out a [`place::Place`] (home, project, haltline's state), names [`script::Script`]s, and plays a
 //! [`plan::Plan`]. The program `client-run` is started inside new network and process namespaces: there it serves the
@@ -8,6 +8,7 @@
 //! [`stand_in`] is a hook that notes what it is asked and answers as told: it shows what the client itself does,
 //! whatever haltline does.
 
+pub mod drivers;
 pub mod exchange;
 mod http;
 pub mod inside;
@@ -18,3 +19,4 @@ pub mod script;
 pub mod scripted_model;
 pub mod settings;
 pub mod stand_in;
+mod wire;

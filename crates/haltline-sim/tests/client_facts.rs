@@ -1,8 +1,10 @@
 //! What Claude Code itself does with a hook's answers, shown with a stand-in instead of haltline. haltline's adapter
 //! rests on these facts; a newer client that breaks one is noticed here first.
 
+use haltline_agents::Client;
+use haltline_sim::clients::drivers;
 use haltline_sim::clients::outcome::Outcome;
-use haltline_sim::clients::place::{Place, claude};
+use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::{Session, Stage};
 use haltline_sim::clients::script::{Script, Step, marker, shell, spawn};
 use haltline_sim::clients::settings;
@@ -10,7 +12,7 @@ use haltline_sim::clients::stand_in::{Answer, Noted};
 use serde_json::{Value, json};
 
 fn place(answers: &[Answer]) -> Place {
-    Place::with_stand_in(env!("CARGO_BIN_EXE_client-run"), answers)
+    Place::with_stand_in(Client::Claude, env!("CARGO_BIN_EXE_client-run"), answers)
 }
 
 fn on(event: &str, answer: Value) -> Answer {
@@ -85,13 +87,14 @@ fn context_reaches_the_model_after_the_results_as_a_reminder_of_its_own() {
 #[test]
 fn a_message_for_the_person_is_a_line_of_the_stream_for_some_events_only() {
     let message = |event: &str| on(event, json!({ "systemMessage": format!("AT {event}") }));
-    let place = place(&settings::EVENTS.map(message));
+    let events = || Client::Claude.protocol().layout.events();
+    let place = place(&events().map(message).collect::<Vec<_>>());
     let mut script = plain();
     script.steps.push(Step::Call(spawn("child")));
     let outcome = place.play(&[script, calls("child", &["echo child"])]);
     let notices = outcome.session().notices();
     let shown = |event: &str| notices.iter().any(|notice| notice.ends_with(&format!("AT {event}")));
-    let shown: Vec<&str> = settings::EVENTS.into_iter().filter(|event| shown(event)).collect();
+    let shown: Vec<&str> = events().filter(|event| shown(event)).collect();
     assert_eq!(shown, ["UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Stop"]);
     let before: Vec<&&str> = notices.iter().filter(|notice| notice.ends_with("AT PreToolUse")).collect();
     assert_eq!(before.len(), 4, "the sub-agent's own call is not among them: {before:?}");
@@ -277,7 +280,7 @@ fn a_blocked_settings_change_keeps_the_hooks_for_this_session() {
 fn a_nested_client_inherits_its_parents_session_and_its_hooks_find_it_in_the_clients_environment() {
     let nested = format!(
         "{} --print 'nested {}' --model claude-sonnet-4-5 --allowedTools Bash < /dev/null",
-        claude().display(),
+        drivers::of(Client::Claude).installed().display(),
         marker("inner")
     );
     let place = place(&[]);
@@ -354,7 +357,7 @@ fn a_hook_that_is_missing_or_dies_is_in_nobodys_way_and_told_once_by_the_client(
     for program in ["missing", "dying"] {
         let place = place(&[]);
         place.write("programs/dying", "#!/bin/sh\nkill -9 $$\n");
-        place.settings(&settings::hooks(&place.root().join("programs").join(program), &[]));
+        place.settings(&settings::hooks(Client::Claude, &place.root().join("programs").join(program), &[]));
         let outcome = place.play(&[plain()]);
         assert_eq!((outcome.exchanges.len(), outcome.session().terminal_reason()), (3, "completed"));
         let notices = outcome.session().notices();

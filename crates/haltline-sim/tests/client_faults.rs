@@ -1,12 +1,13 @@
 //! haltline's own faults with a real Claude Code (E7): the client goes on to its normal end, and the person is told once.
 
+use haltline_agents::Client;
 use haltline_sim::clients::outcome::Outcome;
 use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::{Session, Stage};
 use haltline_sim::clients::script::{Script, Step, shell};
 
 fn place(config: &str) -> Place {
-    Place::with_haltline(env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"), config)
+    Place::with_haltline(Client::Claude, env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"), config)
 }
 
 /// Calls one after the other, and two in one message: each is several events.

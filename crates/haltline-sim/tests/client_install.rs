@@ -1,5 +1,6 @@
 //! From `init` to `uninstall` with a real Claude Code: what haltline's own commands set up is what the client runs (X2).
 
+use haltline_agents::Client;
 use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::{Session, Stage};
 use haltline_sim::clients::script::{Script, Step, shell};
@@ -11,7 +12,7 @@ const SETTINGS: &str = "{\n    \"env\" : { \"SOME\": \"1\" },\n\n    \"hooks\": 
 fn installed(option: &str, settings: &str) {
     let (runner, haltline) = (env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"));
     // `uninstall` is for people; there is no terminal here to ask one at.
-    let place = Place::with_program(runner, haltline, "[operator]\nunattended = true\n");
+    let place = Place::with_program(Client::Claude, runner, haltline, "[operator]\nunattended = true\n");
     place.write("project/fail", "#!/bin/sh\necho ran >> ran.txt\necho no such table: users\nexit 1\n");
     place.write(settings, SETTINGS);
     let script = Script::repeating("again", vec![Step::Call(shell("./fail"))], 20);

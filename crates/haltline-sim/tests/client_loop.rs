@@ -1,7 +1,9 @@
 //! `haltline run --loop` around a real Claude Code, with haltline's own hooks inside it and a scripted model behind it
 //! (P8). `.ci/clients` installs the client and runs this.
 
-use haltline_sim::clients::place::{Place, claude};
+use haltline_agents::Client;
+use haltline_sim::clients::drivers;
+use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::Stage;
 use haltline_sim::clients::script::{Script, Step, shell, write};
 use serde_json::Value;
@@ -14,8 +16,10 @@ const DONE: &str =
 
 #[test]
 fn a_loop_sees_progress_a_stop_by_its_own_hook_and_the_end_of_the_work() {
-    let place = Place::with_haltline(env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"), "");
-    std::os::unix::fs::symlink(claude(), place.root().join("programs/claude")).expect("linked");
+    let place =
+        Place::with_haltline(Client::Claude, env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"), "");
+    std::os::unix::fs::symlink(drivers::of(Client::Claude).installed(), place.root().join("programs/claude"))
+        .expect("linked");
     place.write("project/fail", "#!/bin/sh\necho no such table: users\nexit 1\n");
     place.git(&["add", "--all"]);
     place.git(&["commit", "--quiet", "--message=a program that fails"]);

@@ -1,6 +1,7 @@
 //! haltline with a real Claude Code and a model that misbehaves by script: what the model is told, what really runs,
 //! and how the run ends. `.ci/clients` installs the client and runs this.
 
+use haltline_agents::Client;
 use haltline_sim::clients::exchange::{Exchange, VOICE};
 use haltline_sim::clients::outcome::Outcome;
 use haltline_sim::clients::place::Place;
@@ -9,7 +10,12 @@ use haltline_sim::clients::script::{Call, Script, Step, edit, read, shell, spawn
 use haltline_sim::clients::settings;
 
 fn place(config: &str) -> Place {
-    let place = Place::with_haltline(env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"), config);
+    let place = Place::with_haltline(
+        Client::Claude,
+        env!("CARGO_BIN_EXE_client-run"),
+        env!("CARGO_BIN_EXE_haltline-now"),
+        config,
+    );
     // Each writes down that it ran: what was refused left no line.
     place.write("project/fail", "#!/bin/sh\necho ran >> ran.txt\necho no such table: users\nexit 1\n");
     place.write("project/oracle.py", "#!/bin/sh\necho \"$1\" >> asked.txt\necho \"the answer to $1\"\n");

@@ -42,6 +42,18 @@ impl Process {
         Some(String::from_utf8_lossy(line).into_owned()).filter(|value| !value.is_empty())
     }
 
+    /// Whether it is called as this client's process is, or runs its script.
+    fn is_of(&self, client: &str) -> bool {
+        let is_named = |name: &str| haltline_agents::of_program(name).is_some_and(|marks| marks.name == client);
+        is_named(&self.name)
+            || self.command_words().iter().any(|word| is_named(word.rsplit('/').next().unwrap_or_default()))
+    }
+
+    /// Interrupts it as Ctrl-C would, and no other process that has its number now.
+    pub fn interrupt(&self) -> bool {
+        run::Identity { started: self.started, pid: self.id }.signal(rustix::process::Signal::INT)
+    }
+
     fn record(&self, state_folder: &Path) -> PathBuf {
         folder(state_folder).join(format!("{}-{}", self.id, self.started))
     }
@@ -62,11 +74,20 @@ pub fn ancestors() -> impl Iterator<Item = Process> {
     .take(ANCESTORS_MAX)
 }
 
-/// The client that started this hook: the process it names, if that is above us, else our parent.
-pub fn client(named: Option<i32>) -> Option<Process> {
+/// The client that started this hook: the process it names, if that is above us; else the nearest that is called as the
+/// client is, for there may be a shell between; else our parent.
+pub fn client(named: Option<i32>, name: &str) -> Option<Process> {
     let line: Vec<Process> = ancestors().collect();
     let is_named = |process: &&Process| Some(process.id) == named;
-    line.iter().find(is_named).or_else(|| line.first()).cloned()
+    let by_name = || line.iter().find(|process| named.is_none() && process.is_of(name));
+    line.iter().find(is_named).or_else(by_name).or_else(|| line.first()).cloned()
+}
+
+/// The nearest process above us that is called as this client is, where a hook wrote it down. One further up would be
+/// another session.
+pub fn recorded_client(state_folder: &Path, name: &str) -> Option<Process> {
+    let nearest = ancestors().find(|process| process.is_of(name))?;
+    nearest.record(state_folder).exists().then_some(nearest)
 }
 
 /// Writes down that a process is a client, and forgets those that are gone.
@@ -109,7 +130,7 @@ mod tests {
     fn a_process_that_was_written_down_is_found_above_us_and_others_are_not() {
         let folder = tempfile::tempdir().expect("temp folder");
         assert_eq!(recorded(folder.path()), None);
-        let parent = client(None).expect("a test has a parent");
+        let parent = client(None, "nobody").expect("a test has a parent");
         fs::create_dir_all(folder.path().join("clients")).expect("folder");
         fs::write(folder.path().join("clients/999999-1"), b"").expect("a dead one");
         assert_eq!(recorded(folder.path()), None);

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use haltline_agents::Client;
 use haltline_agents::transcript::Format;
 use haltline_core::Instant;
 use haltline_core::loop_::Preset;
@@ -138,11 +139,15 @@ pub enum Command {
         /// The session's name
         session: String,
     },
-    /// Let Claude Code ask haltline: add hooks to its settings
-    #[command(after_help = "Examples:\n  haltline init --dry-run\n  haltline init\n  haltline init --project --yes")]
+    /// Let an agent client ask haltline: add hooks to its settings
+    #[command(
+        after_help = "Examples:\n  haltline init --dry-run\n  haltline init\n  haltline init --client codex\n  haltline init --project --yes"
+    )]
     Init(Init),
-    /// Take haltline out of Claude Code's settings again (for people)
-    #[command(after_help = "Examples:\n  haltline uninstall --dry-run\n  haltline uninstall --project")]
+    /// Take haltline out of a client's settings again (for people)
+    #[command(
+        after_help = "Examples:\n  haltline uninstall --dry-run\n  haltline uninstall --client codex\n  haltline uninstall --project"
+    )]
     Uninstall(Uninstall),
     /// Check the installation and play a loop through its hooks
     #[command(after_help = "Examples:\n  haltline doctor\n  haltline doctor --json")]
@@ -424,6 +429,9 @@ pub enum Notify {
 
 #[derive(Debug, Args)]
 pub struct Init {
+    /// Whose settings
+    #[arg(long, value_name = "CLIENT", default_value = "claude", value_parser = client)]
+    pub client: Client,
     /// In the project's settings instead of your own
     #[arg(long = "project")]
     pub is_project: bool,
@@ -440,6 +448,9 @@ pub struct Init {
 
 #[derive(Debug, Args)]
 pub struct Uninstall {
+    /// Whose settings
+    #[arg(long, value_name = "CLIENT", default_value = "claude", value_parser = client)]
+    pub client: Client,
     /// From the project's settings instead of your own
     #[arg(long = "project")]
     pub is_project: bool,
@@ -563,6 +574,11 @@ fn since(text: &str) -> Result<Since, String> {
     };
     let number: u32 = text[..text.len() - 1].parse().map_err(|_| expected())?;
     Ok(Since::Ago(i64::from(number).saturating_mul(unit)))
+}
+
+fn client(word: &str) -> Result<Client, String> {
+    let known = || Client::ALL.map(Client::word).join(", ");
+    Client::of_word(word).ok_or_else(|| format!("{word:?}: expected one of {}", known()))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! It runs on every tool call, so it does nothing else: arguments by hand, one decision, one transaction. It always ends
 //! with 0, whatever happens: clients take other codes for a refusal. A pass is silence, never "allow".
 
+mod stop;
 mod told;
 pub mod transcript;
 pub mod watch;
@@ -13,16 +14,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use haltline_agents::claude::{self, HookEvent, Reading};
+use haltline_agents::Client;
+use haltline_agents::hook::{Asked, HookEvent, Reading};
 use haltline_core::loop_::{Happening, Stream};
 use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Fail, Places, load_or_compile};
 use haltline_engine::project::Project;
-use haltline_engine::store::{Sqlite, SqliteOptions, Store, StoreError};
+use haltline_engine::store::{Sqlite, SqliteOptions, StoreError};
 use haltline_engine::{Engine, EngineError, spool, trust_of};
 
-use self::told::Asker;
+use crate::ancestry::Process;
 use crate::exit_code;
 use crate::surroundings::{self, variable};
 use crate::workplace::PROJECT_MARKS;
@@ -39,7 +41,7 @@ const HELP: &str = "Answer one event of an agent client, read as JSON from stand
 Clients start this; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
 ends with 0.
 
-Usage: haltline hook claude [--state FOLDER] [--config FILE]
+Usage: haltline hook <claude|codex> [--state FOLDER] [--config FILE]
 
 Example:
   haltline hook claude < event.json
@@ -51,10 +53,18 @@ struct Arguments {
     config: Option<PathBuf>,
 }
 
-/// What goes to standard output.
+/// What goes to standard output, and what follows it.
 #[derive(Default)]
 struct Answer {
     line: Option<String>,
+    /// The client's own process, where nothing but an interruption ends the agent.
+    interrupts: Option<Process>,
+}
+
+impl From<Option<String>> for Answer {
+    fn from(line: Option<String>) -> Self {
+        Self { line, interrupts: None }
+    }
 }
 
 /// Runs a hook. Never fails.
@@ -65,50 +75,49 @@ pub fn run(words: &[&str], clock: Clock) -> ExitCode {
         return exit_code::FINE;
     }
     let answer = catch_unwind(AssertUnwindSafe(|| answer(words, clock)));
-    let line = match answer {
-        Ok(answer) => answer.line,
-        Err(_panic) => {
-            told::once(None, "panic", "haltline hit a bug of its own; the agent goes on unwatched this time")
-        }
-    };
-    if let Some(line) = line {
+    let answer = answer.unwrap_or_else(|_panic| {
+        let text = "haltline hit a bug of its own; the agent goes on unwatched this time";
+        told::complaint(words.first().and_then(|word| Client::of_word(word)), "panic", text).into()
+    });
+    if let Some(line) = answer.line {
         let mut out = std::io::stdout().lock();
         // A client that no longer listens has gone on already.
         writeln!(out, "{line}").and_then(|()| out.flush()).ok();
+    }
+    if let Some(client) = answer.interrupts {
+        stop::interrupt(&client);
     }
     exit_code::FINE
 }
 
 fn answer(words: &[&str], clock: Clock) -> Answer {
-    let ["claude", rest @ ..] = words else {
+    let client = words.first().and_then(|word| Client::of_word(word));
+    let Some(client) = client else {
         let text = "`haltline hook` was started for a client it does not know; run `haltline init` again";
-        return Answer { line: told::once(None, "client", text) };
+        return told::complaint(None, "client", text).into();
     };
-    let arguments = arguments(rest);
+    let arguments = arguments(&words[1..]);
     let mut stdin = Vec::new();
     if let Err(error) = std::io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut stdin) {
         let text = format!("haltline could not read its event: {error}");
-        return Answer { line: told::once(None, "stdin", &text) };
+        return told::complaint(Some(client), "stdin", &text).into();
     }
-    let reading = match claude::read(&stdin) {
+    let reading = match (client.protocol().read)(&stdin) {
         Ok(reading) => reading,
-        Err(error) => return Answer { line: told::once(None, "payload", &format!("haltline: {error}")) },
+        Err(error) => return told::complaint(Some(client), "payload", &format!("haltline: {error}")).into(),
     };
-    if matches!(reading.event, HookEvent::Other(_)) {
+    if reading.asked.event == HookEvent::Other {
         return Answer::default();
     }
-    let asker = Asker { event: reading.event.clone(), stream: reading.stream.clone() };
+    let asked = reading.asked.clone();
     match Hook::open(&arguments, &reading, clock) {
         Ok(hook) => {
-            let answer = hook.work(reading, &asker).unwrap_or_else(|error| hook.failed(&asker, &error, &stdin));
+            let answer = hook.work(reading, &asked).unwrap_or_else(|error| hook.failed(&asked, &error, &stdin));
             // The process ends here, and the system takes back what it holds faster than it is taken apart.
             std::mem::forget(hook);
             answer
         }
-        Err(error) => {
-            let text = format!("haltline does not watch: {error}");
-            Answer { line: told::once(Some(&asker), "open", &text) }
-        }
+        Err(error) => told::once(&asked, "open", &format!("haltline does not watch: {error}")).into(),
     }
 }
 
@@ -140,9 +149,8 @@ impl Hook {
         let state_folder = arguments.state_folder.clone().map_or_else(surroundings::state_folder, Ok).map_err(text)?;
         let config_file = arguments.config.clone().map_or_else(surroundings::user_config, Ok).map_err(text)?;
         // The agent's folder moves with its `cd`; the client's own does not.
-        let folder =
-            variable("CLAUDE_PROJECT_DIR").or_else(|| reading.folder.clone()).unwrap_or_else(|| ".".to_owned());
-        let folder = PathBuf::from(folder);
+        let named = reading.asked.client.protocol().variables.project.and_then(variable);
+        let folder = PathBuf::from(named.or_else(|| reading.folder.clone()).unwrap_or_else(|| ".".to_owned()));
         // A folder that is gone still names a project: its sessions count all the same.
         let project = Project::around(&folder, PROJECT_MARKS)
             .unwrap_or_else(|_gone| Project::new(folder.clone(), folder.clone()));
@@ -155,30 +163,16 @@ impl Hook {
         Ok(Self { engine, state_folder, config_file, folder })
     }
 
-    fn work(&self, mut reading: Reading, asker: &Asker) -> Result<Answer, EngineError> {
+    fn work(&self, mut reading: Reading, asked: &Asked) -> Result<Answer, EngineError> {
         if spool::is_waiting(&self.state_folder, self.engine.project().key) {
             self.take_in();
         }
         self.engine.remember_sighting();
-        let mut notices = self.problems(&reading.stream.session);
+        let mut notices = self.problems(&asked.stream.session);
         let mut verdict = Verdict::Pass;
-        match &mut reading.what {
-            Some(Happening::SessionStart { is_nested, .. }) => {
-                let nested = watch::session(&self.state_folder, &mut reading.stream);
-                *is_nested = nested;
-            }
-            Some(Happening::ToolStart { action, guarded, touched, tampering, .. }) => {
-                *tampering = watch::tampering(action, &self.state_folder, &self.config_file);
-                *guarded = self.engine.guarding(action);
-                *touched = self.engine.touching(action, &self.agent_folder(reading.folder.as_deref()));
-            }
-            Some(_) | None => {}
-        }
-        if let Some(spent) = self.spent(&reading)? {
-            let committed = self.engine.report(&reading.stream, spent)?;
-            self.follow(&reading.stream.session, &committed.decision);
-            notices.extend(committed.decision.notices.iter().cloned());
-            verdict = committed.decision.verdict;
+        self.look_around(&mut reading);
+        for heard in transcript::hear(&self.engine, &mut reading)? {
+            verdict = self.report(&reading.asked.stream, heard, verdict, &mut notices)?;
         }
         let is_shell = match &reading.what {
             Some(Happening::ToolEnd { action: Some(action), .. }) => action.command.is_some(),
@@ -189,30 +183,56 @@ impl Hook {
             Some(_) | None => None,
         };
         if let Some(what) = reading.what.take() {
-            let committed = self.engine.report(&reading.stream, what)?;
-            self.follow(&reading.stream.session, &committed.decision);
-            notices.extend(committed.decision.notices);
-            if committed.decision.verdict.severity() >= verdict.severity() {
-                verdict = committed.decision.verdict;
-            }
+            verdict = self.report(&reading.asked.stream, what, verdict, &mut notices)?;
         }
-        let of_slices = self.slices(&reading.event, &reading.stream.session, is_shell)?;
+        let of_slices = self.slices(asked, is_shell)?;
         if of_slices.severity() > verdict.severity() {
             verdict = of_slices;
         }
-        if reading.event == HookEvent::SessionStart {
-            notices.extend(self.engine.protect_memory(&reading.stream));
+        if asked.event == HookEvent::SessionStart {
+            notices.extend(self.engine.protect_memory(&reading.asked.stream));
         }
-        if reading.event == HookEvent::ConfigChange {
+        if asked.event == HookEvent::SettingsChanged {
             verdict =
                 watch::settings(reading.config_file.as_deref(), &self.state_folder, &mut notices).unwrap_or(verdict);
         }
         if let Some(identity) = identity {
-            verdict = self.with_evidence(verdict, &reading.stream, identity);
+            verdict = self.with_evidence(verdict, &reading.asked.stream, identity);
         }
         notices.extend(self.engine.notices());
         let notice = (!notices.is_empty()).then(|| notices.join("\n"));
-        Ok(Answer { line: told::answer(asker, &verdict, notice) })
+        let interrupts = stop::process(asked, &verdict, &self.state_folder, self.engine.config());
+        Ok(Answer { line: told::answer(asked, &verdict, notice), interrupts })
+    }
+
+    /// What the payload does not say and the surroundings do.
+    fn look_around(&self, reading: &mut Reading) {
+        match &mut reading.what {
+            Some(Happening::SessionStart { is_nested, .. }) => {
+                *is_nested = watch::session(&self.state_folder, &mut reading.asked);
+            }
+            Some(Happening::ToolStart { action, guarded, touched, tampering, .. }) => {
+                *tampering = watch::tampering(action, &self.state_folder, &self.config_file);
+                *guarded = self.engine.guarding(action);
+                *touched = self.engine.touching(action, &self.agent_folder(reading.folder.as_deref()));
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// Reports one thing that happened; of two verdicts the one that holds back more stays.
+    fn report(
+        &self,
+        stream: &Stream,
+        what: Happening,
+        verdict: Verdict,
+        notices: &mut Vec<String>,
+    ) -> Result<Verdict, EngineError> {
+        let committed = self.engine.report(stream, what)?;
+        self.follow(&stream.session, &committed.decision);
+        notices.extend(committed.decision.notices);
+        let is_more = committed.decision.verdict.severity() >= verdict.severity();
+        Ok(if is_more { committed.decision.verdict } else { verdict })
     }
 
     /// Where the agent works now: its paths start there.
@@ -222,8 +242,9 @@ impl Hook {
 
     /// What slices under way have to say beside the answer to a call: tries before, to a new session (A7); files that a
     /// command changed outside the scope (A5).
-    fn slices(&self, event: &HookEvent, session: &str, is_shell: bool) -> Result<Verdict, EngineError> {
-        if *event == HookEvent::SessionStart {
+    fn slices(&self, asked: &Asked, is_shell: bool) -> Result<Verdict, EngineError> {
+        let session = &asked.stream.session;
+        if asked.event == HookEvent::SessionStart {
             let blocks = self.engine.hand_out(session)?;
             let Some((circuit, _)) = blocks.first().cloned() else { return Ok(Verdict::Pass) };
             let text = blocks.into_iter().map(|(_, block)| block).collect::<Vec<_>>().join("\n");
@@ -263,24 +284,12 @@ impl Hook {
     /// Events that found the store busy earlier.
     fn take_in(&self) {
         spool::take(&self.state_folder, self.engine.project().key, |content| {
-            let Ok(mut reading) = claude::read(content) else { return true };
+            let Some((client, payload)) = unspooled(content) else { return true };
+            let Ok(mut reading) = (client.protocol().read)(payload) else { return true };
+            transcript::settle(&mut reading);
             let Some(what) = reading.what.take() else { return true };
-            !matches!(self.engine.report(&reading.stream, what), Err(EngineError::Store(_)))
+            !matches!(self.engine.report(&reading.asked.stream, what), Err(EngineError::Store(_)))
         });
-    }
-
-    fn spent(&self, reading: &Reading) -> Result<Option<Happening>, StoreError> {
-        let row = match transcript::of(reading) {
-            Some(row) => row,
-            None => return Ok(None),
-        };
-        let lane = CircuitName::lane(&reading.stream.session, reading.stream.agent.as_deref());
-        let state = self.engine.store().circuit(self.engine.project().key, &lane)?;
-        let known = state.as_ref().and_then(|state| state.as_lane());
-        let (offset, last) = known.map_or((0, None), |lane| (lane.transcript, lane.reported.as_deref()));
-        let config = self.engine.config();
-        let hears = config.policy().loop_.chanting.enabled;
-        Ok(transcript::read(&row, offset, last, &config.prices(), hears))
     }
 
     /// What follows a commit and does not wait for another program.
@@ -299,8 +308,8 @@ impl Hook {
     }
 
     /// haltline's own failure: the agent goes on, unless its owner chose otherwise, and the person is told once (E7).
-    fn failed(&self, asker: &Asker, error: &EngineError, stdin: &[u8]) -> Answer {
-        let session = &asker.stream.session;
+    fn failed(&self, asked: &Asked, error: &EngineError, stdin: &[u8]) -> Answer {
+        let session = &asked.stream.session;
         let kind = match error {
             EngineError::Store(StoreError::Busy { .. }) => "busy",
             EngineError::Store(_) => "store",
@@ -312,8 +321,9 @@ impl Hook {
         };
         // It still counts: the next writer takes it in, whichever of the hook's writes found the store busy (E2).
         let (project, now) = (self.engine.project().key, self.engine.now());
-        let is_counted = kind == "busy" && spool::put(&self.state_folder, project, now, stdin).is_ok();
-        let closed = self.engine.config().fail() == Fail::Closed && asker.event == HookEvent::PreToolUse;
+        let is_counted =
+            kind == "busy" && spool::put(&self.state_folder, project, now, &spooled(asked.client, stdin)).is_ok();
+        let closed = self.engine.config().fail() == Fail::Closed && asked.event == HookEvent::ToolStart;
         let goes_on = match (closed, is_counted) {
             (true, _) => "fail = \"closed\": the call is refused",
             (false, true) => "the agent goes on; the event is counted later",
@@ -325,10 +335,25 @@ impl Hook {
             let text = format!("HALTLINE HL-OWN-04: refused, because haltline itself failed: {text}");
             let verdict = Verdict::Deny(Reason { circuit, code: "HL-OWN-04", text, retry: Retry::Person });
             let notice = told::is_first(kind, session).then_some(told);
-            return Answer { line: told::answer(asker, &verdict, notice) };
+            return told::answer(asked, &verdict, notice).into();
         }
-        Answer { line: told::once(Some(asker), kind, &told) }
+        told::once(asked, kind, &told).into()
     }
+}
+
+/// An event as it waits: the client's word on a line of its own, then what the client said.
+fn spooled(client: Client, stdin: &[u8]) -> Vec<u8> {
+    [client.word().as_bytes(), b"\n", stdin].concat()
+}
+
+fn unspooled(content: &[u8]) -> Option<(Client, &[u8])> {
+    // Earlier versions knew one client and wrote no word.
+    if content.starts_with(b"{") {
+        return Some((Client::Claude, content));
+    }
+    let end = content.iter().position(|&byte| byte == b'\n')?;
+    let client = Client::of_word(std::str::from_utf8(&content[..end]).ok()?)?;
+    Some((client, &content[end + 1..]))
 }
 
 /// A path as text, where it is text.

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use haltline_agents::Client;
 use haltline_agents::install::Trace;
 use haltline_core::{Instant, digest_hex};
 use serde::{Deserialize, Serialize};
@@ -40,24 +41,35 @@ impl Reach {
         if is_project { Reach::Project } else { Reach::User }
     }
 
-    /// The option that asks for it.
-    pub fn option(self) -> &'static str {
+    /// The options that ask for it, and for this client.
+    pub fn options(self, client: Client) -> String {
+        let client = match client {
+            Client::Claude => String::new(),
+            other => format!(" --client {}", other.word()),
+        };
         match self {
-            Reach::User => "",
-            Reach::Project => " --project",
+            Reach::User => client,
+            Reach::Project => format!("{client} --project"),
         }
     }
 
-    /// The folder of the client's settings.
-    pub fn folder(self, project_root: &Path) -> Result<PathBuf, Failure> {
-        match (self, variable("CLAUDE_CONFIG_DIR"), variable("HOME")) {
-            (Reach::Project, _, _) => Ok(project_root.join(".claude")),
-            (Reach::User, Some(folder), _) => Ok(std::path::absolute(folder)?),
-            (Reach::User, None, Some(home)) => Ok(PathBuf::from(home).join(".claude")),
-            (Reach::User, None, None) => Err(Failure::Plain(
-                "HOME is not set; set CLAUDE_CONFIG_DIR to the folder of Claude's settings".to_owned(),
-            )),
-        }
+    /// The client's settings of this reach.
+    pub fn settings(self, client: Client, project_root: &Path) -> Result<PathBuf, Failure> {
+        let layout = &client.protocol().layout;
+        let settings = match self {
+            Reach::User => &layout.user,
+            Reach::Project => return Ok(project_root.join(layout.project.folder).join(layout.project.file)),
+        };
+        let folder = match (settings.variable.and_then(variable), variable("HOME")) {
+            (Some(folder), _) => std::path::absolute(folder)?,
+            (None, Some(home)) => PathBuf::from(home).join(settings.folder),
+            (None, None) => {
+                let hint = settings.variable.unwrap_or("HOME");
+                let title = client.title();
+                return Err(Failure::Plain(format!("HOME is not set; set {hint} to the folder of {title}'s settings")));
+            }
+        };
+        Ok(folder.join(settings.file))
     }
 }
 

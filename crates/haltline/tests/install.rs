@@ -313,11 +313,11 @@ fn doctor_plays_a_loop_through_the_installed_command_line() {
     installed_with(&site, &fake(&site, COUNTS_TO_FIVE));
     let answer = site.run(&["doctor", "--json"]);
     let view = answer.json();
-    let rounds = view["rehearsal"]["rounds"].as_array().expect("rounds");
+    let rounds = view["rehearsals"][0]["rounds"].as_array().expect("rounds");
     let verdicts: Vec<&str> = rounds.iter().filter_map(|round| round["verdict"].as_str()).collect();
     assert_eq!(verdicts, ["pass", "pass", "warn", "deny", "stop"], "{view:#}");
     // A start, three calls in each of three rounds, two in the refused one, one in the last.
-    assert_eq!(view["rehearsal"]["hook_calls"], 13);
+    assert_eq!(view["rehearsals"][0]["hook_calls"], 13);
     assert_eq!(check(&view, "loop")["is_fine"], true);
     assert_eq!(check(&view, "binary")["is_fine"], false, "it is not this binary");
     assert_eq!(check(&view, "store")["is_fine"], true);

@@ -7,7 +7,7 @@
 use haltline_core::Verdict;
 use serde::Serialize;
 
-use super::HookEvent;
+use crate::hook::{Asked, HookEvent};
 
 /// How long a text may be, in UTF-16 units: the client puts anything longer into a file.
 const TEXT_UNITS_MAX: usize = 10_000;
@@ -42,42 +42,49 @@ struct Specific {
 }
 
 /// Whether the client shows the person a notice that comes with this event.
-pub fn shows_notice(event: &HookEvent) -> bool {
-    match event {
-        HookEvent::UserPromptSubmit
-        | HookEvent::PreToolUse
-        | HookEvent::PostToolUse
-        | HookEvent::PostToolUseFailure
-        | HookEvent::PostToolBatch
+pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
+    match asked.event {
+        HookEvent::Prompt
+        | HookEvent::ToolStart
+        | HookEvent::ToolEnd
+        | HookEvent::ToolFailed
+        | HookEvent::Batch
         | HookEvent::Stop => true,
         HookEvent::SessionStart
-        | HookEvent::SubagentStart
-        | HookEvent::SubagentStop
-        | HookEvent::StopFailure
-        | HookEvent::PreCompact
+        | HookEvent::SpawnStart
+        | HookEvent::SpawnEnd
+        | HookEvent::StopFailed
+        | HookEvent::Interrupted
+        | HookEvent::Compaction
         | HookEvent::SessionEnd
-        | HookEvent::ConfigChange
-        | HookEvent::Other(_) => false,
+        | HookEvent::SettingsChanged
+        | HookEvent::Other => false,
     }
 }
 
+/// A line for the person where the event could not be read.
+pub fn complaint(text: &str) -> Option<String> {
+    Some(line(&Output { system_message: Some(cap(text)), ..Output::default() }))
+}
+
 /// The line for stdout, or `None` for silence; `notice` is for the person.
-pub fn answer(event: &HookEvent, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
+pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
     let notice = notice.filter(|text| !text.is_empty());
+    let event = asked.name.as_str();
     let mut output = Output::default();
-    match event {
-        HookEvent::PreToolUse => before_a_call(&mut output, event, verdict),
-        HookEvent::PostToolUse | HookEvent::PostToolBatch => match verdict {
+    match asked.event {
+        HookEvent::ToolStart => before_a_call(&mut output, event, verdict),
+        HookEvent::ToolEnd | HookEvent::Batch => match verdict {
             Verdict::Pass => {}
             Verdict::Warn(reason) | Verdict::Deny(reason) => output.tell(event, &reason.text),
             Verdict::Stop(reason) => output.end(&reason.text),
         },
-        HookEvent::PostToolUseFailure | HookEvent::SessionStart | HookEvent::SubagentStart => {
+        HookEvent::ToolFailed | HookEvent::SessionStart | HookEvent::SpawnStart => {
             if let Some(reason) = verdict.reason() {
                 output.tell(event, &reason.text);
             }
         }
-        HookEvent::UserPromptSubmit => match verdict {
+        HookEvent::Prompt => match verdict {
             Verdict::Pass => {}
             Verdict::Warn(reason) => output.tell(event, &reason.text),
             Verdict::Deny(reason) => output.block(&reason.text),
@@ -88,24 +95,25 @@ pub fn answer(event: &HookEvent, verdict: &Verdict, notice: Option<&str>) -> Opt
             Verdict::Pass | Verdict::Warn(_) => {}
             Verdict::Deny(reason) | Verdict::Stop(reason) => output.end(&reason.text),
         },
-        HookEvent::ConfigChange => match verdict {
+        HookEvent::SettingsChanged => match verdict {
             Verdict::Pass | Verdict::Warn(_) => {}
             Verdict::Deny(reason) | Verdict::Stop(reason) => output.block(&reason.text),
         },
-        HookEvent::SubagentStop | HookEvent::PreCompact => {}
+        HookEvent::SpawnEnd | HookEvent::Compaction => {}
         // Nobody reads what these print.
-        HookEvent::StopFailure | HookEvent::SessionEnd | HookEvent::Other(_) => return None,
+        HookEvent::StopFailed | HookEvent::Interrupted | HookEvent::SessionEnd | HookEvent::Other => return None,
     }
     output.system_message = notice.map(cap);
-    if output == Output::default() {
-        return None;
-    }
-    Some(serde_json::to_string(&output).expect("texts and booleans are always JSON"))
+    (output != Output::default()).then(|| line(&output))
 }
 
-fn before_a_call(output: &mut Output, event: &HookEvent, verdict: &Verdict) {
+fn line(output: &Output) -> String {
+    serde_json::to_string(output).expect("texts and booleans are always JSON")
+}
+
+fn before_a_call(output: &mut Output, event: &str, verdict: &Verdict) {
     let refusal = |text: &str| Specific {
-        hook_event_name: event.name().to_owned(),
+        hook_event_name: event.to_owned(),
         permission_decision: Some("deny"),
         permission_decision_reason: Some(cap(text)),
         additional_context: None,
@@ -124,9 +132,9 @@ fn before_a_call(output: &mut Output, event: &HookEvent, verdict: &Verdict) {
 
 impl Output {
     /// Tells the agent, which goes on.
-    fn tell(&mut self, event: &HookEvent, text: &str) {
+    fn tell(&mut self, event: &str, text: &str) {
         self.hook_specific_output = Some(Specific {
-            hook_event_name: event.name().to_owned(),
+            hook_event_name: event.to_owned(),
             additional_context: Some(cap(text)),
             ..Specific::default()
         });

@@ -3,17 +3,14 @@
 //! It runs on every tool call: the payload is split once, without reading what tools were given or gave back, and of
 //! those only what the event needs is read.
 
-use haltline_core::digest_hex;
-use haltline_core::identity::{Action, Answer};
 use haltline_core::loop_::{BatchEnd, Happening, Stream};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{HookEvent, ReadError, Reading, response};
-use crate::{bypass, json};
-
-/// A value of the payload that nobody has read yet.
-type Unread<'a> = Option<&'a RawValue>;
+use super::response;
+use crate::call::{Call, Unread};
+use crate::hook::{Asked, HookEvent, ReadError, Reading};
+use crate::{Client, bypass, json};
 
 #[derive(Deserialize)]
 struct Payload<'a> {
@@ -22,10 +19,8 @@ struct Payload<'a> {
     hook_event_name: Unread<'a>,
     transcript_path: Unread<'a>,
     cwd: Unread<'a>,
-    prompt_id: Unread<'a>,
     agent_id: Unread<'a>,
     agent_type: Unread<'a>,
-    agent_transcript_path: Unread<'a>,
     tool_name: Unread<'a>,
     tool_input: Unread<'a>,
     tool_use_id: Unread<'a>,
@@ -43,16 +38,6 @@ struct Payload<'a> {
     file_path: Unread<'a>,
 }
 
-/// One call of a batch.
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow)]
-    tool_name: Unread<'a>,
-    tool_input: Unread<'a>,
-    tool_use_id: Unread<'a>,
-    tool_response: Unread<'a>,
-}
-
 #[derive(Deserialize)]
 struct Task<'a> {
     #[serde(borrow)]
@@ -61,77 +46,105 @@ struct Task<'a> {
     status: Unread<'a>,
 }
 
+/// The event of this name.
+pub fn event(name: &str) -> HookEvent {
+    match name {
+        "SessionStart" => HookEvent::SessionStart,
+        "UserPromptSubmit" => HookEvent::Prompt,
+        "PreToolUse" => HookEvent::ToolStart,
+        "PostToolUse" => HookEvent::ToolEnd,
+        "PostToolUseFailure" => HookEvent::ToolFailed,
+        "PostToolBatch" => HookEvent::Batch,
+        "SubagentStart" => HookEvent::SpawnStart,
+        "SubagentStop" => HookEvent::SpawnEnd,
+        "Stop" => HookEvent::Stop,
+        "StopFailure" => HookEvent::StopFailed,
+        "PreCompact" => HookEvent::Compaction,
+        "SessionEnd" => HookEvent::SessionEnd,
+        "ConfigChange" => HookEvent::SettingsChanged,
+        _other => HookEvent::Other,
+    }
+}
+
 /// Reads what a hook of Claude Code got on stdin.
 ///
 /// `is_nested` of a session's start is left false: the payload does not say it, the process tree does.
 pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let text = json::mended(stdin);
-    let text = text.trim_start_matches('\u{feff}').trim_start();
-    if !text.starts_with('{') {
-        return Err(ReadError::NotAnObject);
-    }
-    // What follows the object is not looked at: the client's newline, or nothing that concerns us.
-    let payload = Payload::deserialize(&mut serde_json::Deserializer::from_str(text))
-        .map_err(|error| ReadError::Malformed { line: error.line(), column: error.column() })?;
+    let payload: Payload<'_> = json::payload(&text)?;
     let session = json::name(payload.session_id).ok_or(ReadError::NoSession)?;
-    let event = HookEvent::named(&json::owned_text(payload.hook_event_name).unwrap_or_default());
+    let name = json::owned_text(payload.hook_event_name).unwrap_or_default();
+    let event = event(&name);
     // These two name the child itself, and are the parent's doing.
-    let is_about_child = matches!(event, HookEvent::SubagentStart | HookEvent::SubagentStop);
+    let is_about_child = matches!(event, HookEvent::SpawnStart | HookEvent::SpawnEnd);
     let agent = if is_about_child { None } else { json::name(payload.agent_id) };
-    let stream = Stream { session, agent, root: None, client: "claude-code".to_owned(), is_batched: true };
+    let stream = Stream { session, agent, root: None, client: Client::Claude.name().to_owned(), is_batched: true };
     let folder = json::name(payload.cwd);
-    let what = happening(&event, &payload, &stream, folder.as_deref());
-    let is_config = event == HookEvent::ConfigChange;
-    let is_failure = event == HookEvent::StopFailure;
+    let what = happening(event, &payload, &stream, folder.as_deref());
+    let is_config = event == HookEvent::SettingsChanged;
     Ok(Reading {
         what,
-        stream,
         folder,
-        transcript: json::name(payload.transcript_path),
-        agent_transcript: json::name(payload.agent_transcript_path),
-        prompt_id: json::name(payload.prompt_id),
+        model: None,
+        feed: feed(event, &payload, stream.agent.as_deref()),
+        unsettled: None,
         config_file: if is_config { json::name(payload.file_path) } else { None },
-        error: if is_failure { json::name(payload.error) } else { None },
-        event,
+        asked: Asked { client: Client::Claude, event, name, stream },
     })
 }
 
-fn happening(event: &HookEvent, payload: &Payload<'_>, stream: &Stream, folder: Option<&str>) -> Option<Happening> {
+/// The agent's transcript, when a response is complete.
+fn feed(event: HookEvent, payload: &Payload<'_>, agent: Option<&str>) -> Option<String> {
+    match event {
+        HookEvent::Batch | HookEvent::Stop | HookEvent::Prompt | HookEvent::SessionEnd => {}
+        HookEvent::SpawnEnd
+        | HookEvent::SessionStart
+        | HookEvent::ToolStart
+        | HookEvent::ToolEnd
+        | HookEvent::ToolFailed
+        | HookEvent::SpawnStart
+        | HookEvent::StopFailed
+        | HookEvent::Interrupted
+        | HookEvent::Compaction
+        | HookEvent::SettingsChanged
+        | HookEvent::Other => return None,
+    }
+    let session = json::name(payload.transcript_path)?;
+    match agent {
+        None => Some(session),
+        // Sub-agents' transcripts stand in a folder named after the session's.
+        Some(agent) => Some(format!("{}/subagents/agent-{agent}.jsonl", session.strip_suffix(".jsonl")?)),
+    }
+}
+
+fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: Option<&str>) -> Option<Happening> {
     match event {
         HookEvent::SessionStart => Some(Happening::SessionStart {
             model: json::name(payload.model),
             resumed: matches!(json::name(payload.source).as_deref(), Some("resume" | "compact" | "fork")),
             is_nested: false,
         }),
-        HookEvent::UserPromptSubmit => Some(prompt(payload)),
-        HookEvent::PreToolUse => {
-            let call = Call::of(payload);
+        HookEvent::Prompt => Some(prompt(payload)),
+        HookEvent::ToolStart => {
+            let call = payload.call();
             let tool = call.tool()?;
-            let action = Box::new(call.action(&tool, folder));
-            Some(Happening::ToolStart {
-                call: call.name(&tool, stream),
-                message: None,
-                action,
-                guarded: Vec::new(),
-                touched: Vec::new(),
-                tampering: None,
-            })
+            Some(call.start(&tool, stream, folder))
         }
-        HookEvent::PostToolUse => {
-            let call = Call::of(payload);
+        HookEvent::ToolEnd => {
+            let call = payload.call();
             let tool = call.tool()?;
             Some(call.end(&tool, stream, folder, response::of_success(&tool, payload.tool_response)))
         }
-        HookEvent::PostToolUseFailure => {
-            let call = Call::of(payload);
+        HookEvent::ToolFailed => {
+            let call = payload.call();
             let tool = call.tool()?;
             let error = json::owned_text(payload.error).unwrap_or_default();
             let answer = response::of_failure(&error, json::is_true(payload.is_interrupt));
             Some(call.end(&tool, stream, folder, answer))
         }
-        HookEvent::PostToolBatch => Some(batch(payload.tool_calls, stream, folder)),
-        HookEvent::SubagentStart => Some(Happening::SpawnStart { child: json::name(payload.agent_id)?, depth: None }),
-        HookEvent::SubagentStop => {
+        HookEvent::Batch => Some(batch(payload.tool_calls, stream, folder)),
+        HookEvent::SpawnStart => Some(Happening::SpawnStart { child: json::name(payload.agent_id)?, depth: None }),
+        HookEvent::SpawnEnd => {
             // Compaction ends two sub-agents that never began; they have no type.
             json::name(payload.agent_type)?;
             Some(Happening::SpawnEnd { child: json::name(payload.agent_id)? })
@@ -140,13 +153,13 @@ fn happening(event: &HookEvent, payload: &Payload<'_>, stream: &Stream, folder: 
             blocked: json::is_true(payload.stop_hook_active),
             running: payload.background_tasks.and_then(running),
         }),
-        HookEvent::PreCompact => {
+        HookEvent::Compaction => {
             Some(Happening::Compaction { trigger: json::owned_text(payload.trigger).unwrap_or_default() })
         }
         HookEvent::SessionEnd => {
             Some(Happening::SessionEnd { reason: json::owned_text(payload.reason).unwrap_or_default() })
         }
-        HookEvent::StopFailure | HookEvent::ConfigChange | HookEvent::Other(_) => None,
+        HookEvent::StopFailed | HookEvent::Interrupted | HookEvent::SettingsChanged | HookEvent::Other => None,
     }
 }
 
@@ -191,38 +204,13 @@ fn calls_of(calls: &RawValue) -> Vec<Call<'_>> {
     })
 }
 
-impl<'a> Call<'a> {
-    fn of(payload: &Payload<'a>) -> Self {
-        Self {
-            tool_name: payload.tool_name,
-            tool_input: payload.tool_input,
-            tool_use_id: payload.tool_use_id,
-            tool_response: payload.tool_response,
+impl<'a> Payload<'a> {
+    fn call(&self) -> Call<'a> {
+        Call {
+            tool_name: self.tool_name,
+            tool_input: self.tool_input,
+            tool_use_id: self.tool_use_id,
+            tool_response: self.tool_response,
         }
-    }
-
-    fn tool(&self) -> Option<String> {
-        json::name(self.tool_name)
-    }
-
-    /// The client's name for the call; without one, a name that the same call gets before and after.
-    fn name(&self, tool: &str, stream: &Stream) -> String {
-        json::name(self.tool_use_id).unwrap_or_else(|| {
-            let agent = stream.agent.as_deref().unwrap_or_default();
-            digest_hex(&[stream.session.as_bytes(), agent.as_bytes(), tool.as_bytes(), self.input().as_bytes()], 8)
-        })
-    }
-
-    fn input(&self) -> &'a str {
-        self.tool_input.map_or("{}", RawValue::get)
-    }
-
-    fn action(&self, tool: &str, folder: Option<&str>) -> Action {
-        Action::new(tool, self.input(), folder)
-    }
-
-    fn end(&self, tool: &str, stream: &Stream, folder: Option<&str>, answer: Answer) -> Happening {
-        let action = Some(Box::new(self.action(tool, folder)));
-        Happening::ToolEnd { call: self.name(tool, stream), action, answer: Box::new(answer) }
     }
 }

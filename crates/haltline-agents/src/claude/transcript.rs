@@ -14,46 +14,12 @@ use haltline_core::loop_::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::feed::{TranscriptUse, whole_lines};
 use crate::json;
-use crate::price::{self, Price};
 
 /// How many responses are remembered from one reading to the next. Lines of one response stand together; between
 /// them come at most those of the agents that work at the same time.
 const RESPONSES_MAX: usize = 8;
-
-/// What a part of a transcript took.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TranscriptUse {
-    /// How many bytes were read: whole lines only.
-    pub consumed: u64,
-    /// How many responses began in them.
-    pub messages: u32,
-    /// What they took, and what was added to those before.
-    pub usage: Usage,
-    /// The same by model, in the order the models first appear.
-    pub by_model: Vec<ModelUse>,
-    /// What the next reading must know of the last responses; it stays as it was where none came.
-    pub last: Option<String>,
-}
-
-/// What one model took.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelUse {
-    /// The model, as the service calls it.
-    pub model: String,
-    /// What it took.
-    pub usage: Usage,
-    /// The part of `usage.cache_write` that is kept for an hour, which is dearer.
-    pub cache_write_hour: u64,
-}
-
-impl TranscriptUse {
-    /// What it cost in millionths of a dollar; unknown as soon as one model's price is.
-    pub fn cost(&self, extra: &[Price]) -> Option<u64> {
-        let costs = self.by_model.iter();
-        costs.map(|part| price::cost_with_hour(&part.model, &part.usage, part.cache_write_hour, extra)).sum()
-    }
-}
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -160,13 +126,13 @@ impl Counted {
 
 /// Reads the whole lines of `text`, which follows what was read before; `last` is what that reading returned.
 pub fn usage(text: &[u8], last: Option<&str>) -> TranscriptUse {
-    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let whole = whole_lines(text);
     let mut counted = Counted::new(usize::MAX);
     for (id, output) in remembered(last) {
         counted.insert(id, output);
     }
-    let mut sum = TranscriptUse { consumed: whole as u64, ..TranscriptUse::default() };
-    for line in text[..whole].split(|&byte| byte == b'\n') {
+    let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
+    for line in whole.split(|&byte| byte == b'\n') {
         let Some(part) = part(line) else { continue };
         if let Some((usage, cache_write_hour, is_new)) = counted.take(&part) {
             sum.messages = sum.messages.saturating_add(u32::from(is_new));
@@ -246,30 +212,10 @@ fn count(value: Option<&RawValue>) -> u64 {
     value.and_then(|value| value.get().parse().ok()).unwrap_or_default()
 }
 
-impl TranscriptUse {
-    /// Adds what a response of this model took.
-    pub(crate) fn take(&mut self, model: &str, usage: &Usage, cache_write_hour: u64) {
-        add(&mut self.usage, usage);
-        let place = self.by_model.iter().position(|part| part.model == model).unwrap_or_else(|| {
-            self.by_model.push(ModelUse { model: model.to_owned(), ..ModelUse::default() });
-            self.by_model.len() - 1
-        });
-        let part = &mut self.by_model[place];
-        add(&mut part.usage, usage);
-        part.cache_write_hour = part.cache_write_hour.saturating_add(cache_write_hour);
-    }
-}
-
-fn add(sum: &mut Usage, more: &Usage) {
-    sum.input = sum.input.saturating_add(more.input);
-    sum.output = sum.output.saturating_add(more.output);
-    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
-    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feed::{ModelUse, add};
 
     fn line(id: &str, model: &str, output: u64) -> String {
         let usage = format!(r#"{{"input_tokens":10,"output_tokens":{output},"cache_creation_input_tokens":4}}"#);

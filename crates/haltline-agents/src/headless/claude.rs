@@ -14,7 +14,8 @@ use super::{
     Dialect, Ending, MESSAGE_BYTES_MAX, Reset, Spent, Tail, Told, WORDS_BYTES_MAX, complaint, fault, last_bytes, plain,
     reset,
 };
-use crate::claude::transcript::{self, Counted, Message, TranscriptUse};
+use crate::claude::transcript::{self, Counted, Message};
+use crate::feed::TranscriptUse;
 use crate::json;
 use crate::price::{self, Price};
 use crate::transcript::record::{self, Unread};

@@ -317,7 +317,7 @@ impl CodexReader {
 }
 
 /// The input counts what came from the cache too.
-fn usage(taken: &RawValue) -> Option<Usage> {
+pub(crate) fn usage(taken: &RawValue) -> Option<Usage> {
     let taken: Taken<'_> = json::object(taken)?;
     let cache_read = record::tokens(taken.cached_input_tokens);
     let cache_write = record::tokens(taken.cache_write_input_tokens);

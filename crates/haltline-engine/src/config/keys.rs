@@ -109,6 +109,10 @@ pub static KEYS: &[Key] = &[
         "A probe without a result frees its place after this many seconds.",
     ),
     switch(
+        "loop.interrupt",
+        "Whether a client that no answer of a hook stops (Codex) is interrupted, as by Ctrl-C, when a loop goes on after a refusal.",
+    ),
+    switch(
         "loop.hook_recursion.enabled",
         "Whether hooks that start hooks, and Stop hooks that keep the agent going, are watched.",
     ),

@@ -66,7 +66,7 @@ fn fill(engine: &Engine<Sqlite>, session: &str, calls: usize) -> Result<(), Box<
         for event in [Event::Pre, Event::Post] {
             let mut reading = claude::read(payload(event, session, number).as_bytes())?;
             let what = reading.what.take().ok_or("a call is an event")?;
-            let committed = engine.report(&reading.stream, what)?;
+            let committed = engine.report(&reading.asked.stream, what)?;
             if committed.decision.verdict != Verdict::Pass {
                 return Err(format!("call {number} of {session}: {:?}", committed.decision.verdict).into());
             }

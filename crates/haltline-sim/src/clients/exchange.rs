@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::script;
+use super::wire::Conversation;
 
 /// How every text of haltline to an agent begins.
 pub const VOICE: &str = "HALTLINE HL-";
@@ -30,11 +31,9 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Reads a request to the Messages API.
-    pub(super) fn of(number: usize, path: &str, session: Option<&str>, body: &Value) -> Self {
-        let messages = body["messages"].as_array().cloned().unwrap_or_default();
-        let tools = body["tools"].as_array().into_iter().flatten();
-        let tools = tools.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect();
+    /// What a request says.
+    pub(super) fn of(number: usize, path: &str, session: Option<&str>, conversation: Conversation) -> Self {
+        let Conversation { messages, tools } = conversation;
         let (script, turn) = follow(&messages);
         let session = session.map(str::to_owned);
         Self { number, path: path.to_owned(), session, script, turn, tools, messages, reply: Value::Null }
@@ -124,15 +123,16 @@ mod tests {
 
     #[test]
     fn turns_are_counted_since_the_prompt_that_named_the_script() {
-        let body = json!({ "messages": [
+        let messages = json!([
             { "role": "user", "content": "[[script:old]]" },
             { "role": "assistant", "content": [{ "type": "text", "text": "done" }] },
             { "role": "user", "content": [{ "type": "text", "text": "go on [[script:new]]" }] },
             { "role": "assistant", "content": [{ "type": "tool_use", "id": "t1", "name": "Bash", "input": {} }] },
             { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "t1", "is_error": true,
                 "content": [{ "type": "text", "text": "quotes [[script:other]]" }] }] },
-        ] });
-        let exchange = Exchange::of(1, "/v1/messages", None, &body);
+        ]);
+        let messages = messages.as_array().cloned().unwrap_or_default();
+        let exchange = Exchange::of(1, "/v1/messages", None, Conversation { messages, tools: Vec::new() });
         assert_eq!((exchange.script.as_deref(), exchange.turn), (Some("new"), 1));
         assert_eq!(exchange.new_texts(), ["quotes [[script:other]]"]);
         assert_eq!(exchange.result_of("t1"), Some((true, "quotes [[script:other]]".to_owned())));

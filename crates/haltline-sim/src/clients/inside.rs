@@ -9,8 +9,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use haltline_agents::Client;
 use serde_json::Value;
 
+use super::drivers::{self, Driver};
 use super::outcome::{CommandReport, Outcome, Report};
 use super::plan::{Plan, Session, Stage};
 use super::scripted_model::ScriptedModel;
@@ -67,21 +69,16 @@ fn program(plan: &Plan, name: &Path) -> Command {
     command
 }
 
-/// What a client needs to reach the model, and nobody else.
-fn reach(command: &mut Command, model: SocketAddr) -> &mut Command {
-    command
-        .env("ANTHROPIC_BASE_URL", format!("http://{model}"))
-        .env("ANTHROPIC_API_KEY", "sk-ant-none")
-        .env("DISABLE_TELEMETRY", "1")
-        .env("DISABLE_ERROR_REPORTING", "1")
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+/// How the plan's client is driven.
+fn driver(plan: &Plan) -> io::Result<&'static Driver> {
+    let client = Client::of_word(&plan.client);
+    client.map(drivers::of).ok_or_else(|| io::Error::other(format!("no client {}", plan.client)))
 }
 
 fn type_command(plan: &Plan, command: &str, model: Option<SocketAddr>) -> io::Result<CommandReport> {
     let mut shell = program(plan, Path::new("sh"));
     if let Some(model) = model {
-        reach(&mut shell, model);
+        shell.envs((driver(plan)?.environment)(model));
     }
     let output = shell.args(["-c", &format!("{{ {command}\n}} 2>&1")]).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -97,11 +94,10 @@ struct Running {
 
 impl Running {
     fn start(plan: &Plan, session: &Session, model: SocketAddr) -> io::Result<Self> {
-        let mut client = program(plan, &plan.client);
-        let mut child = reach(&mut client, model)
-            .args(["--print", &session.prompt, "--model", "claude-sonnet-4-5"])
-            .args(["--allowedTools", "Bash,Read,Edit,Write,Agent", "--output-format", "stream-json", "--verbose"])
-            .args(&session.arguments)
+        let driver = driver(plan)?;
+        let mut child = program(plan, &plan.program)
+            .args((driver.arguments)(session, model))
+            .envs((driver.environment)(model))
             .envs(&session.environment)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -4,20 +4,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use haltline_agents::Client;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::drivers;
 use super::outcome::Outcome;
 use super::plan::{Plan, Session, Stage};
 use super::script::Script;
 use super::settings;
 use super::stand_in::{Answer, Noted};
 
-/// The version of Claude Code that the tests are written for; `.ci/clients` installs it.
-pub const CLAUDE_CODE: &str = "2.1.325";
-
 /// A private place for one run.
 pub struct Place {
+    client: Client,
     folder: Option<TempDir>,
     root: PathBuf,
     runner: PathBuf,
@@ -30,13 +30,16 @@ impl Place {
     ///
     /// # Panics
     /// When the machine does not allow it; a test cannot go on then.
-    pub fn new(runner: &str) -> Self {
+    pub fn new(client: Client, runner: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("client").tempdir().expect("a temporary folder");
         let root = fs::canonicalize(folder.path()).expect("it exists");
         let runner = PathBuf::from(runner);
-        let place = Self { folder: Some(folder), root, runner, seconds_max: 60, requests_max: 150 };
-        for folder in ["home/.claude", "project", "programs", "temporary"] {
+        let place = Self { client, folder: Some(folder), root, runner, seconds_max: 60, requests_max: 150 };
+        for folder in ["home", "project", "programs", "temporary"] {
             fs::create_dir_all(place.root.join(folder)).expect("created");
+        }
+        for (name, text) in drivers::of(client).files {
+            place.write(&format!("home/{name}"), text);
         }
         place.write("project/count.txt", "count = 0\n");
         place.write("project/check", "#!/bin/sh\ngrep count count.txt && echo 1 passed\n");
@@ -52,8 +55,8 @@ impl Place {
     ///
     /// # Panics
     /// When it cannot be written.
-    pub fn with_haltline(runner: &str, haltline: &str, config: &str) -> Self {
-        let place = Self::new(runner);
+    pub fn with_haltline(client: Client, runner: &str, haltline: &str, config: &str) -> Self {
+        let place = Self::new(client, runner);
         fs::copy(haltline, place.haltline()).expect("haltline is copied");
         place.write("config.toml", config);
         place.settings(&place.haltline_settings());
@@ -65,8 +68,8 @@ impl Place {
     ///
     /// # Panics
     /// When it cannot be written.
-    pub fn with_program(runner: &str, haltline: &str, config: &str) -> Self {
-        let place = Self::new(runner);
+    pub fn with_program(client: Client, runner: &str, haltline: &str, config: &str) -> Self {
+        let place = Self::new(client, runner);
         fs::copy(haltline, place.haltline()).expect("haltline is copied");
         place.write("home/.config/haltline/config.toml", config);
         place
@@ -76,8 +79,8 @@ impl Place {
     ///
     /// # Panics
     /// When the place cannot be written.
-    pub fn with_stand_in(runner: &str, answers: &[Answer]) -> Self {
-        let place = Self::new(runner);
+    pub fn with_stand_in(client: Client, runner: &str, answers: &[Answer]) -> Self {
+        let place = Self::new(client, runner);
         place.write("answers.json", &serde_json::to_string(answers).expect("answers are JSON"));
         place.settings(&place.stand_in_settings());
         place
@@ -122,15 +125,15 @@ impl Place {
 
     /// Settings with haltline's hooks, as `haltline init` writes them.
     pub fn haltline_settings(&self) -> Value {
-        let words = ["hook", "claude", "--state", &self.state().display().to_string(), "--config"];
+        let words = ["hook", self.client.word(), "--state", &self.state().display().to_string(), "--config"];
         let mut arguments: Vec<String> = words.map(str::to_owned).into();
         arguments.push(self.config().display().to_string());
-        settings::hooks(&self.haltline(), &arguments)
+        settings::hooks(self.client, &self.haltline(), &arguments)
     }
 
     /// Settings with the stand-in's hooks.
     pub fn stand_in_settings(&self) -> Value {
-        settings::hooks(&self.runner, &["stand-in".to_owned(), self.root.display().to_string()])
+        settings::hooks(self.client, &self.runner, &["stand-in".to_owned(), self.root.display().to_string()])
     }
 
     /// Writes the client's settings of the user.
@@ -138,7 +141,7 @@ impl Place {
     /// # Panics
     /// When they cannot be written.
     pub fn settings(&self, settings: &Value) {
-        self.write("home/.claude/settings.json", &settings.to_string());
+        self.write(&format!("home/{}", drivers::of(self.client).settings), &settings.to_string());
     }
 
     /// Writes a file of the place.
@@ -182,7 +185,8 @@ impl Place {
     /// When the namespaces cannot be made or the run leaves no outcome.
     pub fn run(&self, scripts: &[Script], stages: &[Stage]) -> Outcome {
         let plan = Plan {
-            client: claude(),
+            client: self.client.word().to_owned(),
+            program: drivers::of(self.client).installed(),
             home: self.root.join("home"),
             temporary: self.root.join("temporary"),
             project: self.project(),
@@ -230,20 +234,4 @@ impl Drop for Place {
             eprintln!("kept for you to look at: {}", folder.keep().display());
         }
     }
-}
-
-fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).expect("crates/NAME lies two folders below the root").to_owned()
-}
-
-/// The client that `.ci/clients` installed.
-///
-/// # Panics
-/// When it is not there.
-pub fn claude() -> PathBuf {
-    let folder = std::env::var_os("HALTLINE_CLIENTS").map_or_else(|| root().join("target/clients"), PathBuf::from);
-    let program = folder.join("node_modules/.bin/claude");
-    assert!(program.exists(), "no client at {}: run .ci/clients, which installs it", program.display());
-    program
 }

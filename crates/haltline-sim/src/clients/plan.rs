@@ -10,8 +10,10 @@ use super::script::Script;
 /// One run of one test.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Plan {
-    /// The client's program.
-    pub client: PathBuf,
+    /// The client, by its word.
+    pub client: String,
+    /// Its program.
+    pub program: PathBuf,
     /// `HOME` of everything inside.
     pub home: PathBuf,
     /// The folder for temporary files.

@@ -1,4 +1,4 @@
-//! A server on loopback that speaks the Anthropic Messages API, streaming and not, and plays scripts. It remembers the
+//! A server on loopback that speaks the wire APIs of the clients, streaming and not, and plays scripts. It remembers the
 //! exchanges and nothing else: which turn it is, it reads from the request.
 
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::exchange::Exchange;
 use super::http::{self, Request};
 use super::script::{Call, Script, Step, Usage};
+use super::wire::{self, Wire};
 
 /// The scripts and what was exchanged so far.
 pub struct ScriptedModel {
@@ -67,36 +68,34 @@ impl ScriptedModel {
                 http::answer(&mut output, 200, "application/json", &json!({ "input_tokens": 1_000 }).to_string())?;
                 continue;
             }
-            let (number, reply) = self.exchange(&request, &body);
-            match reply {
-                Reply::Error { status, message } => {
-                    let kind = if status == 529 { "overloaded_error" } else { "invalid_request_error" };
-                    let body = json!({ "type": "error", "error": { "type": kind, "message": message } });
-                    http::answer(&mut output, status, "application/json", &body.to_string())?;
-                }
-                Reply::Message { content, usage } => {
-                    let message = message(number, &body, content, usage);
+            let wire = wire::of(&request.path);
+            let (number, reply) = self.exchange(&request, wire, &body);
+            match (reply, wire) {
+                (Reply::Message { content, usage }, Some(wire)) => {
+                    let message = (wire.message)(number, &body, content, usage);
                     if body["stream"] == true {
-                        http::answer(&mut output, 200, "text/event-stream", &events(&message))?;
+                        http::answer(&mut output, 200, "text/event-stream", &(wire.events)(&message))?;
                     } else {
                         http::answer(&mut output, 200, "application/json", &message.to_string())?;
                     }
                 }
+                (Reply::Error { status, message }, _) => complain(&mut output, status, &message)?,
+                (Reply::Message { .. }, None) => complain(&mut output, 404, "no such path")?,
             }
         }
         output.flush()
     }
 
     /// Writes the request down together with what it will be answered.
-    fn exchange(&self, request: &Request, body: &Value) -> (usize, Reply) {
+    fn exchange(&self, request: &Request, wire: Option<&Wire>, body: &Value) -> (usize, Reply) {
         let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
         let number = exchanges.len() + 1;
         let path = format!("{} {}", request.method, request.path);
-        let mut exchange = Exchange::of(number, &path, request.header("x-claude-code-session-id"), body);
-        let reply = if !request.path.ends_with("/messages") {
-            Reply::Error { status: 404, message: "the scripted model has no such path".to_owned() }
-        } else {
-            self.reply(&exchange)
+        let conversation = wire.map(|wire| (wire.conversation)(body)).unwrap_or_default();
+        let mut exchange = Exchange::of(number, &path, request.header("x-claude-code-session-id"), conversation);
+        let reply = match wire {
+            Some(_) => self.reply(&exchange),
+            None => Reply::Error { status: 404, message: "the scripted model has no such path".to_owned() },
         };
         exchange.reply = match &reply {
             Reply::Message { content, usage } => json!({ "content": content, "output_tokens": usage.output }),
@@ -134,42 +133,8 @@ fn block(request: usize, place: usize, call: Call) -> Value {
     json!({ "type": "tool_use", "id": id, "name": call.tool, "input": call.input })
 }
 
-fn message(number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> Value {
-    let calls = content.iter().any(|block| block["type"] == "tool_use");
-    json!({
-        "id": format!("msg_{number:04}"), "type": "message", "role": "assistant", "model": body["model"],
-        "content": content, "stop_reason": if calls { "tool_use" } else { "end_turn" }, "stop_sequence": null,
-        "usage": { "input_tokens": usage.input, "output_tokens": usage.output,
-            "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0 },
-    })
-}
-
-/// The message as the stream of events that carries it.
-fn events(message: &Value) -> String {
-    let mut started = message.clone();
-    started["content"] = json!([]);
-    started["stop_reason"] = Value::Null;
-    let mut events = vec![json!({ "type": "message_start", "message": started })];
-    for (index, block) in message["content"].as_array().into_iter().flatten().enumerate() {
-        let mut empty = block.clone();
-        let delta = if block["type"] == "text" {
-            empty["text"] = json!("");
-            json!({ "type": "text_delta", "text": block["text"] })
-        } else {
-            empty["input"] = json!({});
-            json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() })
-        };
-        events.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
-        events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
-        events.push(json!({ "type": "content_block_stop", "index": index }));
-    }
-    let delta = json!({ "stop_reason": message["stop_reason"], "stop_sequence": null });
-    let usage = json!({ "output_tokens": message["usage"]["output_tokens"] });
-    events.push(json!({ "type": "message_delta", "delta": delta, "usage": usage }));
-    events.push(json!({ "type": "message_stop" }));
-    let lines = events.iter().map(|event| {
-        let name = event["type"].as_str().unwrap_or_default();
-        format!("event: {name}\ndata: {event}\n\n")
-    });
-    lines.collect()
+fn complain(output: &mut impl Write, status: u16, message: &str) -> io::Result<()> {
+    let kind = if status == 529 { "overloaded_error" } else { "invalid_request_error" };
+    let body = json!({ "type": "error", "error": { "type": kind, "message": message } });
+    http::answer(output, status, "application/json", &body.to_string())
 }

@@ -2,17 +2,14 @@
 
 use std::path::Path;
 
-use haltline_agents::install::TIMEOUT_SECONDS;
-use serde_json::{Map, Value, json};
+use haltline_agents::Client;
+use haltline_agents::install::Hook;
+use serde_json::{Value, json};
 
-/// The events haltline's hook is registered for.
-pub use haltline_agents::install::EVENTS;
-
-/// Settings in which one command is asked about all [`EVENTS`].
-pub fn hooks(program: &Path, arguments: &[String]) -> Value {
-    let handler = json!({ "type": "command", "command": program, "args": arguments, "timeout": TIMEOUT_SECONDS });
-    let events = EVENTS.map(|event| (event.to_owned(), json!([{ "hooks": [handler] }])));
-    json!({ "hooks": Map::from_iter(events) })
+/// A client's settings in which one command is asked about all events that haltline listens to.
+pub fn hooks(client: Client, program: &Path, arguments: &[String]) -> Value {
+    let hook = Hook { command: program.display().to_string(), args: arguments.to_vec() };
+    client.protocol().layout.whole(&hook)
 }
 
 /// Adds a hook of someone else, a shell command, before or after those that are there.

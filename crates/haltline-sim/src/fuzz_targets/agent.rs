@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use haltline_agents::transcript::{Entry, Format, Reader, Shape};
-use haltline_agents::{claude, plain};
+use haltline_agents::{Client, plain};
 use haltline_core::claim::{self, NewClaim};
 use haltline_core::identity::{Action, Answer, Outcome};
 use haltline_core::loop_::{Happening, Stream};
@@ -32,17 +32,19 @@ fn engine() -> Engine<InMemory> {
 /// Any bytes as what hooks got on standard input: as one payload, and line by line as a history.
 pub fn hook(content: &[u8]) {
     let engine = engine();
-    take_payload(&engine, content);
-    for line in content.split(|byte| *byte == b'\n').take(EVENTS_MAX) {
-        for _ in 0..REPEATS {
-            take_payload(&engine, line);
+    for client in Client::ALL {
+        take_payload(&engine, client, content);
+        for line in content.split(|byte| *byte == b'\n').take(EVENTS_MAX) {
+            for _ in 0..REPEATS {
+                take_payload(&engine, client, line);
+            }
         }
     }
     assert_well_kept(&engine);
 }
 
-fn take_payload(engine: &Engine<InMemory>, stdin: &[u8]) {
-    let mut reading = match claude::read(stdin) {
+fn take_payload(engine: &Engine<InMemory>, client: Client, stdin: &[u8]) {
+    let mut reading = match (client.protocol().read)(stdin) {
         Ok(reading) => reading,
         Err(error) => return assert_one_line(&error.to_string()),
     };
@@ -51,9 +53,9 @@ fn take_payload(engine: &Engine<InMemory>, stdin: &[u8]) {
         *guarded = engine.guarding(action);
     }
     let Some(what) = reading.what.take() else { return };
-    let verdict = report(engine, &reading.stream, what);
+    let verdict = report(engine, &reading.asked.stream, what);
     for notice in [None, Some("a notice")] {
-        if let Some(line) = claude::answer(&reading.event, &verdict, notice) {
+        if let Some(line) = (client.protocol().answer)(&reading.asked, &verdict, notice) {
             assert!(!line.contains('\n'), "more than a line: {line:?}");
             let answer: Value = serde_json::from_str(&line).expect("an answer is JSON");
             assert!(answer.is_object(), "{line}");

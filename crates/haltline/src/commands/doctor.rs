@@ -1,13 +1,15 @@
 //! `haltline doctor`: what could keep haltline from doing its work, each with what to do about it (X2).
 
 mod rehearse;
+mod trusted;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use haltline_agents::install::{EVENTS, Found, find};
+use haltline_agents::Client;
+use haltline_agents::install::{Found, find};
 use haltline_engine::network_kind;
 use serde_json::Value;
 
@@ -22,11 +24,9 @@ use crate::view::SCHEMA;
 use crate::view::doctor::{CheckupView, DoctorView};
 use crate::workplace::Workplace;
 
-/// What the organisation sets, where it does.
-const MANAGED_SETTINGS: &str = "/etc/claude-code/managed-settings.json";
-
-/// One file of settings that the client reads.
+/// One file of settings that a client reads.
 struct Layer {
+    client: Client,
     path: PathBuf,
     /// Which `init` would write it, if any.
     reach: Option<Reach>,
@@ -36,15 +36,15 @@ struct Layer {
 }
 
 impl Layer {
-    fn read(path: PathBuf, reach: Option<Reach>, own: &str) -> Self {
+    fn read(client: Client, path: PathBuf, reach: Option<Reach>, own: &str) -> Self {
         let text = ForeignFile::read(&path).map(|file| file.text);
         let hooks = match &text {
-            Ok(Some(text)) => find(text, own).map_err(|error| format!("{}: {error}", path.display())),
+            Ok(Some(text)) => find(text, client, own).map_err(|error| format!("{}: {error}", path.display())),
             Ok(None) => Ok(Vec::new()),
             Err(failure) => Err(failure.to_string()),
         };
         let problem = hooks.as_ref().err().cloned();
-        Self { path, reach, text: text.ok().flatten(), hooks: hooks.unwrap_or_default(), problem }
+        Self { client, path, reach, text: text.ok().flatten(), hooks: hooks.unwrap_or_default(), problem }
     }
 
     fn value(&self) -> Value {
@@ -53,11 +53,15 @@ impl Layer {
     }
 
     fn init(&self) -> String {
-        format!("haltline init{}", self.reach.map_or("", Reach::option))
+        format!("haltline init{}", self.reach.unwrap_or(Reach::User).options(self.client))
+    }
+
+    fn is_installed(&self) -> bool {
+        !self.hooks.is_empty()
     }
 }
 
-/// Looks at everything, and plays a loop through the hooks where there are some.
+/// Looks at everything, and plays a loop through the hooks of each client that has some.
 pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
     let binary = own_binary()?;
     let own = as_text(&binary)?;
@@ -71,27 +75,27 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
     checks.extend(hooks(&layers));
     checks.extend(binaries(&layers, &binary));
     checks.extend(switches(&layers));
+    checks.extend(trusted::look(&layers, &own));
     checks.extend(places(workplace, &layers)?);
     checks.extend(sandbox(workplace, &layers));
     checks.extend(store(workplace));
     checks.push(configuration(workplace)?);
-    let installed = layers.iter().find(|layer| !layer.hooks.is_empty());
-    let rehearsal = match installed {
-        Some(layer) => {
-            let (check, rehearsal) = rehearse::run(&layer.hooks, &workplace.engine, &layer.init());
+    let mut rehearsals = Vec::new();
+    for client in Client::ALL {
+        if let Some(layer) = layers.iter().find(|layer| layer.client == client && layer.is_installed()) {
+            let (check, rehearsal) = rehearse::run(client, &layer.hooks, &workplace.engine, &layer.init());
             checks.push(check);
-            rehearsal
+            rehearsals.extend(rehearsal);
         }
-        None => None,
-    };
+    }
     let view = DoctorView {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         binary: own,
-        is_installed: installed.is_some(),
+        is_installed: layers.iter().any(Layer::is_installed),
         is_fine: checks.iter().all(|check| check.is_fine),
         checks,
-        rehearsal,
+        rehearsals,
     };
     workplace.answer(&view, text::doctor)?;
     Ok(match (view.is_installed, view.is_fine) {
@@ -101,32 +105,34 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
     })
 }
 
-/// All settings the client reads here.
+/// All settings the clients read here.
 fn layers(workplace: &Workplace, own: &str) -> Result<Vec<Layer>, Failure> {
     let root = &workplace.engine.project().root;
-    let project = Reach::Project.folder(root)?;
-    let user = Reach::User.folder(root)?.join("settings.json");
-    let mut layers = vec![Layer::read(user.clone(), Some(Reach::User), own)];
-    let others = [
-        (project.join("settings.json"), Some(Reach::Project)),
-        (project.join("settings.local.json"), None),
-        (PathBuf::from(MANAGED_SETTINGS), None),
-    ];
-    // In the home folder itself the project's settings are the user's.
-    let others = others.into_iter().filter(|(path, _)| *path != user);
-    layers.extend(others.map(|(path, reach)| Layer::read(path, reach, own)));
+    let mut layers: Vec<Layer> = Vec::new();
+    for client in Client::ALL {
+        let layout = &client.protocol().layout;
+        let user = Reach::User.settings(client, root)?;
+        let project = Reach::Project.settings(client, root)?;
+        let more = layout.more.iter().map(|path| root.join(path)).chain(layout.managed.map(PathBuf::from));
+        let mut paths = vec![(user.clone(), Some(Reach::User))];
+        // In the home folder itself the project's settings are the user's.
+        paths.extend(Some((project, Some(Reach::Project))).filter(|(path, _)| *path != user));
+        paths.extend(more.map(|path| (path, None)));
+        layers.extend(paths.into_iter().map(|(path, reach)| Layer::read(client, path, reach, own)));
+    }
     Ok(layers)
 }
 
 /// Which settings have our hooks, and whether at all events.
 fn hooks(layers: &[Layer]) -> Vec<CheckupView> {
     let mut checks = Vec::new();
-    for layer in layers.iter().filter(|layer| !layer.hooks.is_empty()) {
+    for layer in layers.iter().filter(|layer| layer.is_installed()) {
         let is_heard = |event: &&str| layer.hooks.iter().any(|found| found.event == **event && !found.is_narrowed);
-        let missing: Vec<&str> = EVENTS.iter().filter(|event| !is_heard(event)).copied().collect();
+        let layout = &layer.client.protocol().layout;
+        let missing: Vec<&str> = layout.events().filter(|event| !is_heard(event)).collect();
         let path = layer.path.display();
         checks.push(if missing.is_empty() {
-            CheckupView::fine("hooks", format!("all {} events in {path}", EVENTS.len()))
+            CheckupView::fine("hooks", format!("all {} events in {path}", layout.listeners.len()))
         } else {
             CheckupView::problem("hooks", format!("{path} lacks {}", missing.join(", ")), layer.init())
         });
@@ -179,7 +185,7 @@ fn switches(layers: &[Layer]) -> Vec<CheckupView> {
     let mut checks = Vec::new();
     for layer in layers {
         let value = layer.value();
-        for key in ["disableAllHooks", "allowManagedHooksOnly"].iter().filter(|key| value[**key] == true) {
+        for key in layer.client.protocol().layout.switches.iter().filter(|key| value[**key] == true) {
             let path = layer.path.display();
             let says = format!("{key} is set in {path}: the client runs no hook of yours");
             checks.push(CheckupView::problem("switches", says, format!("take {key} out of {path}")));
@@ -198,7 +204,7 @@ fn places(workplace: &Workplace, layers: &[Layer]) -> Result<Vec<CheckupView>, F
         ("--config", surroundings::user_config()?, "HALTLINE_CONFIG"),
     ];
     let mut checks = Vec::new();
-    for layer in layers.iter().filter(|layer| !layer.hooks.is_empty()) {
+    for layer in layers.iter().filter(|layer| layer.is_installed()) {
         for (option, path, variable) in &here {
             let other = layer.hooks.iter().find(|found| found.hook.option(option) != path.to_str());
             if let Some(found) = other {
@@ -211,9 +217,10 @@ fn places(workplace: &Workplace, layers: &[Layer]) -> Result<Vec<CheckupView>, F
     Ok(checks)
 }
 
-/// A sandbox that keeps the agent's own calls of haltline from writing.
+/// A sandbox of Claude Code that keeps the agent's own calls of haltline from writing.
 fn sandbox(workplace: &Workplace, layers: &[Layer]) -> Option<CheckupView> {
-    let values: Vec<Value> = layers.iter().map(Layer::value).collect();
+    let layers: Vec<&Layer> = layers.iter().filter(|layer| layer.client == Client::Claude).collect();
+    let values: Vec<Value> = layers.iter().map(|layer| layer.value()).collect();
     let enabled = layers.iter().zip(&values).find(|(_, value)| value["sandbox"]["enabled"] == true)?;
     let state = workplace.engine.store().folder();
     let home = surroundings::variable("HOME").unwrap_or_default();

@@ -1,13 +1,12 @@
-//! `haltline init`: hooks in Claude Code's settings, shown before they are written (X2).
+//! `haltline init`: hooks in a client's settings, shown before they are written (X2).
 
 use std::fs;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use haltline_agents::install::{
-    Entries, Hook, Plan, StatusLine, circuit_status, find, install, is_circuit_status, shell_word,
-};
+use haltline_agents::Client;
+use haltline_agents::install::{Entries, Hook, OwnFile, Plan, StatusLine, find, install, shell_word};
 use haltline_engine::store::Sqlite;
 
 use crate::cli::Init;
@@ -19,11 +18,8 @@ use crate::installation::{ForeignFile, Installation, Reach, Record, digest, keep
 use crate::operator::{Proof, confirm};
 use crate::surroundings;
 use crate::view::SCHEMA;
-use crate::view::install::{InitOutcome, InitView, SlashCommandChange, SlashCommandView, StatusLineView};
+use crate::view::install::{InitOutcome, InitView, OwnFileChange, OwnFileView, StatusLineView};
 use crate::workplace::Workplace;
-
-/// The client, as events spell it.
-pub const CLIENT: &str = "claude-code";
 
 /// Shows what would change, asks, and changes it.
 pub fn run(workplace: &Workplace, command: &Init) -> Result<ExitCode, Failure> {
@@ -41,7 +37,7 @@ pub fn run(workplace: &Workplace, command: &Init) -> Result<ExitCode, Failure> {
     let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !workplace.is_json;
     if !command.is_agreed {
         workplace.answer(&view, text::init)?;
-        let hint = format!("`haltline init{} --yes`", Reach::new(command.is_project).option());
+        let hint = format!("`haltline init{} --yes`", Reach::new(command.is_project).options(command.client));
         if !can_ask {
             let reason = if workplace.is_json { "JSON answers cannot ask" } else { "no terminal to ask at" };
             return Err(Failure::Plain(format!("nothing was changed: {reason}; run {hint} if this is right")));
@@ -85,70 +81,110 @@ pub fn as_text(path: &Path) -> Result<String, Failure> {
     text.ok_or_else(|| Failure::Plain(format!("{}: settings can hold only paths that are UTF-8", path.display())))
 }
 
-/// The settings of one reach.
-pub fn settings_of(reach: Reach, workplace: &Workplace) -> Result<(PathBuf, ForeignFile), Failure> {
-    let path = reach.folder(&workplace.engine.project().root)?.join("settings.json");
+/// A client's settings of one reach.
+pub fn settings_of(client: Client, reach: Reach, workplace: &Workplace) -> Result<(PathBuf, ForeignFile), Failure> {
+    let path = reach.settings(client, &workplace.engine.project().root)?;
     let file = ForeignFile::read(&path)?;
     Ok((path, file))
 }
 
-/// The file of the `/circuit-status` command beside settings.
-pub fn slash_command_of(settings: &Path) -> PathBuf {
-    settings.with_file_name("commands").join("circuit-status.md")
+/// A file of haltline's own beside settings.
+pub struct Beside {
+    pub of: &'static OwnFile,
+    pub path: PathBuf,
+    pub file: ForeignFile,
+}
+
+impl Beside {
+    /// All of a client's, as they are.
+    pub fn all(client: Client, settings: &Path) -> Result<Vec<Self>, Failure> {
+        let folder = settings.parent().unwrap_or(Path::new("/"));
+        let own = client.protocol().layout.own_files.iter();
+        own.map(|of| {
+            let path = folder.join(of.path);
+            Ok(Self { of, file: ForeignFile::read(&path)?, path })
+        })
+        .collect()
+    }
+
+    /// What becomes of it.
+    pub fn view(&self, change: OwnFileChange) -> OwnFileView {
+        OwnFileView { file: self.path.display().to_string(), change, title: self.of.title, says: self.of.says }
+    }
+
+    fn change(&self, binary: &str) -> OwnFileChange {
+        match &self.file.text {
+            Some(text) if *text == (self.of.text)(binary) => OwnFileChange::Unchanged,
+            Some(text) if !(self.of.is_ours)(text) => OwnFileChange::Foreign,
+            Some(_) | None => OwnFileChange::Written,
+        }
+    }
+}
+
+/// Other clients that have a settings folder and no hook of ours yet.
+fn others(client: Client, workplace: &Workplace, own: &str) -> Vec<&'static str> {
+    let is_waiting = |other: &Client| {
+        let Ok((path, file)) = settings_of(*other, Reach::User, workplace) else { return false };
+        let is_used = path.parent().is_some_and(Path::is_dir);
+        is_used && !file.text.is_some_and(|text| find(&text, *other, own).is_ok_and(|found| !found.is_empty()))
+    };
+    let others = Client::ALL.into_iter().filter(|other| *other != client);
+    others.filter(is_waiting).map(Client::word).collect()
 }
 
 /// Everything that is known before anything is changed.
 struct Work<'a> {
     store: &'a Sqlite,
     at: haltline_core::Instant,
+    client: Client,
     reach: Reach,
     settings: PathBuf,
     file: ForeignFile,
     entries: Entries,
     plan: Plan,
-    slash_command: ForeignFile,
-    slash_command_text: String,
+    beside: Vec<Beside>,
+    also: Vec<&'static str>,
     record: Record,
 }
 
 impl<'a> Work<'a> {
     fn new(workplace: &'a Workplace, command: &Init) -> Result<Self, Failure> {
         let reach = Reach::new(command.is_project);
-        let (settings, file) = settings_of(reach, workplace)?;
+        let client = command.client;
+        let layout = &client.protocol().layout;
+        let (settings, file) = settings_of(client, reach, workplace)?;
         let store = workplace.engine.store();
         let binary = as_text(&own_binary()?)?;
         let (state, config) = (as_text(store.folder())?, as_text(&surroundings::user_config()?)?);
-        let status_line = command.is_status_line.then(|| {
-            let words = [&binary, "statusline", "claude", "--state", &state, "--config", &config];
+        let status_line = (command.is_status_line && layout.has_status_line).then(|| {
+            let words = [&binary, "statusline", client.word(), "--state", &state, "--config", &config];
             words.map(shell_word).join(" ")
         });
-        let entries = Entries { hook: Hook::new(&binary, &state, &config), status_line };
+        let entries = Entries { client, hook: Hook::new(client, &binary, &state, &config), status_line };
         let plan = install(file.text.as_deref(), &entries)
             .map_err(|error| file.refused(format!("{error}; nothing was changed")))?;
-        let slash_command = ForeignFile::read(&slash_command_of(&settings))?;
-        let slash_command_text = circuit_status(&binary);
+        let beside = Beside::all(client, &settings)?;
+        let also = others(client, workplace, &binary);
         let record = Record::read(store.folder())?;
         let at = workplace.engine.now().at;
-        Ok(Self { store, at, reach, settings, file, entries, plan, slash_command, slash_command_text, record })
+        Ok(Self { store, at, client, reach, settings, file, entries, plan, beside, also, record })
     }
 
-    fn slash_command_change(&self) -> SlashCommandChange {
-        match &self.slash_command.text {
-            Some(text) if *text == self.slash_command_text => SlashCommandChange::Unchanged,
-            Some(text) if !is_circuit_status(text) => SlashCommandChange::Foreign,
-            Some(_) | None => SlashCommandChange::Written,
-        }
+    /// The files of haltline's own that are to be written.
+    fn unwritten(&self) -> impl Iterator<Item = &Beside> {
+        let binary = &self.entries.hook.command;
+        self.beside.iter().filter(move |beside| beside.change(binary) == OwnFileChange::Written)
     }
 
     fn view(&self) -> InitView {
         let before = self.file.text.as_deref().unwrap_or_default();
         let hook = &self.entries.hook;
         let option = |name: &str| hook.option(name).unwrap_or_default().to_owned();
-        let change = self.slash_command_change();
-        let is_unchanged = before == self.plan.text && change != SlashCommandChange::Written;
+        let is_unchanged = before == self.plan.text && self.unwritten().next().is_none();
+        let layout = &self.client.protocol().layout;
         InitView {
             schema: SCHEMA,
-            client: CLIENT,
+            client: self.client.name(),
             scope: self.reach,
             settings: self.settings.display().to_string(),
             is_new_file: self.file.text.is_none(),
@@ -163,11 +199,14 @@ impl<'a> Work<'a> {
                 StatusLine::Present => StatusLineView::Unchanged,
                 StatusLine::Foreign => StatusLineView::Foreign,
             },
-            slash_command: SlashCommandView { file: slash_command_of(&self.settings).display().to_string(), change },
+            files: self.beside.iter().map(|beside| beside.view(beside.change(&hook.command))).collect(),
             diff: unified(before, &self.plan.text),
             backup: None,
             outcome: if is_unchanged { InitOutcome::Unchanged } else { InitOutcome::Planned },
-            handler: hook.handler_text(),
+            afterwards: layout.afterwards,
+            also: self.also.clone(),
+            of: self.client,
+            handlers: layout.listeners.iter().map(|listener| layout.handler_text(hook, listener)).collect(),
         }
     }
 
@@ -184,20 +223,18 @@ impl<'a> Work<'a> {
             Some(text) if is_changed => Some(keep_backup(self.store.folder(), self.at, &self.settings, text)?),
             Some(_) | None => None,
         };
-        let folder = self.settings.parent().unwrap_or(Path::new("/"));
-        let folders = if self.slash_command_change() == SlashCommandChange::Written {
-            make_folder(&folder.join("commands"))?
-        } else {
-            make_folder(folder)?
-        };
+        let mut folders = make_folder(self.settings.parent().unwrap_or(Path::new("/")))?;
+        for beside in self.unwritten() {
+            folders.extend(make_folder(beside.path.parent().unwrap_or(Path::new("/")))?);
+        }
         self.record.with(self.installation(backup.clone(), folders)).write(self.store.folder())?;
         let written = if is_changed { self.file.replace(&self.plan.text) } else { Ok(()) };
         if let Err(failure) = written {
             self.record.write(self.store.folder())?;
             return Err(failure);
         }
-        if self.slash_command_change() == SlashCommandChange::Written {
-            self.slash_command.replace(&self.slash_command_text)?;
+        for beside in self.unwritten() {
+            beside.file.replace(&(beside.of.text)(&self.entries.hook.command))?;
         }
         Ok(backup)
     }
@@ -210,7 +247,8 @@ impl<'a> Work<'a> {
         let text = self.file.text.as_deref();
         // The old record still holds where nobody else changed the file since.
         let untouched = known.filter(|known| text.is_some_and(|text| digest(text) == known.after));
-        let has_ours = text.is_some_and(|text| find(text, &hook.command).is_ok_and(|found| !found.is_empty()));
+        let has_ours =
+            text.is_some_and(|text| find(text, self.client, &hook.command).is_ok_and(|found| !found.is_empty()));
         let (is_new_file, before, backup) = match (untouched, known) {
             (Some(known), _) => (known.is_new_file, known.before.clone(), known.backup.clone()),
             (None, Some(known)) if has_ours => (known.is_new_file, None, backup),
@@ -222,7 +260,7 @@ impl<'a> Work<'a> {
         let mut all_folders = known.map(|known| known.folders.clone()).unwrap_or_default();
         all_folders.extend(folders.into_iter().filter(|folder| !all_folders.contains(folder)).collect::<Vec<_>>());
         Installation {
-            client: CLIENT.to_owned(),
+            client: self.client.name().to_owned(),
             settings: self.settings.clone(),
             at: self.at.to_seconds_text(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

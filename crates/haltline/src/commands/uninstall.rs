@@ -3,9 +3,10 @@
 use std::fs;
 use std::process::ExitCode;
 
-use haltline_agents::install::{find, is_circuit_status, remove};
+use haltline_agents::Client;
+use haltline_agents::install::{find, remove};
 
-use super::init::{CLIENT, as_text, own_binary, settings_of, slash_command_of};
+use super::init::{Beside, as_text, own_binary, settings_of};
 use crate::cli::Uninstall;
 use crate::diff::unified;
 use crate::error::Failure;
@@ -14,7 +15,7 @@ use crate::front::text;
 use crate::installation::{ForeignFile, Installation, Reach, Record, digest, keep_backup};
 use crate::operator::{Proof, confirm};
 use crate::view::SCHEMA;
-use crate::view::install::{SlashCommandChange, SlashCommandView, UninstallOutcome, UninstallView};
+use crate::view::install::{OwnFileChange, UninstallOutcome, UninstallView};
 use crate::workplace::Workplace;
 
 /// Takes haltline's entries out, or only shows that.
@@ -23,36 +24,41 @@ pub fn run(workplace: &Workplace, command: &Uninstall) -> Result<ExitCode, Failu
     if !command.is_dry_run {
         confirm("uninstall", None, Proof::Presence, engine.config())?;
     }
-    let reach = Reach::new(command.is_project);
+    let (client, reach) = (command.client, Reach::new(command.is_project));
     let own = as_text(&own_binary()?)?;
-    let (settings, file) = settings_of(reach, workplace)?;
+    let (settings, file) = settings_of(client, reach, workplace)?;
     let state = engine.store().folder();
     let record = Record::read(state)?;
     let known = record.of(&settings);
     let found = match &file.text {
-        Some(text) => find(text, &own).map_err(|error| file.refused(format!("{error}; nothing was changed")))?,
+        Some(text) => {
+            find(text, client, &own).map_err(|error| file.refused(format!("{error}; nothing was changed")))?
+        }
         None => Vec::new(),
     };
-    let (outcome, after) = without_haltline(&file, &own, known)?;
+    let (outcome, after) = without_haltline(&file, client, &own, known)?;
     let before = file.text.as_deref().unwrap_or_default();
-    let slash_command = ForeignFile::read(&slash_command_of(&settings))?;
-    let change = match &slash_command.text {
-        Some(text) if is_circuit_status(text) => SlashCommandChange::Removed,
-        Some(_) => SlashCommandChange::Foreign,
-        None => SlashCommandChange::Unchanged,
+    let beside = Beside::all(client, &settings)?;
+    let change = |beside: &Beside| match &beside.file.text {
+        Some(text) if (beside.of.is_ours)(text) => OwnFileChange::Removed,
+        Some(_) => OwnFileChange::Foreign,
+        None => OwnFileChange::Unchanged,
     };
+    let layout = &client.protocol().layout;
+    let listener = |event: &str| layout.listeners.iter().find(|listener| listener.event == event);
+    let handlers = found.iter().filter_map(|found| Some(layout.handler_text(&found.hook, listener(&found.event)?)));
     let view = UninstallView {
         schema: SCHEMA,
-        client: CLIENT,
+        client: client.name(),
         scope: reach,
         settings: settings.display().to_string(),
         removed: found.len(),
-        slash_command: SlashCommandView { file: slash_command_of(&settings).display().to_string(), change },
+        files: beside.iter().map(|beside| beside.view(change(beside))).collect(),
         diff: unified(before, &after),
         outcome,
         is_dry_run: command.is_dry_run,
-        also: also(workplace, reach, &own)?,
-        handler: found.first().map(|found| found.hook.handler_text()).unwrap_or_default(),
+        also: also(workplace, client, reach, &own)?,
+        handlers: handlers.collect(),
     };
     if !command.is_dry_run {
         if outcome != UninstallOutcome::Unchanged {
@@ -63,8 +69,8 @@ pub fn run(workplace: &Workplace, command: &Uninstall) -> Result<ExitCode, Failu
             UninstallOutcome::Restored | UninstallOutcome::Edited => file.replace(&after)?,
             UninstallOutcome::Deleted => file.delete()?,
         }
-        if change == SlashCommandChange::Removed {
-            slash_command.delete()?;
+        for beside in beside.iter().filter(|beside| change(beside) == OwnFileChange::Removed) {
+            beside.file.delete()?;
         }
         for folder in known.iter().flat_map(|known| known.folders.iter().rev()) {
             // One that is not empty holds something of the user's, and stays.
@@ -79,6 +85,7 @@ pub fn run(workplace: &Workplace, command: &Uninstall) -> Result<ExitCode, Failu
 /// The settings without haltline, and how one gets there.
 fn without_haltline(
     file: &ForeignFile,
+    client: Client,
     own: &str,
     known: Option<&Installation>,
 ) -> Result<(UninstallOutcome, String), Failure> {
@@ -92,7 +99,7 @@ fn without_haltline(
             return Ok((UninstallOutcome::Restored, original));
         }
     }
-    let left = remove(current, own, known.map(|known| &known.trace))
+    let left = remove(current, client, own, known.map(|known| &known.trace))
         .map_err(|error| file.refused(format!("{error}; nothing was changed")))?;
     let Some(left) = left else { return Ok((UninstallOutcome::Unchanged, current.clone())) };
     let is_empty = serde_json::from_str(&left).is_ok_and(|left: serde_json::Value| left == serde_json::json!({}));
@@ -104,12 +111,12 @@ fn without_haltline(
 }
 
 /// The settings of the other reach, where they have haltline's hooks.
-fn also(workplace: &Workplace, reach: Reach, own: &str) -> Result<Option<String>, Failure> {
+fn also(workplace: &Workplace, client: Client, reach: Reach, own: &str) -> Result<Option<String>, Failure> {
     let other = match reach {
         Reach::User => Reach::Project,
         Reach::Project => Reach::User,
     };
-    let (path, file) = settings_of(other, workplace)?;
-    let has_hooks = file.text.is_some_and(|text| find(&text, own).is_ok_and(|found| !found.is_empty()));
-    Ok(has_hooks.then(|| format!("{} (haltline uninstall{})", path.display(), other.option())))
+    let (path, file) = settings_of(client, other, workplace)?;
+    let has_hooks = file.text.is_some_and(|text| find(&text, client, own).is_ok_and(|found| !found.is_empty()));
+    Ok(has_hooks.then(|| format!("{} (haltline uninstall{})", path.display(), other.options(client))))
 }

@@ -6,10 +6,9 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-use haltline_agents::claude::{self, HookEvent};
-use haltline_core::loop_::Stream;
+use haltline_agents::Client;
+use haltline_agents::hook::Asked;
 use haltline_core::{Verdict, digest_hex};
-use serde_json::json;
 
 use crate::surroundings::variable;
 
@@ -54,33 +53,30 @@ fn forget_old(folder: &std::path::Path) {
 }
 
 /// A message to the person as an event's answer, the first time.
-pub fn once(asker: Option<&Asker>, kind: &str, text: &str) -> Option<String> {
-    let session = asker.map_or("", |asker| asker.stream.session.as_str());
-    let notice = is_first(kind, session).then(|| text.to_owned());
-    match asker {
-        Some(asker) => answer(asker, &Verdict::Pass, notice),
-        None => notice.map(|text| json!({ "systemMessage": text }).to_string()),
-    }
+pub fn once(asked: &Asked, kind: &str, text: &str) -> Option<String> {
+    let notice = is_first(kind, &asked.stream.session).then(|| text.to_owned());
+    answer(asked, &Verdict::Pass, notice)
 }
 
-/// Who waits for an answer.
-pub struct Asker {
-    pub event: HookEvent,
-    pub stream: Stream,
+/// The same where it is not known which event it is, or of whom: then as most clients read it.
+pub fn complaint(client: Option<Client>, kind: &str, text: &str) -> Option<String> {
+    let protocol = client.unwrap_or(Client::Claude).protocol();
+    if is_first(kind, "") { (protocol.complaint)(text) } else { None }
 }
 
-/// The answer to an event. Where the client shows the person nothing, which is so for some events and for all of a
+/// The answer to an event. Where the client shows the person nothing, which is so for some answers and for all of a
 /// sub-agent's, the notice waits for an event where it does.
-pub fn answer(asker: &Asker, verdict: &Verdict, notice: Option<String>) -> Option<String> {
-    let Asker { event, stream: Stream { session, agent, .. } } = asker;
-    if !claude::shows_notice(event) || agent.is_some() {
+pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<String>) -> Option<String> {
+    let protocol = asked.client.protocol();
+    let session = &asked.stream.session;
+    if !(protocol.shows_notice)(asked, verdict) || asked.stream.agent.is_some() {
         if let Some(notice) = notice {
             wait(session, &notice);
         }
-        return claude::answer(event, verdict, None);
+        return (protocol.answer)(asked, verdict, None);
     }
     let notices: Vec<String> = waiting(session).into_iter().chain(notice).collect();
-    claude::answer(event, verdict, Some(&notices.join("\n")))
+    (protocol.answer)(asked, verdict, Some(&notices.join("\n")))
 }
 
 fn waiting_name(session: &str) -> String {

@@ -1,68 +1,107 @@
-//! What a session's responses took, read from the client's transcript where it grew since the last look (L7).
+//! What a client's transcript says and its payloads do not: what responses took (L7), how a call ended, which calls came
+//! together. It is read where it grew since the last look, within a bound.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-use haltline_agents::claude::{HookEvent, Reading, transcript};
+use haltline_agents::feed::{Feed, Known};
+use haltline_agents::hook::Reading;
 use haltline_agents::price::Price;
-use haltline_core::loop_::Happening;
+use haltline_core::CircuitName;
+use haltline_core::identity::{Digest, Outcome};
+use haltline_core::loop_::{Happening, Lane};
+use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
+use haltline_engine::store::{Sqlite, Store, StoreError};
 
 /// How much of it is read in one hook; the rest waits for the next.
 const BYTES_MAX: u64 = 512 * 1024;
 
-/// The transcript that this event is a good moment to read: when a response is complete.
-pub fn of(reading: &Reading) -> Option<String> {
-    let own = match &reading.stream.agent {
-        None => reading.transcript.clone(),
-        // Sub-agents' transcripts stand in a folder named after the session's.
-        Some(agent) => {
-            let session = reading.transcript.as_deref()?.strip_suffix(".jsonl")?;
-            Some(format!("{session}/subagents/agent-{agent}.jsonl"))
-        }
+/// Completes a reading by its transcript; what else it says, to be reported before the event itself.
+pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Vec<Happening>, StoreError> {
+    let Some(feed) = &reading.asked.client.protocol().feed else { return Ok(Vec::new()) };
+    let Some(path) = reading.feed.clone() else { return Ok(Vec::new()) };
+    if reading.unsettled.is_some() {
+        settle(reading);
+        return Ok(Vec::new());
+    }
+    let stream = &reading.asked.stream;
+    let lane = CircuitName::lane(&stream.session, stream.agent.as_deref());
+    let state = engine.store().circuit(engine.project().key, &lane)?;
+    let known = state.as_ref().and_then(|state| state.as_lane());
+    Ok(read_on(feed, &path, known, engine, reading).unwrap_or_default())
+}
+
+/// Completes the end of a call by the end of the transcript: what came in the meantime is no concern of this call.
+pub fn settle(reading: &mut Reading) {
+    let Some(feed) = &reading.asked.client.protocol().feed else { return };
+    let (Some(unsettled), Some(path)) = (&reading.unsettled, &reading.feed) else { return };
+    let end = File::open(path).ok().and_then(|mut file| {
+        let length = file.metadata().ok()?.len();
+        piece(&mut file, length.saturating_sub(BYTES_MAX))
+    });
+    let ending = match end {
+        Some(text) => (feed.outcome)(&text, &unsettled.call),
+        // Nobody will ever tell: that it came back at all is what is known.
+        None => Some((Outcome::Ok, None)),
     };
-    match reading.event {
-        HookEvent::PostToolBatch | HookEvent::Stop | HookEvent::UserPromptSubmit | HookEvent::SessionEnd => own,
-        HookEvent::SubagentStop
-        | HookEvent::SessionStart
-        | HookEvent::PreToolUse
-        | HookEvent::PostToolUse
-        | HookEvent::PostToolUseFailure
-        | HookEvent::SubagentStart
-        | HookEvent::StopFailure
-        | HookEvent::PreCompact
-        | HookEvent::ConfigChange
-        | HookEvent::Other(_) => None,
+    if let Some((outcome, exit)) = ending {
+        reading.settle(outcome, exit);
     }
 }
 
-/// What came since `offset`, as a report; `None` where nothing did. What was said is read only where somebody `hears`.
-pub fn read(path: &str, offset: u64, last: Option<&str>, prices: &[ConfigPrice], hears: bool) -> Option<Happening> {
-    let mut file = File::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
-    // A transcript that got shorter was written anew: its responses are known by their names.
-    let offset = if length < offset { 0 } else { offset };
-    if length == offset {
-        return None;
-    }
+fn piece(file: &mut File, offset: u64) -> Option<Vec<u8>> {
     file.seek(SeekFrom::Start(offset)).ok()?;
     let mut text = Vec::new();
     file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
-    let used = transcript::usage(&text, last);
+    Some(text)
+}
+
+/// What came since the last look.
+fn read_on(
+    feed: &Feed,
+    path: &str,
+    known: Option<&Lane>,
+    engine: &Engine<Sqlite>,
+    reading: &mut Reading,
+) -> Option<Vec<Happening>> {
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    let (offset, last) = known.map_or((0, None), |lane| (lane.transcript, lane.reported.as_deref()));
+    // A transcript that got shorter was written anew: its responses are known by their names.
+    let offset = if length < offset { 0 } else { offset };
+    let text = if length == offset { Vec::new() } else { piece(&mut file, offset)? };
+    let call = match &reading.what {
+        Some(Happening::ToolStart { call, .. }) => Some(call.as_str()),
+        Some(_) | None => None,
+    };
+    let used = (feed.usage)(&text, Known { last, model: reading.model.as_deref(), call });
+    if let (Some(Happening::ToolStart { message, .. }), Some(_)) = (&mut reading.what, &used.response) {
+        message.clone_from(&used.response);
+    }
     // A single line longer than the bound would never be passed.
     let consumed = if used.consumed == 0 && text.len() as u64 == BYTES_MAX { BYTES_MAX } else { used.consumed };
     if consumed == 0 {
         return None;
     }
-    let extra: Vec<Price> = prices.iter().map(priced).collect();
+    let config = engine.config();
+    let extra: Vec<Price> = config.prices().iter().map(priced).collect();
     let has_use = !used.by_model.is_empty();
-    Some(Happening::Message {
+    let message = Happening::Message {
         usage: has_use.then_some(used.usage),
         cost: used.cost(&extra).filter(|_| has_use),
         offset: Some(offset + consumed),
         last: used.last,
-        said: if hears { transcript::said(&text) } else { None },
-    })
+        // What was said is read only where somebody hears.
+        said: if config.policy().loop_.chanting.enabled { (feed.said)(&text) } else { None },
+    };
+    let is_open = |call: &str| known.is_some_and(|lane| lane.flight(Digest::of(&[call.as_bytes()])).is_some());
+    let ended = used.ended.into_iter().filter(|ended| is_open(&ended.call)).map(|ended| Happening::ToolEnd {
+        call: ended.call,
+        action: None,
+        answer: Box::new(ended.answer),
+    });
+    Some(ended.chain([message]).collect())
 }
 
 /// A price the owner wrote down; one kept for an hour costs what the service asks for it, 1.6 times the usual.

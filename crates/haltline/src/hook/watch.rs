@@ -5,20 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use haltline_agents::install;
+use haltline_agents::hook::Asked;
+use haltline_agents::{Client, install};
 use haltline_core::identity::Action;
-use haltline_core::loop_::Stream;
 use haltline_core::{CircuitName, Reason, Retry, Verdict, shell};
 
 use super::shown;
 use crate::ancestry;
 use crate::installation::Record;
 use crate::surroundings::variable;
-
-/// Variables that say which client, and which session, started a process.
-const CLIENT_PROCESS: &str = "CLAUDE_PID";
-const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
-const INSIDE: &str = "CLAUDECODE";
 
 /// What an action would do to haltline, as the end of "this would …".
 pub fn tampering(action: &Action, state_folder: &Path, config_file: &Path) -> Option<String> {
@@ -43,15 +38,19 @@ pub fn tampering(action: &Action, state_folder: &Path, config_file: &Path) -> Op
 }
 
 /// Writes down which process the client is, and finds out whether it was itself started by an agent (L8). A session
-/// that another one started belongs to that one's tree.
-pub fn session(state_folder: &Path, stream: &mut Stream) -> bool {
-    let named = variable(CLIENT_PROCESS).and_then(|id| id.parse().ok());
-    let Some(client) = ancestry::client(named) else { return false };
+/// that another one started belongs to that one's tree, whichever client's it is.
+pub fn session(state_folder: &Path, asked: &mut Asked) -> bool {
+    let named = asked.client.protocol().variables.process.and_then(variable).and_then(|id| id.parse().ok());
+    let Some(client) = ancestry::client(named, asked.client.name()) else { return false };
     // Without the record an operator verb below this client is still refused by its other marks.
     ancestry::record(state_folder, &client).ok();
-    let parent = client.variable(SESSION).filter(|session| *session != stream.session);
-    let is_nested = parent.is_some() || client.variable(INSIDE).is_some();
-    stream.root = parent;
+    let variables = || Client::ALL.into_iter().map(|client| client.protocol().variables);
+    let sessions = variables().filter_map(|variables| client.variable(variables.session?));
+    let parent = sessions.into_iter().find(|session| *session != asked.stream.session);
+    let is_inside =
+        || variables().any(|variables| variables.inside.is_some_and(|name| client.variable(name).is_some()));
+    let is_nested = parent.is_some() || is_inside();
+    asked.stream.root = parent;
     is_nested
 }
 
@@ -61,9 +60,10 @@ pub fn settings(file: Option<&str>, state_folder: &Path, notices: &mut Vec<Strin
     let record = Record::read(state_folder).ok()?;
     let installed = record.of(&fs::canonicalize(file).unwrap_or_else(|_gone| PathBuf::from(file)))?;
     let text = fs::read_to_string(file).unwrap_or_default();
-    let left = install::find(&text, shown(&installed.binary)?).unwrap_or_default();
+    let client = Client::ALL.into_iter().find(|client| client.name() == installed.client)?;
+    let left = install::find(&text, client, shown(&installed.binary)?).unwrap_or_default();
     let is_left = |event: &str| left.iter().any(|found| found.event == event && !found.is_narrowed);
-    if install::EVENTS.iter().all(|event| is_left(event)) {
+    if client.protocol().layout.events().all(is_left) {
         return None;
     }
     let text = format!(

@@ -40,7 +40,7 @@ impl Identity {
     }
 
     /// Sends a signal to this process and to no other. False where it is gone, or not ours to signal.
-    pub(super) fn signal(self, signal: Signal) -> bool {
+    pub(crate) fn signal(self, signal: Signal) -> bool {
         let Some(pid) = Pid::from_raw(self.pid) else { return false };
         #[cfg(target_os = "linux")]
         if let Ok(handle) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {

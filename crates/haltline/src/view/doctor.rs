@@ -11,7 +11,8 @@ pub struct DoctorView {
     pub is_installed: bool,
     pub is_fine: bool,
     pub checks: Vec<CheckupView>,
-    pub rehearsal: Option<RehearsalView>,
+    /// One for each client that has hooks.
+    pub rehearsals: Vec<RehearsalView>,
 }
 
 /// One thing that was looked at.
@@ -41,6 +42,7 @@ impl CheckupView {
 /// A loop that was played through the installed hooks.
 #[derive(Debug, Serialize)]
 pub struct RehearsalView {
+    pub client: &'static str,
     pub rounds: Vec<RoundView>,
     pub hook_calls: usize,
     pub median_ms: f64,

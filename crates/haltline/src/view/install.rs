@@ -1,5 +1,6 @@
 //! What `init` and `uninstall` do to a client's settings, as seen.
 
+use haltline_agents::Client;
 use serde::Serialize;
 
 use crate::installation::Reach;
@@ -20,15 +21,22 @@ pub struct InitView {
     /// How many hooks of another haltline get new paths.
     pub replaced: usize,
     pub status_line: StatusLineView,
-    pub slash_command: SlashCommandView,
+    /// Whole files of haltline's own beside the settings.
+    pub files: Vec<OwnFileView>,
     /// The change to the settings as a unified diff.
     pub diff: String,
     /// The settings as they were, once they are changed.
     pub backup: Option<String>,
     pub outcome: InitOutcome,
-    /// One handler as the file has it, which the text shows once and not twelve times.
+    /// What the person has to do now, where there is something.
+    pub afterwards: Option<&'static str>,
+    /// Other clients that are used here and not asked about.
+    pub also: Vec<&'static str>,
     #[serde(skip)]
-    pub handler: String,
+    pub of: Client,
+    /// Each handler as the file has it, which the text shows once and not twelve times.
+    #[serde(skip)]
+    pub handlers: Vec<String>,
 }
 
 /// How `init` ended.
@@ -55,17 +63,22 @@ pub enum StatusLineView {
     Foreign,
 }
 
-/// What becomes of the `/circuit-status` command.
+/// What becomes of a file of haltline's own.
 #[derive(Debug, Serialize)]
-pub struct SlashCommandView {
+pub struct OwnFileView {
     pub file: String,
-    pub change: SlashCommandChange,
+    pub change: OwnFileChange,
+    /// What it is and does, for the person.
+    #[serde(skip)]
+    pub title: &'static str,
+    #[serde(skip)]
+    pub says: &'static str,
 }
 
-/// What becomes of the `/circuit-status` command.
+/// What becomes of a file of haltline's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SlashCommandChange {
+pub enum OwnFileChange {
     Written,
     Removed,
     /// It is as it should be, or not there.
@@ -83,16 +96,17 @@ pub struct UninstallView {
     pub settings: String,
     /// How many hooks go.
     pub removed: usize,
-    pub slash_command: SlashCommandView,
+    /// Whole files of haltline's own beside the settings.
+    pub files: Vec<OwnFileView>,
     /// The change to the settings as a unified diff.
     pub diff: String,
     pub outcome: UninstallOutcome,
     pub is_dry_run: bool,
     /// Other settings that still have haltline's hooks.
     pub also: Option<String>,
-    /// One handler as the file has it.
+    /// Each handler as the file has it.
     #[serde(skip)]
-    pub handler: String,
+    pub handlers: Vec<String>,
 }
 
 /// What becomes of the settings.

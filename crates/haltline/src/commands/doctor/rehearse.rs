@@ -1,5 +1,6 @@
 //! A synthetic loop through the installed command line, exactly as the client would run it, on a store of its own.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -7,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use haltline_agents::install::{Found, Hook, TIMEOUT_SECONDS};
-use haltline_agents::rehearsal::{Answer, EXPECTED, OPENING, ROUND, judge, payload, read_answer};
+use haltline_agents::Client;
+use haltline_agents::install::{Found, Hook};
+use haltline_agents::rehearsal::{Answer, Rehearsal, Told, judge};
 use haltline_core::Mode;
 use haltline_engine::Engine;
 use haltline_engine::clock::Patience;
@@ -16,26 +18,35 @@ use haltline_engine::store::Sqlite;
 
 use crate::view::doctor::{CheckupView, RehearsalView, RoundView};
 
+/// No client waits longer for a hook.
+const TIMEOUT_SECONDS: u64 = 5;
 /// How often a hook that runs is looked at.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
 /// The check's name.
 const NAME: &str = "loop";
 
 /// Plays the loop; what came of it, and how long the hooks took.
-pub fn run(hooks: &[Found], engine: &Engine<Sqlite>, init: &str) -> (CheckupView, Option<RehearsalView>) {
-    let session = format!("doctor-{}", std::process::id());
+pub fn run(
+    client: Client,
+    hooks: &[Found],
+    engine: &Engine<Sqlite>,
+    init: &str,
+) -> (CheckupView, Option<RehearsalView>) {
+    let session = format!("doctor-{}-{}", client.word(), std::process::id());
+    let rehearsal = &client.protocol().rehearsal;
     let folder = match Scratch::new(&session) {
         Ok(folder) => folder,
         Err(problem) => return (CheckupView::problem(NAME, problem, "make the temporary folder writable"), None),
     };
-    let mut play = Play { hooks, root: &engine.project().root, session, state: &folder.0, took_ms: Vec::new() };
+    let mut play =
+        Play { client, rehearsal, hooks, root: &engine.project().root, session, state: &folder.0, took_ms: Vec::new() };
     let rounds = play.all();
     let check = match &rounds {
         Err(problem) => CheckupView::problem(NAME, problem.clone(), init),
         Ok(rounds) => {
             let answers: Vec<Answer> = rounds.iter().map(|(answer, _)| *answer).collect();
-            match judge(&answers) {
-                None => CheckupView::fine(NAME, "a loop is warned of, refused, and stopped"),
+            match judge(&answers, &rehearsal.expected) {
+                None => CheckupView::fine(NAME, format!("{}: a loop is {}", client.title(), course(rehearsal))),
                 Some(wrong) if engine.config().policy().mode == Mode::Observe => {
                     CheckupView::problem(NAME, wrong, "set mode = \"enforce\": in observe mode nothing is refused")
                 }
@@ -46,11 +57,12 @@ pub fn run(hooks: &[Found], engine: &Engine<Sqlite>, init: &str) -> (CheckupView
     let rounds = rounds.unwrap_or_default();
     let view = |(place, (answer, ms)): (usize, &(Answer, f64))| RoundView {
         verdict: answer.word(),
-        expected: EXPECTED.get(place).map_or("", |expected| expected.word()),
+        expected: rehearsal.expected.get(place).map_or("", |expected| expected.word()),
         ms: *ms,
     };
     play.took_ms.sort_by(f64::total_cmp);
     let rehearsal = RehearsalView {
+        client: client.title(),
         rounds: rounds.iter().enumerate().map(view).collect(),
         hook_calls: play.took_ms.len(),
         median_ms: play.took_ms.get(play.took_ms.len() / 2).copied().unwrap_or_default(),
@@ -59,7 +71,14 @@ pub fn run(hooks: &[Found], engine: &Engine<Sqlite>, init: &str) -> (CheckupView
     (check, (!rounds.is_empty()).then_some(rehearsal))
 }
 
+/// What a loop comes to.
+fn course(rehearsal: &Rehearsal) -> &'static str {
+    if rehearsal.expected.contains(&Answer::Stop) { "warned of, refused, and stopped" } else { "warned of and refused" }
+}
+
 struct Play<'a> {
+    client: Client,
+    rehearsal: &'static Rehearsal,
     hooks: &'a [Found],
     root: &'a Path,
     session: String,
@@ -70,9 +89,9 @@ struct Play<'a> {
 impl Play<'_> {
     /// What each round came to, and how long its slowest hook took; up to the one that stops the agent.
     fn all(&mut self) -> Result<Vec<(Answer, f64)>, String> {
-        self.tell(OPENING, 0, false)?;
+        self.tell(self.rehearsal.opening, 0, false)?;
         let mut rounds = Vec::new();
-        for number in 1..=EXPECTED.len() {
+        for number in 1..=self.rehearsal.expected.len() {
             let first = self.took_ms.len();
             let answer = self.round(number)?;
             rounds.push((answer, self.took_ms[first..].iter().copied().fold(0.0, f64::max)));
@@ -86,12 +105,12 @@ impl Play<'_> {
     /// As the client goes through a call: what is refused does not fail, and nothing follows a stop.
     fn round(&mut self, number: usize) -> Result<Answer, String> {
         let mut strongest = Answer::Pass;
-        for event in ROUND {
+        for beat in self.rehearsal.round {
             let is_denied = strongest >= Answer::Deny;
-            if event == "PostToolUseFailure" && is_denied {
+            if is_denied && !beat.comes_when_denied {
                 continue;
             }
-            strongest = strongest.max(self.tell(event, number, is_denied)?);
+            strongest = strongest.max(self.tell(beat.event, number, is_denied)?);
             if strongest == Answer::Stop {
                 break;
             }
@@ -107,23 +126,35 @@ impl Play<'_> {
         if hook.option("--state") != Some(&state) {
             return Err(format!("the hook of {event} has no --state"));
         }
-        let told = payload(event, &self.session, &root, round, is_denied).to_string();
-        let patience = Patience::new(Duration::from_secs(TIMEOUT_SECONDS.into()));
-        let out = start(&hook, self.root, &self.session, &told, &patience)
-            .map_err(|problem| format!("the hook of {event} {problem}"))?;
+        let told = Told { event, session: &self.session, folder: &root, round, is_denied };
+        let told = (self.rehearsal.payload)(&told).to_string();
+        let patience = Patience::new(Duration::from_secs(TIMEOUT_SECONDS));
+        let out = self.start(&hook, &told, &patience).map_err(|problem| format!("the hook of {event} {problem}"))?;
         self.took_ms.push(patience.used().as_secs_f64() * 1000.0);
-        read_answer(event, &out)
+        (self.rehearsal.read_answer)(event, &out)
+    }
+
+    /// Runs a hook as the client does; what it printed.
+    fn start(&self, hook: &Hook, told: &str, patience: &Patience) -> Result<String, String> {
+        let variables = self.client.protocol().variables;
+        let mut command = Command::new(&hook.command);
+        command.args(&hook.args).current_dir(self.root);
+        for (name, value) in [
+            (variables.inside, OsStr::new("1")),
+            (variables.session, OsStr::new(&self.session)),
+            (variables.project, self.root.as_os_str()),
+        ] {
+            if let Some(name) = name {
+                command.env(name, value);
+            }
+        }
+        answer(&mut command, told, patience)
     }
 }
 
-/// Runs a hook as the client does; what it printed.
-fn start(hook: &Hook, root: &Path, session: &str, told: &str, patience: &Patience) -> Result<String, String> {
-    let mut child = Command::new(&hook.command)
-        .args(&hook.args)
-        .current_dir(root)
-        .env("CLAUDECODE", "1")
-        .env("CLAUDE_CODE_SESSION_ID", session)
-        .env("CLAUDE_PROJECT_DIR", root)
+/// What a started hook printed.
+fn answer(command: &mut Command, told: &str, patience: &Patience) -> Result<String, String> {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

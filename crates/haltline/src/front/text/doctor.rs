@@ -13,8 +13,9 @@ pub fn doctor(view: &DoctorView) -> String {
             out.push_str(&wrap(&format!("{:22}fix: ", ""), fix));
         }
     }
-    if let Some(rehearsal) = &view.rehearsal {
-        out.push_str("\nOne command that fails again and again, told to the installed hooks:\n");
+    for rehearsal in &view.rehearsals {
+        let client = rehearsal.client;
+        out.push_str(&format!("\nOne command that fails again and again, told to the hooks of {client}:\n"));
         out.push_str("  round  verdict  expected  ms\n");
         for (place, round) in rehearsal.rounds.iter().enumerate() {
             let number = place + 1;

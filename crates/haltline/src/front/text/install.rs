@@ -1,10 +1,8 @@
 //! `haltline init` and `haltline uninstall`.
 
-use super::{WIDTH, count, fit};
+use super::{WIDTH, count, fit, wrap};
 use crate::installation::Reach;
-use crate::view::install::{
-    InitOutcome, InitView, SlashCommandChange, StatusLineView, UninstallOutcome, UninstallView,
-};
+use crate::view::install::{InitOutcome, InitView, OwnFileChange, StatusLineView, UninstallOutcome, UninstallView};
 
 /// `haltline init`: the plan, and what came of it.
 pub fn init(view: &InitView) -> String {
@@ -12,26 +10,28 @@ pub fn init(view: &InitView) -> String {
         return format!("already installed: {}\n{}", view.settings, status_line(view));
     }
     let mut out = format!(
-        "Claude Code runs this at {} events of every session{}, {{…}} below:\n  {} hook claude\n    --state {}\n    --config {}\n",
-        haltline_agents::install::EVENTS.len(),
+        "{} runs this at {} events of every session{}, {{…}} below:\n  {} hook {}\n    --state {}\n    --config {}\n",
+        view.of.title(),
+        view.of.protocol().layout.listeners.len(),
         if view.scope == Reach::Project { " in this project" } else { "" },
         view.binary,
+        view.of.word(),
         view.state,
         view.config,
     );
     if !view.diff.is_empty() {
         let note = if view.is_new_file { " (a new file)" } else { "" };
         out.push_str(&format!("\n{}{note}\n", view.settings));
-        out.push_str(&diff(&view.diff, &view.handler));
+        out.push_str(&diff(&view.diff, &view.handlers));
     }
-    match view.slash_command.change {
-        SlashCommandChange::Written => {
-            out.push_str(&format!("\n/circuit-status shows `haltline status`:\n  {}\n", view.slash_command.file));
+    for file in &view.files {
+        match file.change {
+            OwnFileChange::Written => out.push_str(&format!("\n{} {}:\n  {}\n", file.title, file.says, file.file)),
+            OwnFileChange::Foreign => {
+                out.push_str(&format!("\n{} is your own and stays:\n  {}\n", file.title, file.file));
+            }
+            OwnFileChange::Unchanged | OwnFileChange::Removed => {}
         }
-        SlashCommandChange::Foreign => {
-            out.push_str(&format!("\n/circuit-status is your own and stays:\n  {}\n", view.slash_command.file));
-        }
-        SlashCommandChange::Unchanged | SlashCommandChange::Removed => {}
     }
     out.push_str(&status_line(view));
     if view.outcome == InitOutcome::Installed {
@@ -63,7 +63,13 @@ pub fn init_done(view: &InitView) -> String {
     if let Some(backup) = &view.backup {
         out.push_str(&format!("Backup  {backup}\n"));
     }
-    out.push_str(&format!("Check   haltline doctor\nUndo    haltline uninstall{}\n", view.scope.option()));
+    out.push_str(&format!("Check   haltline doctor\nUndo    haltline uninstall{}\n", view.scope.options(view.of)));
+    if let Some(afterwards) = view.afterwards {
+        out.push_str(&wrap("Now     ", afterwards));
+    }
+    for client in &view.also {
+        out.push_str(&format!("Also    haltline init --client {client}\n"));
+    }
     out
 }
 
@@ -71,7 +77,7 @@ pub fn init_done(view: &InitView) -> String {
 pub fn uninstall(view: &UninstallView) -> String {
     let mut out = String::new();
     if !view.diff.is_empty() {
-        out.push_str(&format!("{}\n{}\n", view.settings, diff(&view.diff, &view.handler)));
+        out.push_str(&format!("{}\n{}\n", view.settings, diff(&view.diff, &view.handlers)));
     }
     let hooks = count(view.removed as u64, "hook");
     let words = match view.outcome {
@@ -81,12 +87,14 @@ pub fn uninstall(view: &UninstallView) -> String {
         UninstallOutcome::Deleted => format!("{hooks} removed; nothing else was in the file, so it is deleted"),
     };
     out.push_str(&format!("{words}\n"));
-    match view.slash_command.change {
-        SlashCommandChange::Removed => out.push_str("/circuit-status removed\n"),
-        SlashCommandChange::Foreign => {
-            out.push_str(&format!("/circuit-status is your own and stays: {}\n", view.slash_command.file));
+    for file in &view.files {
+        match file.change {
+            OwnFileChange::Removed => out.push_str(&format!("{} removed\n", file.title)),
+            OwnFileChange::Foreign => {
+                out.push_str(&format!("{} is your own and stays: {}\n", file.title, file.file));
+            }
+            OwnFileChange::Unchanged | OwnFileChange::Written => {}
         }
-        SlashCommandChange::Unchanged | SlashCommandChange::Written => {}
     }
     if let Some(also) = &view.also {
         out.push_str(&format!("still in {also}\n"));
@@ -97,11 +105,12 @@ pub fn uninstall(view: &UninstallView) -> String {
     out
 }
 
-/// A diff on lines that fit, with `{…}` for haltline's handler, which stands above it.
-fn diff(diff: &str, handler: &str) -> String {
+/// A diff on lines that fit, with `{…}` for haltline's handlers, which stand above it.
+fn diff(diff: &str, handlers: &[String]) -> String {
     let mut out = String::new();
     for line in diff.lines() {
-        let short = if handler.is_empty() { line.to_owned() } else { line.replace(handler, "{…}") };
+        let found = handlers.iter().find(|handler| line.contains(handler.as_str()));
+        let short = found.map_or_else(|| line.to_owned(), |handler| line.replace(handler, "{…}"));
         out.push_str(&fit(short.trim_end_matches('\r'), WIDTH));
         out.push('\n');
     }

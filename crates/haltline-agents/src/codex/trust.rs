@@ -1,0 +1,140 @@
+//! Which hooks the person has trusted. Codex runs a hook only while the hash it keeps for it is the hook's own, and says
+//! nothing of one that it skips.
+//!
+//! What is trusted stands in the user's `config.toml`, under the hook's file, event and place. The hash is that of the
+//! hook's definition as JSON with sorted keys; version 0.166.0 makes it so, and a test with the real client holds us to
+//! it. It is only ever compared here: to trust is for people.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::Client;
+use crate::install::Hook;
+
+/// What the client thinks of a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// It runs.
+    Given,
+    /// Nobody has trusted it: it is skipped.
+    Missing,
+    /// Other words were trusted than it has now: it is skipped.
+    Outdated,
+    /// Somebody switched it off.
+    SwitchedOff,
+}
+
+/// One of haltline's hooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedHook {
+    /// Its event, as the file spells it.
+    pub event: String,
+    /// The name under which trust is kept.
+    pub key: String,
+    /// The hash of its words.
+    pub hash: String,
+    /// What the client thinks of it.
+    pub trust: Trust,
+}
+
+/// haltline's hooks in a text of `hooks.json` that lies at `file`, with what `config.toml` says of them. What cannot be
+/// read has no hooks, or trusts none.
+pub fn hooks(text: &str, file: &str, config: &str, own: &str) -> Vec<TrustedHook> {
+    let settings: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
+    let config: toml::Table = config.parse().unwrap_or_default();
+    let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
+    let mut all = Vec::new();
+    for (event, groups) in settings["hooks"].as_object().into_iter().flatten() {
+        let groups = groups.as_array().into_iter().flatten().enumerate();
+        for (group_place, group) in groups {
+            let handlers = group["hooks"].as_array().into_iter().flatten().enumerate();
+            for (place, handler) in handlers {
+                let hook = handler["command"].as_str().and_then(Hook::of_line);
+                if !hook.is_some_and(|hook| hook.is_ours(Client::Codex, own)) {
+                    continue;
+                }
+                let event_key = snake_case(event);
+                let key = format!("{file}:{event_key}:{group_place}:{place}");
+                let hash = hash(&event_key, group, handler);
+                let trust = state_of(state.and_then(|state| state.get(&key)), &hash);
+                all.push(TrustedHook { event: event.clone(), key, hash, trust });
+            }
+        }
+    }
+    all
+}
+
+fn state_of(state: Option<&toml::Value>, hash: &str) -> Trust {
+    let Some(state) = state else { return Trust::Missing };
+    if state.get("enabled").and_then(toml::Value::as_bool) == Some(false) {
+        return Trust::SwitchedOff;
+    }
+    match state.get("trusted_hash").and_then(toml::Value::as_str) {
+        Some(trusted) if trusted == hash => Trust::Given,
+        Some(_) => Trust::Outdated,
+        None => Trust::Missing,
+    }
+}
+
+/// The hash of one handler: its event, its matcher, and itself with what the client adds.
+fn hash(event: &str, group: &Value, handler: &Value) -> String {
+    let mut whole: BTreeMap<&str, Value> = BTreeMap::new();
+    for (key, value) in handler.as_object().into_iter().flatten() {
+        whole.insert(key, value.clone());
+    }
+    whole.entry("async").or_insert(json!(false));
+    let mut identity = BTreeMap::from([("event_name", json!(event)), ("hooks", json!([whole]))]);
+    if let Some(matcher) = group.get("matcher").filter(|matcher| matcher.is_string()) {
+        identity.insert("matcher", matcher.clone());
+    }
+    let text = json!(identity).to_string();
+    let hex: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// `PreToolUse` as the keys spell it.
+fn snake_case(event: &str) -> String {
+    let mut name = String::new();
+    for letter in event.chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOOKS: &str = r#"{"hooks": {
+        "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "mine"}]},
+            {"hooks": [{"type": "command", "command": "/bin/true hook codex", "timeout": 5}]}]}}"#;
+
+    fn trust(config: &str) -> Vec<(String, Trust)> {
+        let hooks = hooks(HOOKS, "/h/hooks.json", config, "/bin/true");
+        hooks.into_iter().map(|hook| (hook.key, hook.trust)).collect()
+    }
+
+    #[test]
+    fn a_hook_is_trusted_by_the_hash_of_its_very_words() {
+        let key = "/h/hooks.json:pre_tool_use:1:0";
+        // As the client itself says it for these words.
+        let hash = "sha256:8d967af7b3ae89e55deac55242bc7f1148539538b3afeddd49440eb8a01ad5e8";
+        let state = |rest: &str| format!("[hooks.state.\"{key}\"]\n{rest}\n");
+        for (config, expected) in [
+            (String::new(), Trust::Missing),
+            ("no = toml = at all".to_owned(), Trust::Missing),
+            (state(&format!("trusted_hash = \"{hash}\"")), Trust::Given),
+            (state("trusted_hash = \"sha256:00\""), Trust::Outdated),
+            (state("trusted_hash = 7"), Trust::Missing),
+            (state(&format!("trusted_hash = \"{hash}\"\nenabled = false")), Trust::SwitchedOff),
+        ] {
+            assert_eq!(trust(&config), [(key.to_owned(), expected)], "{config}");
+        }
+        assert_eq!(hooks("[]", "/h", "", "/bin/true"), []);
+    }
+}

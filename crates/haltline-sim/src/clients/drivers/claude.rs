@@ -1,0 +1,27 @@
+//! Claude Code.
+
+use super::Driver;
+
+pub(super) const DRIVER: Driver = Driver {
+    package: "@anthropic-ai/claude-code",
+    version: "2.1.325",
+    program: "claude",
+    settings: ".claude/settings.json",
+    files: &[],
+    arguments: |session, _model| {
+        let words = ["--print", &session.prompt, "--model", "claude-sonnet-4-5"];
+        let more = ["--allowedTools", "Bash,Read,Edit,Write,Agent", "--output-format", "stream-json", "--verbose"];
+        let own = session.arguments.iter().map(String::as_str);
+        words.into_iter().chain(more).chain(own).map(str::to_owned).collect()
+    },
+    environment: |model| {
+        vec![
+            ("ANTHROPIC_BASE_URL", format!("http://{model}")),
+            ("ANTHROPIC_API_KEY", "sk-ant-none".to_owned()),
+            ("DISABLE_TELEMETRY", "1".to_owned()),
+            ("DISABLE_ERROR_REPORTING", "1".to_owned()),
+            ("DISABLE_AUTOUPDATER", "1".to_owned()),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+        ]
+    },
+};

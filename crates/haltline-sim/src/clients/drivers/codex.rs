@@ -1,0 +1,41 @@
+//! Codex CLI. A model it does not know gets the plain tools, `exec_command` and `spawn_agent`.
+
+use super::Driver;
+
+/// Everything but where the model is, which is known only when it is served.
+const CONFIG: &str = r#"model = "scripted"
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.scripted]
+name = "scripted"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+base_url = "http://127.0.0.1:9/v1"
+request_max_retries = 1
+stream_max_retries = 1
+"#;
+
+pub(super) const DRIVER: Driver = Driver {
+    package: "@openai/codex",
+    version: "0.166.0",
+    program: "codex",
+    settings: ".codex/hooks.json",
+    files: &[(".codex/config.toml", CONFIG)],
+    arguments: |session, model| {
+        let base = format!("model_providers.scripted.base_url=\"http://{model}/v1\"");
+        // What would ask the network at the end of a run is switched off; it waits for it otherwise.
+        let mut words = vec!["exec".to_owned(), "--json".to_owned(), "--config".to_owned(), base];
+        for feature in ["plugins", "apps", "remote_plugin", "api_key_model_discovery"] {
+            words.extend(["--disable".to_owned(), feature.to_owned()]);
+        }
+        words.push("--dangerously-bypass-approvals-and-sandbox".to_owned());
+        words.extend(session.arguments.iter().cloned());
+        words.push(session.prompt.clone());
+        words
+    },
+    environment: |_model| vec![("SCRIPTED_KEY", "none".to_owned())],
+};

@@ -1,0 +1,45 @@
+//! The APIs that clients ask a model by, each put into the words of one: what a test asks of an exchange is the same for
+//! every client. A new API is a file below and an entry in [`WIRES`].
+
+mod messages;
+mod responses;
+
+use serde_json::Value;
+
+use super::script::Usage;
+
+/// One API.
+pub(super) struct Wire {
+    /// How the path of a request ends.
+    path: &'static str,
+    /// What a request says.
+    pub(super) conversation: fn(body: &Value) -> Conversation,
+    /// The body of an answer with this content.
+    pub(super) message: fn(number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> Value,
+    /// The same as the stream of events that carries it.
+    pub(super) events: fn(message: &Value) -> String,
+}
+
+/// What a request says, in the words of the Messages API.
+#[derive(Default)]
+pub(super) struct Conversation {
+    pub(super) messages: Vec<Value>,
+    /// The tools that are offered.
+    pub(super) tools: Vec<String>,
+}
+
+const WIRES: &[Wire] = &[messages::WIRE, responses::WIRE];
+
+/// The API of a path.
+pub(super) fn of(path: &str) -> Option<&'static Wire> {
+    WIRES.iter().find(|wire| path.ends_with(wire.path))
+}
+
+/// A stream of named events.
+fn stream(events: &[Value]) -> String {
+    let lines = events.iter().map(|event| {
+        let name = event["type"].as_str().unwrap_or_default();
+        format!("event: {name}\ndata: {event}\n\n")
+    });
+    lines.collect()
+}

@@ -1,0 +1,222 @@
+//! haltline with a real Codex and a model that misbehaves by script. `.ci/clients codex` installs the client and runs this.
+
+use haltline_agents::Client;
+use haltline_agents::codex::trust;
+use haltline_sim::clients::exchange::VOICE;
+use haltline_sim::clients::outcome::{Outcome, Report};
+use haltline_sim::clients::place::Place;
+use haltline_sim::clients::plan::{Session, Stage};
+use haltline_sim::clients::script::{Script, Step, shell};
+use haltline_sim::clients::settings;
+use serde_json::Value;
+
+/// One run without asking a person whether hooks may run.
+const TRUSTING: &str = "--dangerously-bypass-hook-trust";
+
+fn place(config: &str) -> Place {
+    let (runner, haltline) = (env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"));
+    let place = Place::with_haltline(Client::Codex, runner, haltline, config);
+    put_programs(&place);
+    place
+}
+
+/// Each writes down that it ran: what was refused left no line.
+fn put_programs(place: &Place) {
+    place.write("project/fail", "#!/bin/sh\necho ran >> ran.txt\necho no such table: users\nexit 1\n");
+    place.write("project/a", "#!/bin/sh\necho a >> ran.txt\necho nothing new in a\n");
+    place.write("project/b", "#!/bin/sh\necho b >> ran.txt\necho nothing new in b\n");
+}
+
+fn one(command: &str) -> Step {
+    Step::Call(shell(command))
+}
+
+fn play(place: &Place, script: &Script) -> Outcome {
+    place.run(std::slice::from_ref(script), &[Stage::Clients(vec![Session::of(script).with(&[TRUSTING])])])
+}
+
+/// Whether the client came to the end of its turn by itself.
+fn is_completed(session: &Report) -> bool {
+    assert!(!session.is_overdue, "{}", session.errors);
+    session.lines.iter().any(|line| line["type"] == "turn.completed")
+}
+
+/// What the model was told by haltline with each request.
+fn told(outcome: &Outcome, script: &str) -> Vec<Vec<String>> {
+    outcome.requests(script).iter().map(|request| request.told()).collect()
+}
+
+fn assert_untouched(outcome: &Outcome) {
+    for exchange in &outcome.exchanges {
+        assert_eq!(exchange.told(), Vec::<String>::new(), "request {}", exchange.number);
+    }
+    assert!(outcome.sessions.iter().all(is_completed));
+}
+
+#[test]
+fn a_failing_command_again_and_again_is_warned_of_then_refused_then_the_client_is_interrupted() {
+    let place = place("");
+    let outcome = play(&place, &Script::repeating("again", vec![one("./fail")], 20));
+    let told = told(&outcome, "again");
+    assert_eq!(place.lines("ran.txt").len(), 3);
+    assert_eq!(told.len(), 5, "the fifth call is the last that was asked for: {told:#?}");
+    let counts: Vec<usize> = told.iter().map(Vec::len).collect();
+    assert_eq!(counts, [0, 0, 0, 1, 1], "{told:#?}");
+    // That it failed stands in no payload: the transcript told it.
+    let refusal =
+        "Command blocked by PreToolUse hook: HALTLINE HL-FAIL-01: refused. Circuit breaker tripped: `./fail` failed";
+    assert!(told[4][0].starts_with(refusal), "{told:#?}");
+    assert!(!is_completed(outcome.session()), "{:#?}", outcome.session().lines);
+    assert_ne!(outcome.session().exit, Some(0), "a runner sees that it did not end well");
+}
+
+#[test]
+fn two_commands_in_turn_for_ever_are_ended() {
+    let place = place("");
+    let outcome = play(&place, &Script::repeating("alternate", vec![one("./a"), one("./b")], 40));
+    let told = told(&outcome, "alternate");
+    assert!(!is_completed(outcome.session()) && told.len() <= 12, "{} requests", told.len());
+    assert!(place.lines("ran.txt").len() < told.len());
+    let mut texts: Vec<String> = told.into_iter().flatten().collect();
+    let all = texts.len();
+    texts.sort();
+    texts.dedup();
+    assert_eq!(texts.len(), all, "a refusal is never repeated word for word: {texts:#?}");
+}
+
+#[test]
+fn who_wants_no_interruption_gets_refusals_and_nothing_runs() {
+    let place = place("[loop]\ninterrupt = false\n");
+    let outcome = play(&place, &Script::repeating("again", vec![one("./fail")], 12));
+    assert!(is_completed(outcome.session()));
+    assert_eq!((place.lines("ran.txt").len(), outcome.session().exit), (3, Some(0)));
+    let told = told(&outcome, "again");
+    assert!(told[4..].iter().all(|texts| texts.len() == 1 && texts[0].contains(VOICE)), "{told:#?}");
+}
+
+#[test]
+fn work_that_moves_on_is_never_touched() {
+    let place = place("");
+    place.write(
+        "project/check",
+        "#!/bin/sh\necho \"expected 12, found $(cat count.txt)\"\ngrep -q 'count = 12' count.txt\n",
+    );
+    let mut steps = Vec::new();
+    for number in 0..12 {
+        steps.push(one("./check"));
+        steps.push(one(&format!("sed -i 's/count = {number}/count = {}/' count.txt", number + 1)));
+    }
+    steps.push(one("./check"));
+    assert_untouched(&play(&place, &Script::new("fix", steps)));
+    assert_eq!(place.lines("count.txt"), ["count = 12"]);
+}
+
+#[test]
+fn several_calls_in_one_response_share_their_answer() {
+    let place = place("[loop]\ninterrupt = false\n");
+    let steps = vec![one("./fail"), one("./fail"), one("./fail"), Step::Calls(vec![shell("./fail"); 3]), one("./fail")];
+    let outcome = play(&place, &Script::new("batch", steps));
+    assert_eq!(place.lines("ran.txt").len(), 3);
+    let told = told(&outcome, "batch");
+    assert_eq!(told[4].len(), 3, "all of the response are refused: {told:#?}");
+    // The rung rises with the next response, not with each call of one.
+    let is_stop = |text: &String| text.contains(": stopped");
+    assert_eq!((told[4].iter().any(is_stop), told[5].iter().any(is_stop)), (false, true), "{told:#?}");
+}
+
+#[test]
+fn a_budget_counts_the_tokens_of_the_transcript() {
+    let place = place("[budget]\ntokens_hard = 6000\n");
+    let steps = (1..=30).map(|number| one(&format!("echo {number}"))).collect();
+    let outcome = play(&place, &Script::new("spend", steps).using(900, 100));
+    let requests = outcome.requests("spend").len();
+    assert!((6..=10).contains(&requests), "{requests} requests of 1,000 tokens each");
+    assert!(!is_completed(outcome.session()));
+}
+
+#[test]
+fn a_hook_that_is_missing_or_crashes_is_in_nobodys_way() {
+    let crashing = "#!/bin/sh\nkill -SEGV $$\n";
+    let babbling = "#!/bin/sh\necho this is no JSON\nexit 1\n";
+    for program in [None, Some(crashing), Some(babbling)] {
+        let place = place("");
+        match program {
+            None => std::fs::remove_file(place.haltline()).expect("it was there"),
+            Some(text) => place.write("programs/haltline", text),
+        }
+        let outcome = play(&place, &Script::new("work", vec![one("echo one"), one("./fail"), one("echo two")]));
+        assert_untouched(&outcome);
+        assert_eq!((outcome.requests("work").len(), outcome.session().exit), (4, Some(0)), "{program:?}");
+    }
+}
+
+#[test]
+fn a_file_where_the_store_should_be_is_in_nobodys_way() {
+    let place = place("");
+    place.write("state", "not a folder\n");
+    let outcome = play(&place, &Script::repeating("again", vec![one("./fail")], 8));
+    assert_untouched(&outcome);
+    assert_eq!(place.lines("ran.txt").len(), 8);
+}
+
+#[test]
+fn a_stop_hook_of_someone_else_that_always_blocks_is_ended() {
+    let place = place("");
+    let mut hooks = place.haltline_settings();
+    settings::add_foreign(&mut hooks, "Stop", r#"echo '{"decision":"block","reason":"not yet"}'"#, true);
+    place.settings(&hooks);
+    // The client itself has no limit on this.
+    let outcome = play(&place, &Script::new("nothing", vec![]));
+    assert!(outcome.requests("nothing").len() <= 8, "{} requests", outcome.requests("nothing").len());
+    assert!(is_completed(outcome.session()));
+}
+
+/// Hooks and configuration as a person left them.
+const HOOKS: &str = "{\n    \"description\" : \"mine\",\n    \"hooks\": { \"Stop\": [ { \"hooks\": [\n        \
+    { \"type\": \"command\", \"command\": \"true\" } ] } ] }\n}";
+
+#[test]
+fn what_init_wrote_runs_once_it_is_trusted_and_is_taken_out_again_byte_for_byte() {
+    let (runner, haltline) = (env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"));
+    // `uninstall` is for people; there is no terminal here to ask one at.
+    let place = Place::with_program(Client::Codex, runner, haltline, "[operator]\nunattended = true\n");
+    put_programs(&place);
+    place.write("home/.codex/hooks.json", HOOKS);
+    let script = Script::repeating("again", vec![one("./fail")], 8);
+    let command = |command: &str| Stage::Command(format!("haltline {command}"));
+    let session = || Stage::Clients(vec![Session::of(&script)]);
+    let stages = [command("init --client codex --yes"), command("doctor --json"), session()];
+    let before = place.run(std::slice::from_ref(&script), &stages);
+    assert_eq!(before.commands[0].exit, Some(0), "{}", before.commands[0].output);
+    assert!(before.commands[0].output.contains("/hooks"), "{}", before.commands[0].output);
+    let trust_of = |output: &str| -> (bool, String) {
+        let view: Value = serde_json::from_str(output).expect("JSON");
+        let checks = view["checks"].as_array().expect("checks").clone();
+        let check = checks.into_iter().find(|check| check["name"] == "trust").expect("a line on trust");
+        (check["is_fine"] == true, check["says"].as_str().unwrap_or_default().to_owned())
+    };
+    let (is_fine, says) = trust_of(&before.commands[1].output);
+    assert!(!is_fine && says.contains("nobody has trusted them"), "{says}");
+    assert_eq!(place.lines("ran.txt").len(), 8, "the client skips them silently, as it promises");
+
+    // What a person does with `/hooks`.
+    let path = place.root().join("home/.codex/hooks.json").display().to_string();
+    let installed = std::fs::read_to_string(&path).expect("hooks");
+    let config = std::fs::read_to_string(place.root().join("home/.codex/config.toml")).expect("config");
+    let own = place.haltline().display().to_string();
+    let trusted: String = trust::hooks(&installed, &path, &config, &own)
+        .iter()
+        .map(|hook| format!("\n[hooks.state.\"{}\"]\ntrusted_hash = \"{}\"\n", hook.key, hook.hash))
+        .collect();
+    place.write("home/.codex/config.toml", &(config + &trusted));
+    place.write("project/ran.txt", "");
+    let stages = [command("doctor"), session(), command("doctor --json"), command("uninstall --client codex")];
+    let after = place.run(std::slice::from_ref(&script), &stages);
+    for done in &after.commands {
+        assert_eq!(done.exit, Some(0), "{}: {}", done.command, done.output);
+    }
+    assert!(trust_of(&after.commands[1].output).0, "{}", after.commands[1].output);
+    assert_eq!((place.lines("ran.txt").len(), after.requests("again").len()), (3, 5), "now they run");
+    let left = std::fs::read_to_string(&path).expect("the hooks are there");
+    assert_eq!(left, HOOKS, "byte for byte");
+}
