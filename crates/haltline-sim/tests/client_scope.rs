@@ -12,7 +12,8 @@ const FORM: &str = "File: lib/shared.sh\nFailing test: adds\nReason: add() is de
 /// A project in which only `src/` belongs to the slice.
 fn place() -> Place {
     let (runner, haltline) = (env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"));
-    let place = Place::with_program(haltline_agents::Client::Claude, runner, haltline, "[operator]\nunattended = true\n");
+    let place =
+        Place::with_program(haltline_agents::Client::Claude, runner, haltline, "[operator]\nunattended = true\n");
     place.write("project/src/add.sh", "add() { echo 0; }\n");
     place.write("project/lib/shared.sh", "shared() { :; }\n");
     place.write("project/test", "#!/bin/sh\necho 1..1\necho 'not ok 1 - adds'\nexit 1\n");
