@@ -162,8 +162,8 @@ fn a_file_where_the_store_should_be_is_in_nobodys_way() {
 #[test]
 fn a_stop_hook_of_someone_else_that_always_blocks_is_ended() {
     let place = place("");
-    let mut hooks = place.haltline_settings();
-    settings::add_foreign(&mut hooks, "Stop", r#"echo '{"decision":"block","reason":"not yet"}'"#, true);
+    let hooks = place.haltline_settings();
+    let hooks = settings::with_foreign(&hooks, "Stop", r#"echo '{"decision":"block","reason":"not yet"}'"#, true);
     place.settings(&hooks);
     // The client itself has no limit on this.
     let outcome = play(&place, &Script::new("nothing", vec![]));

@@ -118,8 +118,8 @@ fn refused_and_stopped_ends_the_run_and_the_reason_is_in_the_transcript_only() {
 /// A Stop hook of someone else that never lets the agent end, beside the stand-in that stops at the third time.
 fn stop_against_block(foreign_is_first: bool) -> (Place, Outcome) {
     let place = place(&[Answer { from: 3, ..on("Stop", json!({ "continue": false, "stopReason": "STOPPED" })) }]);
-    let mut settings = place.stand_in_settings();
-    settings::add_foreign(&mut settings, "Stop", &format!("echo '{}'", block("GO ON")), foreign_is_first);
+    let settings = place.stand_in_settings();
+    let settings = settings::with_foreign(&settings, "Stop", &format!("echo '{}'", block("GO ON")), foreign_is_first);
     place.settings(&settings);
     let script = calls("nothing", &[]);
     let session = Session::of(&script).setting("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0");

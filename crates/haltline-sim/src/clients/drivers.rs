@@ -19,8 +19,6 @@ pub struct Driver {
     pub version: &'static str,
     /// Its program, below `node_modules/.bin`.
     pub program: &'static str,
-    /// Where its hooks stand, below the home.
-    pub settings: &'static str,
     /// More files of the home: name and text.
     pub files: &'static [(&'static str, &'static str)],
     /// Its arguments for a session without a person.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use haltline_agents::Client;
-use serde_json::Value;
 use tempfile::TempDir;
 
 use super::drivers;
@@ -124,7 +123,7 @@ impl Place {
     }
 
     /// Settings with haltline's hooks, as `haltline init` writes them.
-    pub fn haltline_settings(&self) -> Value {
+    pub fn haltline_settings(&self) -> String {
         let words = ["hook", self.client.word(), "--state", &self.state().display().to_string(), "--config"];
         let mut arguments: Vec<String> = words.map(str::to_owned).into();
         arguments.push(self.config().display().to_string());
@@ -132,7 +131,7 @@ impl Place {
     }
 
     /// Settings with the stand-in's hooks.
-    pub fn stand_in_settings(&self) -> Value {
+    pub fn stand_in_settings(&self) -> String {
         settings::hooks(self.client, &self.runner, &["stand-in".to_owned(), self.root.display().to_string()])
     }
 
@@ -140,8 +139,9 @@ impl Place {
     ///
     /// # Panics
     /// When they cannot be written.
-    pub fn settings(&self, settings: &Value) {
-        self.write(&format!("home/{}", drivers::of(self.client).settings), &settings.to_string());
+    pub fn settings(&self, settings: &str) {
+        let layout = &self.client.protocol().layout;
+        self.write(&format!("home/{}/{}", layout.user.folder, layout.user.file), settings);
     }
 
     /// Writes a file of the place.

@@ -6,7 +6,6 @@ pub(super) const DRIVER: Driver = Driver {
     package: "@anthropic-ai/claude-code",
     version: "2.1.325",
     program: "claude",
-    settings: ".claude/settings.json",
     files: &[],
     arguments: |session, _model| {
         let words = ["--print", &session.prompt, "--model", "claude-sonnet-4-5"];

@@ -23,7 +23,6 @@ pub(super) const DRIVER: Driver = Driver {
     package: "@openai/codex",
     version: "0.166.0",
     program: "codex",
-    settings: ".codex/hooks.json",
     files: &[(".codex/config.toml", CONFIG)],
     arguments: |session, model| {
         let base = format!("model_providers.scripted.base_url=\"http://{model}/v1\"");
