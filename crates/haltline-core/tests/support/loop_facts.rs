@@ -105,13 +105,24 @@ fn lane() -> [(LaneFact, &'static str); 22] {
         })
     };
     [
-        (LaneFact::Began { client: client(), root: None, is_nested: false, resumed: false, unseen: false }, "began"),
+        (
+            LaneFact::Began {
+                client: client(),
+                root: None,
+                is_nested: false,
+                resumed: false,
+                door: None,
+                unseen: false,
+            },
+            "began",
+        ),
         (
             LaneFact::Began {
                 client: client(),
                 root: Some("s0".to_owned()),
                 is_nested: true,
                 resumed: true,
+                door: Some(Digest(7)),
                 unseen: true,
             },
             "began",

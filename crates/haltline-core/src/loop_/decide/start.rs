@@ -28,7 +28,7 @@ struct Warning {
 impl Draft<'_> {
     /// Answers a call that is about to run.
     pub(super) fn tool_start(&mut self, start: &Start<'_>) -> Asked<Verdict> {
-        let call = Digest::of(&[start.call.as_bytes()]);
+        let call = self.call(start.call);
         if self.lane.flight(call).is_some() || self.lane.has_ended(call) {
             // The client asks again for the same call: it was answered and counted before.
             return Ok(Verdict::Pass);
