@@ -37,7 +37,7 @@ impl Place {
         for folder in ["home", "project", "programs", "temporary"] {
             fs::create_dir_all(place.root.join(folder)).expect("created");
         }
-        for (name, text) in drivers::of(client).files {
+        for (name, text) in drivers::installed(client).files {
             place.write(&format!("home/{name}"), text);
         }
         place.write("project/count.txt", "count = 0\n");
@@ -186,7 +186,7 @@ impl Place {
     pub fn run(&self, scripts: &[Script], stages: &[Stage]) -> Outcome {
         let plan = Plan {
             client: self.client.word().to_owned(),
-            program: drivers::of(self.client).installed(),
+            program: drivers::installed(self.client).path(),
             home: self.root.join("home"),
             temporary: self.root.join("temporary"),
             project: self.project(),
