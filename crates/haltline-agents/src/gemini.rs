@@ -18,7 +18,7 @@ use crate::feed::Feed;
 use crate::hook::{Protocol, Stop, Variables};
 use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
-pub use answer::{answer, carries_warning, complaint, shows_notice};
+pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
 pub use rehearsal::REHEARSAL;
 
@@ -30,7 +30,6 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
-    carries_warning,
     complaint,
     feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None }),
     stop: Stop::Answered,

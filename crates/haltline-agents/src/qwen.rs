@@ -29,7 +29,7 @@ pub const PROTOCOL: Protocol = Protocol {
     complaint,
     feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None }),
     stop: Stop::Answered,
-    variables: Variables { process: None, session: None, inside: Some("QWEN_CODE"), project: Some("QWEN_PROJECT_DIR") },
+    variables: Variables { process: None, session: None, inside: Some("QWEN_CODE"), project: None },
     layout: Layout {
         user: Settings { variable: None, folder: ".qwen", file: "settings.json" },
         project: Settings { variable: None, folder: ".qwen", file: "settings.json" },

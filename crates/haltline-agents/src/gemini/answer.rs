@@ -36,7 +36,7 @@ pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
 }
 
 /// Whether a warning with the answer to this event reaches the model.
-pub fn carries_warning(asked: &Asked) -> bool {
+fn carries_warning(asked: &Asked) -> bool {
     match asked.event {
         HookEvent::SessionStart | HookEvent::Prompt | HookEvent::ToolEnd => true,
         HookEvent::ModelStart

@@ -77,8 +77,6 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let stream = Stream {
         session,
         client: Client::Gemini.name().to_owned(),
-        // That the model is asked marks the end of a response's calls.
-        is_batched: true,
         naming: Naming::Counted { door: String::new() },
         ..Stream::default()
     };

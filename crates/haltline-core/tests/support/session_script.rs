@@ -74,7 +74,7 @@ impl Play {
                 (world.stream.is_batched, world.stream.naming) = match words.next()?.as_str() {
                     "marks-batches" => (true, Naming::Own),
                     "plain" => (false, Naming::Own),
-                    "counted" => (true, Naming::Counted { door: words.next()? }),
+                    "counted" => (false, Naming::Counted { door: words.next()? }),
                     unknown => return Err(format!("{unknown:?}: expected marks-batches, plain or counted DOOR")),
                 };
             }
