@@ -2,6 +2,7 @@
 //! `.ci/clients` reads package and version from that file.
 
 mod claude;
+mod cline;
 mod codex;
 
 use std::net::SocketAddr;
@@ -34,6 +35,7 @@ pub fn of(client: Client) -> &'static Driver {
     match client {
         Client::Claude => &claude::DRIVER,
         Client::Codex => &codex::DRIVER,
+        Client::Cline => &cline::DRIVER,
     }
 }
 
