@@ -12,7 +12,7 @@ pub mod transcript;
 
 use crate::feed::Feed;
 use crate::hook::{Protocol, Stop, Variables};
-use crate::install::{Layout, Listener, OwnFile, Settings, Spelling, circuit_status, is_circuit_status};
+use crate::install::{CIRCUIT_STATUS, Form, Layout, Listener, OwnFile, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -59,15 +59,10 @@ pub const PROTOCOL: Protocol = Protocol {
             listener("ConfigChange"),
             listener("SessionEnd"),
         ],
-        spelling: Spelling::Words,
+        form: Form::Grouped,
+        spelling: Spelling::APART,
         has_status_line: true,
-        own_files: &[OwnFile {
-            path: "commands/circuit-status.md",
-            title: "/circuit-status",
-            says: "shows `haltline status`",
-            text: circuit_status,
-            is_ours: is_circuit_status,
-        }],
+        own_files: &[OwnFile { path: "commands/circuit-status.md", event: None, program: CIRCUIT_STATUS }],
         afterwards: None,
     },
     rehearsal: REHEARSAL,

@@ -8,9 +8,10 @@ mod answer;
 mod call;
 mod payload;
 mod rehearsal;
+mod script;
 
 use crate::hook::{Protocol, Stop, Variables};
-use crate::install::{Layout, Listener, Settings, Spelling};
+use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -29,25 +30,22 @@ pub const PROTOCOL: Protocol = Protocol {
     stop: Stop::Answered,
     variables: Variables { process: None, session: None, inside: None, project: None },
     layout: Layout {
-        user: Settings { variable: Some("CLINE_DIR"), folder: ".cline", file: "hooks" },
-        project: Settings { variable: None, folder: ".cline", file: "hooks" },
+        user: Settings { variable: Some("CLINE_DIR"), folder: ".cline", file: "hooks/PreToolUse.bash" },
+        project: Settings { variable: None, folder: ".cline", file: "hooks/PreToolUse.bash" },
         more: &[],
         managed: None,
         switches: &[],
         listeners: &[
-            listener("TaskStart"),
-            listener("TaskResume"),
-            listener("UserPromptSubmit"),
             listener("PreToolUse"),
             listener("PostToolUse"),
-            listener("TaskComplete"),
-            listener("TaskError"),
-            listener("TaskCancel"),
-            listener("SessionShutdown"),
+            listener("TaskStart"),
+            listener("UserPromptSubmit"),
         ],
-        spelling: Spelling::Line,
+        // The client runs every script of an event, whatever it ends in: people rarely choose this ending.
+        form: Form::Program(script::BEFORE),
+        spelling: Spelling::LINE,
         has_status_line: false,
-        own_files: &[],
+        own_files: script::BESIDE,
         afterwards: None,
     },
     rehearsal: REHEARSAL,

@@ -13,7 +13,7 @@ pub mod trust;
 
 use crate::feed::Feed;
 use crate::hook::{Protocol, Stop, Variables};
-use crate::install::{Layout, Listener, Settings, Spelling};
+use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -50,7 +50,8 @@ pub const PROTOCOL: Protocol = Protocol {
             Listener { event: "Interrupt", timeout: 3 },
             Listener { event: "SessionEnd", timeout: 3 },
         ],
-        spelling: Spelling::Line,
+        form: Form::Grouped,
+        spelling: Spelling::LINE,
         has_status_line: false,
         own_files: &[],
         afterwards: Some("open Codex, type /hooks and trust haltline's hooks: until then Codex skips them silently"),

@@ -16,9 +16,9 @@ use serde_json::json;
 
 use crate::Client;
 use edit::{Edit, apply, without};
-use json_text::{Node, line_of, parse};
-pub use layout::{Layout, Listener, OwnFile, Settings, Spelling};
-pub use slash_command::{circuit_status, is_circuit_status, shell_word};
+use json_text::{Member, Node, line_of, parse};
+pub use layout::{Form, Layout, Listener, OwnFile, Program, Settings, Spelling, Words};
+pub use slash_command::{CIRCUIT_STATUS, shell_word};
 use style::{Place, Style};
 
 /// Why settings cannot be changed.
@@ -43,6 +43,12 @@ pub enum InstallError {
         what: String,
         /// What it has to be.
         expected: &'static str,
+    },
+    /// The file has to be haltline's own, and is somebody else's.
+    #[error("this is not haltline's {title}: move it away, or run haltline from it")]
+    Foreign {
+        /// What haltline's is.
+        title: &'static str,
     },
 }
 
@@ -136,6 +142,9 @@ pub enum StatusLine {
 pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallError> {
     let (own, client) = (entries.hook.command.as_str(), entries.client);
     let layout = &client.protocol().layout;
+    if let Form::Program(program) = layout.form {
+        return install_program(text, entries, &program);
+    }
     let mut trace = Trace::new();
     let before = match text.filter(|text| !text.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).is_empty()) {
         // One hook of ours per event, for all its calls; none in events we do not listen to.
@@ -169,6 +178,10 @@ pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallErr
     let mut edits = Vec::new();
     let place = Place::in_container(&before, &root, &style);
     let mut new_members = Vec::new();
+    if let (Form::Flat { version }, None) = (layout.form, root.member("version")) {
+        new_members.push(style.member("version", &json!(version)));
+        plan.trace.insert("version".to_owned(), None);
+    }
     match root.member("hooks") {
         Some(hooks) => add_to_hooks(&before, &hooks.value, entries, &style, &mut plan, &mut edits)?,
         None => {
@@ -197,6 +210,24 @@ pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallErr
     Ok(plan)
 }
 
+/// The same for a file that is haltline's as a whole.
+fn install_program(text: Option<&str>, entries: &Entries, program: &Program) -> Result<Plan, InstallError> {
+    let mut plan = Plan {
+        text: (program.text)(&entries.hook),
+        trace: Trace::from([(String::new(), None)]),
+        added: Vec::new(),
+        replaced: Vec::new(),
+        status_line: StatusLine::Untouched,
+    };
+    let found = text.map(|text| (program.hook)(text).ok_or(InstallError::Foreign { title: program.title }));
+    match found.transpose()? {
+        Some(found) if found == entries.hook => {}
+        Some(found) => plan.replaced.push(found),
+        None => plan.added.extend(entries.client.protocol().layout.events()),
+    }
+    Ok(plan)
+}
+
 fn path(event: &str) -> String {
     format!("hooks/{event}")
 }
@@ -210,7 +241,7 @@ fn note_empty(text: &str, container: &Node, path: &str, trace: &mut Trace) {
 }
 
 fn all_hooks(hook: &Hook, layout: &Layout, style: &Style, place: &Place) -> String {
-    let member = |listener: &Listener| style.member(listener.event, &json!([layout.group(hook, listener)]));
+    let member = |listener: &Listener| style.member(listener.event, &json!([layout.entry(hook, listener)]));
     let members: Vec<String> = layout.listeners.iter().map(member).collect();
     style.member_text("hooks", &place.block(&members, style))
 }
@@ -236,14 +267,14 @@ fn add_to_hooks(
     for listener in layout.listeners {
         let event = listener.event;
         let Some(member) = hooks.member(event) else {
-            new_members.push(style.member(event, &json!([layout.group(&entries.hook, listener)])));
+            new_members.push(style.member(event, &json!([layout.entry(&entries.hook, listener)])));
             plan.added.push(event);
             plan.trace.insert(path(event), None);
             continue;
         };
         let array = &member.value;
         let Some(all) = array.elements() else { return Err(shape(array, &format!("hooks.{event}"), "an array")) };
-        let ours = all.iter().flat_map(handlers).find_map(|node| {
+        let ours = all.iter().flat_map(|entry| layout.handlers(entry)).find_map(|node| {
             let hook = layout.hook_of(node).filter(|hook| hook.is_ours(entries.client, &entries.hook.command))?;
             Some((node, hook))
         });
@@ -260,7 +291,7 @@ fn add_to_hooks(
             None => {
                 note_empty(text, array, &path(event), &mut plan.trace);
                 let place = Place::in_container(text, array, style);
-                edits.push(place.insert(text, array, &[style.inline(&layout.group(&entries.hook, listener))], style));
+                edits.push(place.insert(text, array, &[style.inline(&layout.entry(&entries.hook, listener))], style));
                 plan.added.push(event);
             }
         }
@@ -272,11 +303,6 @@ fn add_to_hooks(
     Ok(())
 }
 
-/// The handlers of one group.
-fn handlers(group: &Node) -> &[Node] {
-    group.member("hooks").and_then(|member| member.value.elements()).unwrap_or_default()
-}
-
 fn is_our_status_line(value: &Node, own: &str) -> bool {
     let Some(command) = value.member("command").and_then(|member| member.value.text()) else { return false };
     let Some((program, rest)) = slash_command::first_word(command) else { return false };
@@ -284,15 +310,23 @@ fn is_our_status_line(value: &Node, own: &str) -> bool {
 }
 
 /// Takes haltline's entries out again; `None` where there are none. With the trace of the installation nothing else is
-/// left behind, and containers the user had stay; without one, containers that become empty go as well.
+/// left behind, and containers the user had stay; without one, containers that become empty go as well. Of a file that is
+/// haltline's as a whole nothing is left.
 pub fn remove(text: &str, client: Client, own: &str, trace: Option<&Trace>) -> Result<Option<String>, InstallError> {
     let layout = &client.protocol().layout;
+    if let Form::Program(program) = layout.form {
+        return Ok((program.hook)(text).map(|_ours| String::new()));
+    }
     let without_hooks = take_out(text, layout, trace, &mut |found| found.hook.is_ours(client, own))?;
     let current = without_hooks.as_deref().unwrap_or(text);
     let root = parse(current)?;
     let Some(members) = root.members() else { return Ok(without_hooks) };
-    let gone: Vec<bool> =
-        members.iter().map(|member| member.key == "statusLine" && is_our_status_line(&member.value, own)).collect();
+    let is_gone = |member: &Member| match member.key.as_str() {
+        "statusLine" => is_our_status_line(&member.value, own),
+        "version" => without_hooks.is_some() && trace.is_some_and(|trace| trace.contains_key("version")),
+        _theirs => false,
+    };
+    let gone: Vec<bool> = members.iter().map(is_gone).collect();
     if !gone.contains(&true) {
         return Ok(without_hooks);
     }
@@ -329,7 +363,7 @@ fn take_out(
         let Some(groups) = member.value.elements() else { continue };
         let mut gone_groups = vec![false; groups.len()];
         for (group, is_gone_group) in groups.iter().zip(&mut gone_groups) {
-            let all = handlers(group);
+            let all = layout.handlers(group);
             let gone: Vec<bool> = all
                 .iter()
                 .map(|handler| found(layout, &member.key, group, handler).is_some_and(|found| is_to_go(&found)))
@@ -377,14 +411,22 @@ fn found(layout: &Layout, event: &str, group: &Node, handler: &Node) -> Option<F
     Some(Found { event: event.to_owned(), hook: layout.hook_of(handler)?, is_narrowed })
 }
 
-/// Our hooks in a client's settings.
+/// Our hooks in a client's settings; those that stand in files of their own are not among them.
 pub fn find(text: &str, client: Client, own: &str) -> Result<Vec<Found>, InstallError> {
     let layout = &client.protocol().layout;
+    if let Form::Program(program) = layout.form {
+        let found = |hook: Hook| {
+            let found = move |event: &str| Found { event: event.to_owned(), hook: hook.clone(), is_narrowed: false };
+            let is_elsewhere = |event: &&str| layout.own_files.iter().any(|own| own.event == Some(event));
+            layout.events().filter(|event| !is_elsewhere(event)).map(found).collect()
+        };
+        return Ok((program.hook)(text).map_or_else(Vec::new, found));
+    }
     let root = parse(text)?;
     let mut all = Vec::new();
     for member in root.member("hooks").and_then(|member| member.value.members()).unwrap_or_default() {
         for group in member.value.elements().unwrap_or_default() {
-            let hooks = handlers(group).iter().filter_map(|handler| found(layout, &member.key, group, handler));
+            let hooks = layout.handlers(group).iter().filter_map(|handler| found(layout, &member.key, group, handler));
             all.extend(hooks.filter(|found| found.hook.is_ours(client, own)));
         }
     }

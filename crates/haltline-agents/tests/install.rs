@@ -1,7 +1,7 @@
 //! Settings keep every byte that is not ours: whatever is in them, however they are written.
 
 use haltline_agents::Client;
-use haltline_agents::install::{Entries, Hook, InstallError, Layout, Plan, StatusLine, find, install, remove};
+use haltline_agents::install::{Entries, Form, Hook, InstallError, Layout, Plan, StatusLine, find, install, remove};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -13,15 +13,23 @@ fn layout() -> &'static Layout {
 
 /// A handler as the settings hold it.
 fn handler(hook: &Hook) -> Value {
-    layout().whole(hook)["hooks"]["Stop"][0]["hooks"][0].clone()
+    let plan = install(None, &Entries { hook: hook.clone(), ..entries() }).expect("installs");
+    value(&plan.text)["hooks"]["Stop"][0]["hooks"][0].clone()
 }
 
 fn entries() -> Entries {
-    Entries {
-        client: Client::Claude,
-        hook: Hook::new(Client::Claude, OWN, "/home/ana/.local/state/haltline", "/home/ana/config.toml"),
-        status_line: None,
-    }
+    entries_of(Client::Claude)
+}
+
+fn entries_of(client: Client) -> Entries {
+    let hook = Hook::new(client, OWN, "/home/ana/.local/state/haltline", "/home/ana/config.toml");
+    Entries { client, hook, status_line: None }
+}
+
+/// The clients whose settings are JSON, or those in whose place haltline has a program.
+fn clients(is_program: bool) -> Vec<Client> {
+    let is_wanted = |client: &Client| matches!(client.protocol().layout.form, Form::Program(_)) == is_program;
+    Client::ALL.into_iter().filter(is_wanted).collect()
 }
 
 fn installed(text: &str) -> Plan {
@@ -155,6 +163,29 @@ fn a_status_line_is_set_only_where_there_is_none() {
     }
 }
 
+#[test]
+fn a_program_of_our_own_is_known_again_and_one_of_the_user_stays() {
+    for client in clients(true) {
+        let (entries, word) = (entries_of(client), client.word());
+        let plan = install(None, &entries).expect(word);
+        let found = find(&plan.text, client, OWN).expect(word);
+        assert_eq!(found.iter().map(|found| found.event.as_str()).collect::<Vec<_>>(), plan.added, "{word}");
+        assert!(found.iter().all(|found| found.hook == entries.hook), "{word}");
+        let again = install(Some(&plan.text), &entries).expect(word);
+        assert_eq!((&again.text, again.added.len(), again.replaced.len()), (&plan.text, 0, 0), "{word}");
+        let moved = Entries { hook: entries.hook.with_option("--state", "/srv/it's \"here\"\\"), ..entries.clone() };
+        let moved = install(Some(&plan.text), &moved).expect(word);
+        assert_eq!(moved.replaced, std::slice::from_ref(&entries.hook), "{word}");
+        assert_eq!(install(Some(&moved.text), &entries).expect(word).text, plan.text, "{word}: quotes come back");
+        assert_eq!(remove(&plan.text, client, OWN, None).expect(word).as_deref(), Some(""), "{word}");
+        for theirs in ["", "#!/bin/sh\necho mine\n", "export default async () => ({})\n"] {
+            assert!(matches!(install(Some(theirs), &entries), Err(InstallError::Foreign { .. })), "{word}");
+            assert_eq!(remove(theirs, client, OWN, None), Ok(None), "{word}");
+            assert_eq!(find(theirs, client, OWN), Ok(Vec::new()), "{word}");
+        }
+    }
+}
+
 /// Anything, with the names that matter here among the keys.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -271,24 +302,34 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_put_in_comes_out_again_byte_for_byte(text in any_text()) {
-        let plan = match install(Some(&text), &entries()) {
+    fn what_is_put_in_comes_out_again_byte_for_byte(
+        text in any_text(),
+        client in prop::sample::select(clients(false)),
+    ) {
+        let entries = entries_of(client);
+        let plan = match install(Some(&text), &entries) {
             Ok(plan) => plan,
             Err(error) => return Err(TestCaseError::fail(format!("{error}: {text}"))),
         };
-        prop_assert_eq!(plan.added.len(), layout().listeners.len());
-        prop_assert_eq!(removed(&plan), text.clone());
-        let again = install(Some(&plan.text), &entries()).expect("its own text");
+        prop_assert_eq!(plan.added.len(), client.protocol().layout.listeners.len());
+        prop_assert_eq!(find(&plan.text, client, OWN).expect("JSON").len(), plan.added.len());
+        let removed = remove(&plan.text, client, OWN, Some(&plan.trace)).expect("JSON").expect("entries of ours");
+        prop_assert_eq!(removed, text.clone());
+        let again = install(Some(&plan.text), &entries).expect("its own text");
         prop_assert_eq!(&again.text, &plan.text);
         prop_assert!(again.added.is_empty() && again.replaced.is_empty());
-        let before = value(&text);
-        prop_assert_eq!(without_ours(value(&plan.text), &before).to_string(), before.to_string());
+        if client == Client::Claude {
+            let before = value(&text);
+            prop_assert_eq!(without_ours(value(&plan.text), &before).to_string(), before.to_string());
+        }
     }
 
     #[test]
     fn no_text_makes_it_panic(text in "[{}\\[\\]\",:a-z \\n\\\\/*é]{0,40}") {
-        drop(install(Some(&text), &entries()));
-        drop(remove(&text, Client::Claude, OWN, None));
-        drop(find(&text, Client::Claude, OWN));
+        for client in Client::ALL {
+            drop(install(Some(&text), &entries_of(client)));
+            drop(remove(&text, client, OWN, None));
+            drop(find(&text, client, OWN));
+        }
     }
 }

@@ -118,8 +118,8 @@ fn refused_and_stopped_ends_the_run_and_the_reason_is_in_the_transcript_only() {
 /// A Stop hook of someone else that never lets the agent end, beside the stand-in that stops at the third time.
 fn stop_against_block(foreign_is_first: bool) -> (Place, Outcome) {
     let place = place(&[Answer { from: 3, ..on("Stop", json!({ "continue": false, "stopReason": "STOPPED" })) }]);
-    let mut settings = place.stand_in_settings();
-    settings::add_foreign(&mut settings, "Stop", &format!("echo '{}'", block("GO ON")), foreign_is_first);
+    let settings = place.stand_in_settings();
+    let settings = settings::with_foreign(&settings, "Stop", &format!("echo '{}'", block("GO ON")), foreign_is_first);
     place.settings(&settings);
     let script = calls("nothing", &[]);
     let session = Session::of(&script).setting("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0");
@@ -280,7 +280,7 @@ fn a_blocked_settings_change_keeps_the_hooks_for_this_session() {
 fn a_nested_client_inherits_its_parents_session_and_its_hooks_find_it_in_the_clients_environment() {
     let nested = format!(
         "{} --print 'nested {}' --model claude-sonnet-4-5 --allowedTools Bash < /dev/null",
-        drivers::of(Client::Claude).installed().display(),
+        drivers::installed(Client::Claude).path().display(),
         marker("inner")
     );
     let place = place(&[]);

@@ -165,9 +165,9 @@ fn a_test_that_fails_until_the_fix_is_right_is_never_touched() {
 fn a_stop_hook_of_someone_else_that_always_blocks_is_ended() {
     for foreign_is_first in [true, false] {
         let place = place("");
-        let mut settings = place.haltline_settings();
+        let settings = place.haltline_settings();
         let blocking = r#"echo '{"decision":"block","reason":"not yet"}'"#;
-        settings::add_foreign(&mut settings, "Stop", blocking, foreign_is_first);
+        let settings = settings::with_foreign(&settings, "Stop", blocking, foreign_is_first);
         place.settings(&settings);
         let script = Script::new("nothing", vec![]);
         // The client's own cap of eight blocks is off: haltline alone can end this.

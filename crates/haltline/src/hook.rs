@@ -41,7 +41,7 @@ const HELP: &str = "Answer one event of an agent client, read as JSON from stand
 Clients start this; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
 ends with 0.
 
-Usage: haltline hook <claude|codex> [--state FOLDER] [--config FILE]
+Usage: haltline hook <claude|codex|cline> [--state FOLDER] [--config FILE]
 
 Example:
   haltline hook claude < event.json

@@ -159,7 +159,7 @@ impl Record {
         }
         make_private_folder(state)?;
         let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
-        file.replace(&(text + "\n"))
+        file.replace(&(text + "\n"), false)
     }
 }
 

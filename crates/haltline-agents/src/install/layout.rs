@@ -1,5 +1,4 @@
-//! Where a client keeps its settings and how it writes a hook down: everything that differs between clients whose
-//! settings are a JSON file with `hooks`, as data.
+//! Where a client keeps its settings and how it writes a hook down: everything that differs between clients, as data.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +22,9 @@ pub struct Layout {
     pub switches: &'static [&'static str],
     /// The events haltline listens to, in the order they are written.
     pub listeners: &'static [Listener],
-    /// How a command is spelled.
+    /// What the settings look like.
+    pub form: Form,
+    /// How a command is spelled in settings that are JSON.
     pub spelling: Spelling,
     /// Whether a status line can be set.
     pub has_status_line: bool,
@@ -53,28 +54,76 @@ pub struct Listener {
     pub timeout: u32,
 }
 
+/// What a file with hooks looks like.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// JSON: `hooks.EVENT` lists groups, each with its matcher and its handlers.
+    Grouped,
+    /// JSON: `hooks.EVENT` lists the handlers, and the file says which version of this it is.
+    Flat {
+        /// That version.
+        version: u32,
+    },
+    /// A program of haltline's own, the whole file.
+    Program(Program),
+}
+
 /// How a command is spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spelling {
-    /// `command` and `args`, started without a shell.
-    Words,
-    /// One `command` line for a shell.
+pub struct Spelling {
+    /// How its words are put together.
+    pub words: Words,
+    /// The member that holds it.
+    pub command: &'static str,
+    /// The member that says how long the client waits.
+    pub timeout: &'static str,
+}
+
+/// How the words of a command are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// The program in one member, its arguments in `args`, started without a shell.
+    Apart,
+    /// One line for a shell.
     Line,
+    /// One line for a shell that ends well whatever became of the program: the client takes any other end for a refusal.
+    Forgiven,
+}
+
+/// What ends a line well.
+const FORGIVEN: &str = " || exit 0";
+
+impl Spelling {
+    /// `command` and `args`, with a `timeout`.
+    pub const APART: Self = Self { words: Words::Apart, command: "command", timeout: "timeout" };
+    /// One `command` line for a shell, with a `timeout`.
+    pub const LINE: Self = Self { words: Words::Line, ..Self::APART };
 }
 
 /// A whole file of haltline's own.
-#[derive(Debug)]
-pub struct OwnFile {
-    /// Below the folder of the settings.
-    pub path: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
     /// What it is for the person, as the beginning of a sentence.
     pub title: &'static str,
     /// What it does, as the end of that sentence.
     pub says: &'static str,
-    /// Its text for a binary.
-    pub text: fn(binary: &str) -> String,
-    /// Whether a text is that of haltline, for whatever binary, unchanged.
-    pub is_ours: fn(text: &str) -> bool,
+    /// Its text, which runs this command.
+    pub text: fn(&Hook) -> String,
+    /// The command in a text that is haltline's; what is not recognised belongs to the user.
+    pub hook: fn(text: &str) -> Option<Hook>,
+    /// Whether the client starts it as a program.
+    pub is_executable: bool,
+}
+
+/// A file of haltline's own beside the settings.
+#[derive(Debug)]
+pub struct OwnFile {
+    /// Below the folder of the settings.
+    pub path: &'static str,
+    /// The event it is the hook of, where the client has a file for each. Such a file cannot be left out.
+    pub event: Option<&'static str>,
+    /// What is in it.
+    pub program: Program,
 }
 
 impl Layout {
@@ -93,44 +142,50 @@ impl Layout {
         Style::default().inline(&self.handler(hook, listener))
     }
 
-    /// The whole settings with nothing but haltline's hooks in them.
-    pub fn whole(&self, hook: &Hook) -> Value {
-        let events = self.listeners.iter().map(|listener| {
-            let groups = json!([self.group(hook, listener)]);
-            (listener.event.to_owned(), groups)
-        });
-        json!({ "hooks": events.collect::<Map<_, _>>() })
+    /// What stands in the list of an event.
+    pub(super) fn entry(&self, hook: &Hook, listener: &Listener) -> Value {
+        match self.form {
+            Form::Grouped => json!({ "hooks": [self.handler(hook, listener)] }),
+            Form::Flat { .. } | Form::Program(_) => self.handler(hook, listener),
+        }
     }
 
-    pub(super) fn group(&self, hook: &Hook, listener: &Listener) -> Value {
-        json!({ "hooks": [self.handler(hook, listener)] })
+    /// The handlers of what stands in the list of an event.
+    pub(super) fn handlers<'a>(&self, entry: &'a Node) -> &'a [Node] {
+        match self.form {
+            Form::Grouped => entry.member("hooks").and_then(|member| member.value.elements()).unwrap_or_default(),
+            Form::Flat { .. } | Form::Program(_) => std::slice::from_ref(entry),
+        }
     }
 
     fn handler(&self, hook: &Hook, listener: &Listener) -> Value {
         let mut handler = Map::from_iter([("type".to_owned(), json!("command"))]);
         handler.extend(self.words(hook).into_iter().map(|(key, value)| (key.to_owned(), value)));
-        handler.insert("timeout".to_owned(), json!(listener.timeout));
+        handler.insert(self.spelling.timeout.to_owned(), json!(listener.timeout));
         Value::Object(handler)
     }
 
     /// The members that say what is run.
     pub(super) fn words(&self, hook: &Hook) -> Vec<(&'static str, Value)> {
-        match self.spelling {
-            Spelling::Words => vec![("command", json!(hook.command)), ("args", json!(hook.args))],
-            Spelling::Line => vec![("command", json!(hook.line()))],
+        let key = self.spelling.command;
+        match self.spelling.words {
+            Words::Apart => vec![(key, json!(hook.command)), ("args", json!(hook.args))],
+            Words::Line => vec![(key, json!(hook.line()))],
+            Words::Forgiven => vec![(key, json!(hook.line() + FORGIVEN))],
         }
     }
 
     /// The command of a handler, where it is spelled as haltline spells its own.
     pub(super) fn hook_of(&self, handler: &Node) -> Option<Hook> {
-        let command = handler.member("command")?.value.text()?;
-        match self.spelling {
-            Spelling::Words => {
+        let command = handler.member(self.spelling.command)?.value.text()?;
+        match self.spelling.words {
+            Words::Apart => {
                 let args = handler.member("args")?.value.elements()?;
                 let args: Option<Vec<String>> = args.iter().map(|word| word.text().map(str::to_owned)).collect();
                 Some(Hook { command: command.to_owned(), args: args? })
             }
-            Spelling::Line => Hook::of_line(command),
+            Words::Line => Hook::of_line(command),
+            Words::Forgiven => Hook::of_line(command.strip_suffix(FORGIVEN)?),
         }
     }
 }

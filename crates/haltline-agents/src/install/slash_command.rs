@@ -1,7 +1,18 @@
 //! The `/circuit-status` command: a file in which Claude Code puts what `haltline status` says (L11).
 
+use super::{Hook, Program};
+
+/// The command, as a file beside the settings.
+pub const CIRCUIT_STATUS: Program = Program {
+    title: "/circuit-status",
+    says: "shows `haltline status`",
+    text: |hook| circuit_status(&hook.command),
+    hook: binary,
+    is_executable: false,
+};
+
 /// The command's file for a binary.
-pub fn circuit_status(binary: &str) -> String {
+fn circuit_status(binary: &str) -> String {
     let program = shell_word(binary);
     format!(
         "---\ndescription: Show what haltline counts, what is open and what waits for you\n\
@@ -11,11 +22,11 @@ pub fn circuit_status(binary: &str) -> String {
     )
 }
 
-/// Whether a file is that command, for whatever binary, unchanged.
-pub fn is_circuit_status(text: &str) -> bool {
-    let line = text.lines().find_map(|line| line.strip_prefix("!`")?.strip_suffix(" status`"));
-    let program = line.and_then(first_word).filter(|(_, rest)| rest.is_empty());
-    program.is_some_and(|(binary, _)| circuit_status(&binary) == text)
+/// The binary of a file that is that command, unchanged.
+fn binary(text: &str) -> Option<Hook> {
+    let line = text.lines().find_map(|line| line.strip_prefix("!`")?.strip_suffix(" status`"))?;
+    let (binary, _) = first_word(line).filter(|(_, rest)| rest.is_empty())?;
+    (circuit_status(&binary) == text).then(|| Hook { command: binary, args: Vec::new() })
 }
 
 /// A word as a shell reads it, quoted only where it must be.
@@ -66,9 +77,10 @@ mod tests {
     fn the_command_is_known_for_any_binary_and_not_when_changed() {
         for binary in ["/usr/bin/haltline", "/home/it's mine/haltline"] {
             let text = circuit_status(binary);
-            assert!(is_circuit_status(&text), "{text}");
-            assert!(!is_circuit_status(&format!("{text}More.\n")));
+            let hook = Hook { command: binary.to_owned(), args: Vec::new() };
+            assert_eq!(super::binary(&text), Some(hook), "{text}");
+            assert_eq!(super::binary(&format!("{text}More.\n")), None);
         }
-        assert!(!is_circuit_status("---\ndescription: mine\n---\n"));
+        assert_eq!(super::binary("---\ndescription: mine\n---\n"), None);
     }
 }

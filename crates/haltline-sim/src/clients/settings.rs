@@ -3,17 +3,32 @@
 use std::path::Path;
 
 use haltline_agents::Client;
-use haltline_agents::install::Hook;
+use haltline_agents::install::{Entries, Hook, install};
 use serde_json::{Value, json};
 
-/// A client's settings in which one command is asked about all events that haltline listens to.
-pub fn hooks(client: Client, program: &Path, arguments: &[String]) -> Value {
+/// A client's settings in which one command is asked about all events that haltline listens to, as `haltline init`
+/// writes them.
+///
+/// # Panics
+/// Never: a new file can always be written.
+pub fn hooks(client: Client, program: &Path, arguments: &[String]) -> String {
     let hook = Hook { command: program.display().to_string(), args: arguments.to_vec() };
-    client.protocol().layout.whole(&hook)
+    install(None, &Entries { client, hook, status_line: None }).expect("a new file can always be written").text
 }
 
-/// Adds a hook of someone else, a shell command, before or after those that are there.
-pub fn add_foreign(settings: &mut Value, event: &str, command: &str, is_first: bool) {
+/// The same in files of their own, where the client has one for each event: names beside the settings, and texts.
+pub fn beside(client: Client, program: &Path, arguments: &[String]) -> Vec<(&'static str, String)> {
+    let hook = Hook { command: program.display().to_string(), args: arguments.to_vec() };
+    let own = client.protocol().layout.own_files.iter().filter(|own| own.event.is_some());
+    own.map(|own| (own.path, (own.program.text)(&hook))).collect()
+}
+
+/// Settings with a hook of someone else, a shell command, before or after those that are there.
+///
+/// # Panics
+/// When the settings are not JSON.
+pub fn with_foreign(settings: &str, event: &str, command: &str, is_first: bool) -> String {
+    let mut settings: Value = serde_json::from_str(settings).expect("settings are JSON");
     let entry = json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5 }] });
     let entries = &mut settings["hooks"][event];
     if let Some(entries) = entries.as_array_mut() {
@@ -21,4 +36,5 @@ pub fn add_foreign(settings: &mut Value, event: &str, command: &str, is_first: b
     } else {
         *entries = json!([entry]);
     }
+    settings.to_string()
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use haltline_agents::Client;
-use haltline_agents::install::{Entries, Hook, OwnFile, Plan, StatusLine, find, install, shell_word};
+use haltline_agents::install::{
+    Entries, Form, Found, Hook, InstallError, Plan, Program, StatusLine, find, install, shell_word,
+};
 use haltline_engine::store::Sqlite;
 
 use crate::cli::Init;
@@ -90,7 +92,9 @@ pub fn settings_of(client: Client, reach: Reach, workplace: &Workplace) -> Resul
 
 /// A file of haltline's own beside settings.
 pub struct Beside {
-    pub of: &'static OwnFile,
+    pub program: Program,
+    /// The event it is the hook of.
+    pub event: Option<&'static str>,
     pub path: PathBuf,
     pub file: ForeignFile,
 }
@@ -100,32 +104,44 @@ impl Beside {
     pub fn all(client: Client, settings: &Path) -> Result<Vec<Self>, Failure> {
         let folder = settings.parent().unwrap_or(Path::new("/"));
         let own = client.protocol().layout.own_files.iter();
-        own.map(|of| {
-            let path = folder.join(of.path);
-            Ok(Self { of, file: ForeignFile::read(&path)?, path })
+        own.map(|own| {
+            let path = folder.join(own.path);
+            Ok(Self { program: own.program, event: own.event, file: ForeignFile::read(&path)?, path })
         })
         .collect()
     }
 
-    /// What becomes of it.
-    pub fn view(&self, change: OwnFileChange) -> OwnFileView {
-        OwnFileView { file: self.path.display().to_string(), change, title: self.of.title, says: self.of.says }
+    /// The hook of ours that it is.
+    pub fn found(&self) -> Option<Found> {
+        let hook = (self.program.hook)(self.file.text.as_deref()?)?;
+        Some(Found { event: self.event?.to_owned(), hook, is_narrowed: false })
     }
 
-    fn change(&self, binary: &str) -> OwnFileChange {
+    /// What becomes of it.
+    pub fn view(&self, change: OwnFileChange) -> OwnFileView {
+        own_file(&self.program, &self.path, change)
+    }
+
+    fn change(&self, hook: &Hook) -> OwnFileChange {
         match &self.file.text {
-            Some(text) if *text == (self.of.text)(binary) => OwnFileChange::Unchanged,
-            Some(text) if !(self.of.is_ours)(text) => OwnFileChange::Foreign,
+            Some(text) if *text == (self.program.text)(hook) => OwnFileChange::Unchanged,
+            Some(text) if (self.program.hook)(text).is_none() => OwnFileChange::Foreign,
             Some(_) | None => OwnFileChange::Written,
         }
     }
+}
+
+/// A file of haltline's own and what becomes of it.
+fn own_file(program: &Program, path: &Path, change: OwnFileChange) -> OwnFileView {
+    OwnFileView { file: path.display().to_string(), change, title: program.title, says: program.says }
 }
 
 /// Other clients that have a settings folder and no hook of ours yet.
 fn others(client: Client, workplace: &Workplace, own: &str) -> Vec<&'static str> {
     let is_waiting = |other: &Client| {
         let Ok((path, file)) = settings_of(*other, Reach::User, workplace) else { return false };
-        let is_used = path.parent().is_some_and(Path::is_dir);
+        let below = Path::new(other.protocol().layout.user.file).components().count();
+        let is_used = path.ancestors().nth(below).is_some_and(Path::is_dir);
         is_used && !file.text.is_some_and(|text| find(&text, *other, own).is_ok_and(|found| !found.is_empty()))
     };
     let others = Client::ALL.into_iter().filter(|other| *other != client);
@@ -164,6 +180,12 @@ impl<'a> Work<'a> {
         let plan = install(file.text.as_deref(), &entries)
             .map_err(|error| file.refused(format!("{error}; nothing was changed")))?;
         let beside = Beside::all(client, &settings)?;
+        let is_taken =
+            |beside: &&Beside| beside.event.is_some() && beside.change(&entries.hook) == OwnFileChange::Foreign;
+        if let Some(taken) = beside.iter().find(is_taken) {
+            let error = InstallError::Foreign { title: taken.program.title };
+            return Err(taken.file.refused(format!("{error}; nothing was changed")));
+        }
         let also = others(client, workplace, &binary);
         let record = Record::read(store.folder())?;
         let at = workplace.engine.now().at;
@@ -172,8 +194,8 @@ impl<'a> Work<'a> {
 
     /// The files of haltline's own that are to be written.
     fn unwritten(&self) -> impl Iterator<Item = &Beside> {
-        let binary = &self.entries.hook.command;
-        self.beside.iter().filter(move |beside| beside.change(binary) == OwnFileChange::Written)
+        let hook = &self.entries.hook;
+        self.beside.iter().filter(move |beside| beside.change(hook) == OwnFileChange::Written)
     }
 
     fn view(&self) -> InitView {
@@ -182,6 +204,17 @@ impl<'a> Work<'a> {
         let option = |name: &str| hook.option(name).unwrap_or_default().to_owned();
         let is_unchanged = before == self.plan.text && self.unwritten().next().is_none();
         let layout = &self.client.protocol().layout;
+        let mut files: Vec<OwnFileView> = self.beside.iter().map(|beside| beside.view(beside.change(hook))).collect();
+        // Of a program of haltline's own nobody wants to read every line.
+        let diff = match &layout.form {
+            Form::Grouped | Form::Flat { .. } => unified(before, &self.plan.text),
+            Form::Program(program) => {
+                let is_same = before == self.plan.text;
+                let change = if is_same { OwnFileChange::Unchanged } else { OwnFileChange::Written };
+                files.insert(0, own_file(program, &self.settings, change));
+                String::new()
+            }
+        };
         InitView {
             schema: SCHEMA,
             client: self.client.name(),
@@ -199,8 +232,8 @@ impl<'a> Work<'a> {
                 StatusLine::Present => StatusLineView::Unchanged,
                 StatusLine::Foreign => StatusLineView::Foreign,
             },
-            files: self.beside.iter().map(|beside| beside.view(beside.change(&hook.command))).collect(),
-            diff: unified(before, &self.plan.text),
+            files,
+            diff,
             backup: None,
             outcome: if is_unchanged { InitOutcome::Unchanged } else { InitOutcome::Planned },
             afterwards: layout.afterwards,
@@ -228,13 +261,17 @@ impl<'a> Work<'a> {
             folders.extend(make_folder(beside.path.parent().unwrap_or(Path::new("/")))?);
         }
         self.record.with(self.installation(backup.clone(), folders)).write(self.store.folder())?;
-        let written = if is_changed { self.file.replace(&self.plan.text) } else { Ok(()) };
+        let is_executable = match self.client.protocol().layout.form {
+            Form::Grouped | Form::Flat { .. } => false,
+            Form::Program(program) => program.is_executable,
+        };
+        let written = if is_changed { self.file.replace(&self.plan.text, is_executable) } else { Ok(()) };
         if let Err(failure) = written {
             self.record.write(self.store.folder())?;
             return Err(failure);
         }
         for beside in self.unwritten() {
-            beside.file.replace(&(beside.of.text)(&self.entries.hook.command))?;
+            beside.file.replace(&(beside.program.text)(&self.entries.hook), beside.program.is_executable)?;
         }
         Ok(backup)
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use haltline_agents::Client;
-use haltline_agents::install::{find, remove};
+use haltline_agents::install::{Form, find, remove};
 
 use super::init::{Beside, as_text, own_binary, settings_of};
 use crate::cli::Uninstall;
@@ -40,10 +40,12 @@ pub fn run(workplace: &Workplace, command: &Uninstall) -> Result<ExitCode, Failu
     let before = file.text.as_deref().unwrap_or_default();
     let beside = Beside::all(client, &settings)?;
     let change = |beside: &Beside| match &beside.file.text {
-        Some(text) if (beside.of.is_ours)(text) => OwnFileChange::Removed,
+        Some(text) if (beside.program.hook)(text).is_some() => OwnFileChange::Removed,
         Some(_) => OwnFileChange::Foreign,
         None => OwnFileChange::Unchanged,
     };
+    // Those that are hooks are counted among them.
+    let files = beside.iter().filter(|beside| beside.found().is_none()).map(|beside| beside.view(change(beside)));
     let layout = &client.protocol().layout;
     let listener = |event: &str| layout.listeners.iter().find(|listener| listener.event == event);
     let handlers = found.iter().filter_map(|found| Some(layout.handler_text(&found.hook, listener(&found.event)?)));
@@ -52,9 +54,12 @@ pub fn run(workplace: &Workplace, command: &Uninstall) -> Result<ExitCode, Failu
         client: client.name(),
         scope: reach,
         settings: settings.display().to_string(),
-        removed: found.len(),
-        files: beside.iter().map(|beside| beside.view(change(beside))).collect(),
-        diff: unified(before, &after),
+        removed: found.len() + beside.iter().filter_map(Beside::found).count(),
+        files: files.collect(),
+        diff: match layout.form {
+            Form::Grouped | Form::Flat { .. } => unified(before, &after),
+            Form::Program(_) => String::new(),
+        },
         outcome,
         is_dry_run: command.is_dry_run,
         also: also(workplace, client, reach, &own)?,
@@ -66,7 +71,7 @@ pub fn run(workplace: &Workplace, command: &Uninstall) -> Result<ExitCode, Failu
         }
         match outcome {
             UninstallOutcome::Unchanged => {}
-            UninstallOutcome::Restored | UninstallOutcome::Edited => file.replace(&after)?,
+            UninstallOutcome::Restored | UninstallOutcome::Edited => file.replace(&after, false)?,
             UninstallOutcome::Deleted => file.delete()?,
         }
         for beside in beside.iter().filter(|beside| change(beside) == OwnFileChange::Removed) {
@@ -103,7 +108,7 @@ fn without_haltline(
         .map_err(|error| file.refused(format!("{error}; nothing was changed")))?;
     let Some(left) = left else { return Ok((UninstallOutcome::Unchanged, current.clone())) };
     let is_empty = serde_json::from_str(&left).is_ok_and(|left: serde_json::Value| left == serde_json::json!({}));
-    if is_empty && known.is_some_and(|known| known.is_new_file) {
+    if left.is_empty() || is_empty && known.is_some_and(|known| known.is_new_file) {
         return Ok((UninstallOutcome::Deleted, String::new()));
     }
     let is_restored = known.is_some_and(|known| known.before.as_ref() == Some(&digest(&left)));

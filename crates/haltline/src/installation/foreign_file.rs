@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::Failure;
@@ -45,8 +46,9 @@ impl ForeignFile {
         Failure::Plain(format!("{}: {reason}", self.path.display()))
     }
 
-    /// Replaces the content in one step and keeps the mode; refused where it is not what was read any more.
-    pub fn replace(&self, text: &str) -> Result<(), Failure> {
+    /// Replaces the content in one step and keeps the mode, but for a program's, which can be started afterwards; refused
+    /// where it is not what was read any more.
+    pub fn replace(&self, text: &str, is_executable: bool) -> Result<(), Failure> {
         self.check_unchanged()?;
         let mode = fs::metadata(&self.target).ok().map(|file| file.permissions());
         if mode.as_ref().is_some_and(fs::Permissions::readonly) {
@@ -58,6 +60,11 @@ impl ForeignFile {
             OpenOptions::new().write(true).create(true).truncate(true).open(&temporary).and_then(|mut file| {
                 if let Some(mode) = mode {
                     file.set_permissions(mode)?;
+                }
+                if is_executable {
+                    let mode = file.metadata()?.permissions().mode();
+                    // For everybody who may read it.
+                    file.set_permissions(fs::Permissions::from_mode(mode | mode >> 2 & 0o111))?;
                 }
                 file.write_all(text.as_bytes())?;
                 file.sync_data()?;

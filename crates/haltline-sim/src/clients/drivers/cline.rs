@@ -1,6 +1,7 @@
 //! Cline. Where its model is stands in a file of its own, and nowhere else.
 
 use super::Driver;
+use crate::clients::promises::{Promise, Promises};
 
 /// The port is that of `scripted_model::PORT`.
 const PROVIDERS: &str = r#"{
@@ -26,8 +27,17 @@ pub(super) const DRIVER: Driver = Driver {
     package: "cline",
     version: "3.0.65",
     program: "cline",
-    settings: ".cline/hooks",
     files: &[(".cline/data/settings/providers.json", PROVIDERS)],
+    trusting: &[],
+    promises: Promises {
+        sees_failures: Promise::Yes,
+        warns: Promise::Yes,
+        refuses: Promise::By("by taking the arguments away"),
+        stops: Promise::Yes,
+        sub_agents: Promise::Yes,
+        cost: Promise::No("hooks are told no tokens"),
+        fails_open: Promise::Yes,
+    },
     arguments: |session, _model| {
         let words = ["--json", "--auto-approve", "true", "--provider", "openai-compatible"];
         let own = session.arguments.iter().map(String::as_str);

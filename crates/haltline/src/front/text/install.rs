@@ -10,10 +10,11 @@ pub fn init(view: &InitView) -> String {
         return format!("already installed: {}\n{}", view.settings, status_line(view));
     }
     let mut out = format!(
-        "{} runs this at {} events of every session{}, {{…}} below:\n  {} hook {}\n    --state {}\n    --config {}\n",
+        "{} runs this at {} events of every session{}{}:\n  {} hook {}\n    --state {}\n    --config {}\n",
         view.of.title(),
         view.of.protocol().layout.listeners.len(),
         if view.scope == Reach::Project { " in this project" } else { "" },
+        if view.diff.is_empty() { "" } else { ", {…} below" },
         view.binary,
         view.of.word(),
         view.state,
