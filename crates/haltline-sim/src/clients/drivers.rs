@@ -3,6 +3,8 @@
 
 mod claude;
 mod codex;
+mod gemini;
+mod qwen;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,8 @@ pub fn of(client: Client) -> Run {
     match client {
         Client::Claude => Run::Installed(&claude::DRIVER),
         Client::Codex => Run::Installed(&codex::DRIVER),
+        Client::Gemini => Run::Installed(&gemini::DRIVER),
+        Client::Qwen => Run::Installed(&qwen::DRIVER),
     }
 }
 

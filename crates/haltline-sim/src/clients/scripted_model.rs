@@ -73,7 +73,7 @@ impl ScriptedModel {
             match (reply, wire) {
                 (Reply::Message { content, usage }, Some(wire)) => {
                     let message = (wire.message)(number, &body, content, usage);
-                    if body["stream"] == true {
+                    if (wire.is_streamed)(&request.path, &body) {
                         http::answer(&mut output, 200, "text/event-stream", &(wire.events)(&message))?;
                     } else {
                         http::answer(&mut output, 200, "application/json", &message.to_string())?;

@@ -164,6 +164,7 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
                 loop_::Happening::Prompt { bypass, .. } => *bypass = *bypass && !inside,
                 loop_::Happening::SessionStart { .. }
                 | loop_::Happening::Message { .. }
+                | loop_::Happening::ModelStart
                 | loop_::Happening::ToolEnd { .. }
                 | loop_::Happening::Batch { .. }
                 | loop_::Happening::SpawnStart { .. }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::{Conversation, Wire, stream};
 use crate::clients::script::Usage;
 
-pub(super) const WIRE: Wire = Wire { path: "/messages", conversation, message, events };
+pub(super) const WIRE: Wire =
+    Wire { paths: &["/messages"], is_streamed: |_path, body| body["stream"] == true, conversation, message, events };
 
 fn conversation(body: &Value) -> Conversation {
     let tools = body["tools"].as_array().into_iter().flatten();
