@@ -4,7 +4,7 @@
 //! other's settings, so a payload may look like another's.
 
 use crate::hook::Protocol;
-use crate::{claude, codex, gemini, qwen};
+use crate::{claude, cline, codex, gemini, qwen};
 
 /// An agent client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +17,13 @@ pub enum Client {
     Gemini,
     /// Qwen Code.
     Qwen,
+    /// Cline.
+    Cline,
 }
 
 impl Client {
     /// All of them, in the order they are shown.
-    pub const ALL: [Client; 4] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen];
+    pub const ALL: [Client; 5] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::Cline];
 
     /// Everything that is peculiar to it.
     pub fn protocol(self) -> &'static Protocol {
@@ -30,6 +32,7 @@ impl Client {
             Client::Codex => &codex::PROTOCOL,
             Client::Gemini => &gemini::PROTOCOL,
             Client::Qwen => &qwen::PROTOCOL,
+            Client::Cline => &cline::PROTOCOL,
         }
     }
 

@@ -11,6 +11,7 @@ mod bypass;
 mod call;
 pub mod claude;
 mod client;
+pub mod cline;
 pub mod codex;
 pub mod feed;
 pub mod gemini;

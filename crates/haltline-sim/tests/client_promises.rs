@@ -66,6 +66,7 @@ client!(claude, Client::Claude, GROUPED);
 client!(codex, Client::Codex, GROUPED);
 client!(gemini, Client::Gemini, GROUPED);
 client!(qwen, Client::Qwen, GROUPED);
+client!(cline, Client::Cline, None::<&str>);
 
 #[test]
 fn the_readme_says_what_was_seen() {

@@ -42,7 +42,7 @@ const HELP: &str = "Answer one event of an agent client, read as JSON from stand
 Clients start this; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
 ends with 0.
 
-Usage: haltline hook <claude|codex|gemini|qwen> [--state FOLDER] [--config FILE]
+Usage: haltline hook CLIENT [--state FOLDER] [--config FILE]
 
 Example:
   haltline hook claude < event.json

@@ -2,6 +2,7 @@
 //! `.ci/clients` reads package and version from that file.
 
 mod claude;
+mod cline;
 mod codex;
 mod gemini;
 mod qwen;
@@ -49,6 +50,7 @@ pub fn of(client: Client) -> Run {
         Client::Codex => Run::Installed(&codex::DRIVER),
         Client::Gemini => Run::Installed(&gemini::DRIVER),
         Client::Qwen => Run::Installed(&qwen::DRIVER),
+        Client::Cline => Run::Installed(&cline::DRIVER),
     }
 }
 
