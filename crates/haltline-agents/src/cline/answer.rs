@@ -41,6 +41,7 @@ pub fn answer(asked: &Asked, verdict: &Verdict, _notice: Option<&str>) -> Option
         },
         HookEvent::SessionStart
         | HookEvent::Prompt
+        | HookEvent::ModelStart
         | HookEvent::ToolFailed
         | HookEvent::Batch
         | HookEvent::SpawnStart

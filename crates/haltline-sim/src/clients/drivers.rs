@@ -4,6 +4,8 @@
 mod claude;
 mod cline;
 mod codex;
+mod gemini;
+mod qwen;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,8 @@ pub fn of(client: Client) -> Run {
     match client {
         Client::Claude => Run::Installed(&claude::DRIVER),
         Client::Codex => Run::Installed(&codex::DRIVER),
+        Client::Gemini => Run::Installed(&gemini::DRIVER),
+        Client::Qwen => Run::Installed(&qwen::DRIVER),
         Client::Cline => Run::Installed(&cline::DRIVER),
     }
 }
