@@ -4,7 +4,7 @@
 //! other's settings, so a payload may look like another's.
 
 use crate::hook::Protocol;
-use crate::{claude, codex};
+use crate::{claude, codex, opencode};
 
 /// An agent client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,17 +13,20 @@ pub enum Client {
     Claude,
     /// Codex CLI.
     Codex,
+    /// OpenCode.
+    OpenCode,
 }
 
 impl Client {
     /// All of them, in the order they are shown.
-    pub const ALL: [Client; 2] = [Client::Claude, Client::Codex];
+    pub const ALL: [Client; 3] = [Client::Claude, Client::Codex, Client::OpenCode];
 
     /// Everything that is peculiar to it.
     pub fn protocol(self) -> &'static Protocol {
         match self {
             Client::Claude => &claude::PROTOCOL,
             Client::Codex => &codex::PROTOCOL,
+            Client::OpenCode => &opencode::PROTOCOL,
         }
     }
 
