@@ -22,20 +22,10 @@ pub struct Driver {
     pub program: &'static str,
     /// More files of the home: name and text.
     pub files: &'static [(&'static str, &'static str)],
-    /// A package it would install for itself, in the same version: where it belongs below the place, as a link.
-    pub beside: Option<Beside>,
     /// Its arguments for a session without a person.
     pub arguments: fn(session: &Session, model: SocketAddr) -> Vec<String>,
     /// What it needs to reach the model, and nobody else.
     pub environment: fn(model: SocketAddr) -> Vec<(&'static str, String)>,
-}
-
-/// A package that a client wants beside its settings.
-pub struct Beside {
-    /// Its name.
-    pub package: &'static str,
-    /// The folders with the settings, below the place.
-    pub folders: &'static [&'static str],
 }
 
 /// The driver of a client.
@@ -53,16 +43,11 @@ impl Driver {
     /// # Panics
     /// When it is not there.
     pub fn installed(&self) -> PathBuf {
-        let program = packages().join(".bin").join(self.program);
+        let folder = std::env::var_os("HALTLINE_CLIENTS").map_or_else(|| root().join("target/clients"), PathBuf::from);
+        let program = folder.join("node_modules/.bin").join(self.program);
         assert!(program.exists(), "no client at {}: run .ci/clients, which installs it", program.display());
         program
     }
-}
-
-/// The folder of packages that `.ci/clients` fills.
-pub(super) fn packages() -> PathBuf {
-    let folder = std::env::var_os("HALTLINE_CLIENTS").map_or_else(|| root().join("target/clients"), PathBuf::from);
-    folder.join("node_modules")
 }
 
 fn root() -> PathBuf {

@@ -40,7 +40,6 @@ impl Place {
         for (name, text) in drivers::of(client).files {
             place.write(&format!("home/{name}"), text);
         }
-        place.put_beside();
         place.write("project/count.txt", "count = 0\n");
         place.write("project/check", "#!/bin/sh\ngrep count count.txt && echo 1 passed\n");
         place.git(&["init", "--quiet", "--initial-branch=main"]);
@@ -49,21 +48,6 @@ impl Place {
         place.git(&["add", "--all"]);
         place.git(&["commit", "--quiet", "--message=begin"]);
         place
-    }
-
-    /// Puts the package there that the client would fetch from the network.
-    fn put_beside(&self) {
-        let driver = drivers::of(self.client);
-        let Some(beside) = &driver.beside else { return };
-        let (package, version) = (beside.package, driver.version);
-        for folder in beside.folders {
-            self.write(
-                &format!("{folder}/package.json"),
-                &format!("{{\"dependencies\":{{\"{package}\":\"{version}\"}}}}\n"),
-            );
-            std::os::unix::fs::symlink(drivers::packages(), self.root.join(folder).join("node_modules"))
-                .expect("a link can be made");
-        }
     }
 
     /// A place where the program `haltline` is installed for the client, with this configuration.

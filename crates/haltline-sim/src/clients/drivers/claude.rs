@@ -7,7 +7,6 @@ pub(super) const DRIVER: Driver = Driver {
     version: "2.1.325",
     program: "claude",
     files: &[],
-    beside: None,
     arguments: |session, _model| {
         let words = ["--print", &session.prompt, "--model", "claude-sonnet-4-5"];
         let more = ["--allowedTools", "Bash,Read,Edit,Write,Agent", "--output-format", "stream-json", "--verbose"];

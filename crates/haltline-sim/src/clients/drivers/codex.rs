@@ -24,7 +24,6 @@ pub(super) const DRIVER: Driver = Driver {
     version: "0.166.0",
     program: "codex",
     files: &[(".codex/config.toml", CONFIG)],
-    beside: None,
     arguments: |session, model| {
         let base = format!("model_providers.scripted.base_url=\"http://{model}/v1\"");
         // What would ask the network at the end of a run is switched off; it waits for it otherwise.

@@ -1,6 +1,7 @@
-//! OpenCode. It installs a package for its plugins at the start, from the network, unless that is there already.
+//! OpenCode. At its start it fetches a package from the network into every folder of settings, unless a lock file says
+//! that it is there, and waits for it. haltline's plugin needs none.
 
-use super::{Beside, Driver};
+use super::Driver;
 
 /// A service of its own, which speaks as Anthropic's does; where it is, is known only when it is served.
 const CONFIG: &str = r#"{
@@ -28,12 +29,19 @@ const CONFIG: &str = r#"{
 }
 "#;
 
+/// What makes the client believe that nothing is to be fetched.
+const LOCK: &str = r#"{ "packages": { "": { "dependencies": { "@opencode-ai/plugin": "*" } } } }
+"#;
+
 pub(super) const DRIVER: Driver = Driver {
     package: "opencode-ai",
     version: "1.18.33",
     program: "opencode",
-    files: &[(".config/opencode/opencode.json", CONFIG)],
-    beside: Some(Beside { package: "@opencode-ai/plugin", folders: &["home/.config/opencode", "project/.opencode"] }),
+    files: &[
+        (".config/opencode/opencode.json", CONFIG),
+        (".config/opencode/package-lock.json", LOCK),
+        (".config/opencode/node_modules/.keep", ""),
+    ],
     arguments: |session, _model| {
         let mut words = vec!["run".to_owned(), "--format".to_owned(), "json".to_owned()];
         words.extend(session.arguments.iter().cloned());
