@@ -5,6 +5,7 @@ mod claude;
 mod cline;
 mod codex;
 mod gemini;
+mod opencode;
 mod qwen;
 
 use std::net::SocketAddr;
@@ -49,6 +50,7 @@ pub fn of(client: Client) -> Run {
         Client::Claude => Run::Installed(&claude::DRIVER),
         Client::Codex => Run::Installed(&codex::DRIVER),
         Client::Gemini => Run::Installed(&gemini::DRIVER),
+        Client::OpenCode => Run::Installed(&opencode::DRIVER),
         Client::Qwen => Run::Installed(&qwen::DRIVER),
         Client::Cline => Run::Installed(&cline::DRIVER),
     }
