@@ -4,7 +4,7 @@
 //! other's settings, so a payload may look like another's.
 
 use crate::hook::Protocol;
-use crate::{claude, codex, gemini, qwen};
+use crate::{claude, cline, codex, gemini, opencode, qwen};
 
 /// An agent client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +17,16 @@ pub enum Client {
     Gemini,
     /// Qwen Code.
     Qwen,
+    /// Cline.
+    Cline,
+    /// OpenCode.
+    OpenCode,
 }
 
 impl Client {
     /// All of them, in the order they are shown.
-    pub const ALL: [Client; 4] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen];
+    pub const ALL: [Client; 6] =
+        [Client::Claude, Client::Codex, Client::Gemini, Client::OpenCode, Client::Qwen, Client::Cline];
 
     /// Everything that is peculiar to it.
     pub fn protocol(self) -> &'static Protocol {
@@ -30,6 +35,8 @@ impl Client {
             Client::Codex => &codex::PROTOCOL,
             Client::Gemini => &gemini::PROTOCOL,
             Client::Qwen => &qwen::PROTOCOL,
+            Client::Cline => &cline::PROTOCOL,
+            Client::OpenCode => &opencode::PROTOCOL,
         }
     }
 

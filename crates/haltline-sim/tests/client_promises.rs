@@ -65,7 +65,9 @@ const GROUPED: Option<&str> = Some(
 client!(claude, Client::Claude, GROUPED);
 client!(codex, Client::Codex, GROUPED);
 client!(gemini, Client::Gemini, GROUPED);
+client!(opencode, Client::OpenCode, None::<&str>);
 client!(qwen, Client::Qwen, GROUPED);
+client!(cline, Client::Cline, None::<&str>);
 
 #[test]
 fn the_readme_says_what_was_seen() {

@@ -4,12 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::board::{Board, BoardFact, Opening, Step, rise};
+use super::board::{Board, BoardFact, Opening, Step};
 use super::decide::futile_key;
 use super::past::Mark;
 use super::rut::{Landing, Rut};
 use super::{Chant, Compaction, Ending, Flight, Growth, LaneFact, Nature, Past, Pattern, Progress};
 use crate::identity::{Action, Digest, Outcome};
+use crate::memory::rise;
 use crate::{Elapsed, Moment};
 
 /// A hook that ran.

@@ -2,8 +2,10 @@
 //! `.ci/clients` reads package and version from that file.
 
 mod claude;
+mod cline;
 mod codex;
 mod gemini;
+mod opencode;
 mod qwen;
 
 use std::net::SocketAddr;
@@ -48,7 +50,9 @@ pub fn of(client: Client) -> Run {
         Client::Claude => Run::Installed(&claude::DRIVER),
         Client::Codex => Run::Installed(&codex::DRIVER),
         Client::Gemini => Run::Installed(&gemini::DRIVER),
+        Client::OpenCode => Run::Installed(&opencode::DRIVER),
         Client::Qwen => Run::Installed(&qwen::DRIVER),
+        Client::Cline => Run::Installed(&cline::DRIVER),
     }
 }
 
