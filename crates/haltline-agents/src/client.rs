@@ -4,7 +4,7 @@
 //! other's settings, so a payload may look like another's.
 
 use crate::hook::Protocol;
-use crate::{claude, codex, opencode};
+use crate::{claude, cline, codex, gemini, opencode, qwen};
 
 /// An agent client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,19 +13,29 @@ pub enum Client {
     Claude,
     /// Codex CLI.
     Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Qwen Code.
+    Qwen,
+    /// Cline.
+    Cline,
     /// OpenCode.
     OpenCode,
 }
 
 impl Client {
     /// All of them, in the order they are shown.
-    pub const ALL: [Client; 3] = [Client::Claude, Client::Codex, Client::OpenCode];
+    pub const ALL: [Client; 6] =
+        [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::OpenCode, Client::Cline];
 
     /// Everything that is peculiar to it.
     pub fn protocol(self) -> &'static Protocol {
         match self {
             Client::Claude => &claude::PROTOCOL,
             Client::Codex => &codex::PROTOCOL,
+            Client::Gemini => &gemini::PROTOCOL,
+            Client::Qwen => &qwen::PROTOCOL,
+            Client::Cline => &cline::PROTOCOL,
             Client::OpenCode => &opencode::PROTOCOL,
         }
     }

@@ -116,7 +116,7 @@ pub fn read(line: &str) -> Result<PlainEvent, PlainError> {
         agent: fields.text("agent")?,
         root: fields.text("root")?,
         client: fields.text("client")?.unwrap_or_default(),
-        is_batched: false,
+        ..Stream::default()
     };
     let project = if kind == "session_start" { fields.text("project")? } else { None };
     Ok(PlainEvent { at, stream, project, what: happening(&kind, &fields)? })

@@ -27,7 +27,7 @@ fn an_event_says_when_and_whose() {
             agent: Some("a".to_owned()),
             root: Some("s0".to_owned()),
             client: "aider".to_owned(),
-            is_batched: false,
+            ..Stream::default()
         },
         project: None,
         what: PlainHappening::Loop(Happening::Stop { blocked: true, running: None }),

@@ -92,7 +92,9 @@ fn happened(what: &Happening) -> String {
         Happening::Compaction { trigger } => format!("{word} {trigger}"),
         Happening::SessionEnd { reason } => format!("{word} {reason}"),
         Happening::Hook { name } => format!("{word} {name}"),
-        Happening::Batch { .. } | Happening::Cleanup { .. } => format!("{word}: not in a transcript"),
+        Happening::Batch { .. } | Happening::Cleanup { .. } | Happening::ModelStart => {
+            format!("{word}: not in a transcript")
+        }
     }
 }
 

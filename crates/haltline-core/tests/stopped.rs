@@ -16,8 +16,8 @@ struct Watched {
 
 impl Watched {
     fn new(mode: Mode) -> Self {
-        let stream =
-            Stream { client: "claude".to_owned(), session: "s1".to_owned(), agent: None, root: None, is_batched: true };
+        let (client, session) = ("claude".to_owned(), "s1".to_owned());
+        let stream = Stream { client, session, is_batched: true, ..Stream::default() };
         let now = Moment::recorded(Instant::from_millis(1_770_000_000_000));
         let policy = Policy { mode, ..Policy::default() };
         let mut watched = Self { memory: Memory::default(), policy, stream, now };

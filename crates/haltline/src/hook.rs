@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use haltline_agents::Client;
 use haltline_agents::hook::{Asked, HookEvent, Reading};
-use haltline_core::loop_::{Happening, Stream};
-use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict};
+use haltline_core::loop_::{Happening, Naming, Stream};
+use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict, digest_hex};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Fail, Places, load_or_compile};
 use haltline_engine::project::Project;
@@ -27,6 +27,7 @@ use haltline_engine::{Engine, EngineError, spool, trust_of};
 
 use crate::ancestry::Process;
 use crate::exit_code;
+use crate::installation::Reach;
 use crate::surroundings::{self, variable};
 use crate::workplace::PROJECT_MARKS;
 
@@ -37,28 +38,24 @@ const REHEARSAL: &str = "doctor-";
 /// No client says more in one event.
 const STDIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// What `--help` prints.
-fn help() -> String {
-    let clients = Client::ALL.map(Client::word).join("|");
-    format!(
-        "Answer one event of an agent client, read as JSON from standard input
+const HELP: &str = "Answer one event of an agent client, read as JSON from standard input
 
 Clients start this; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
 ends with 0. With --stream it answers every line of its input with a line, until the input ends.
 
-Usage: haltline hook <{clients}> [--stream] [--state FOLDER] [--config FILE]
+Usage: haltline hook CLIENT [--stream] [--state FOLDER] [--config FILE]
 
 Example:
   haltline hook claude < event.json
-"
-    )
-}
+";
 
 /// What the command line of a hook says.
 struct Arguments {
     state_folder: Option<PathBuf>,
     config: Option<PathBuf>,
     is_stream: bool,
+    /// The configuration that started this hook.
+    door: String,
 }
 
 /// What goes to standard output, and what follows it.
@@ -79,7 +76,7 @@ impl From<Option<String>> for Answer {
 pub fn run(words: &[&str], clock: Clock) -> ExitCode {
     if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
         // A reader that has gone needs no help.
-        std::io::stdout().lock().write_all(help().as_bytes()).ok();
+        std::io::stdout().lock().write_all(HELP.as_bytes()).ok();
         return exit_code::FINE;
     }
     let client = words.first().and_then(|word| Client::of_word(word));
@@ -126,13 +123,14 @@ fn answer(client: Option<Client>, arguments: &Arguments, clock: Clock) -> Answer
 
 /// Answers one event; what it was answered with is the caller's to put away.
 fn event(client: Client, arguments: &Arguments, payload: &[u8], clock: Clock) -> (Answer, Option<Hook>) {
-    let reading = match (client.protocol().read)(payload) {
+    let mut reading = match (client.protocol().read)(payload) {
         Ok(reading) => reading,
         Err(error) => return (told::complaint(Some(client), "payload", &format!("haltline: {error}")).into(), None),
     };
     if reading.asked.event == HookEvent::Other {
         return (Answer::default(), None);
     }
+    reading.asked.stream.come_through(&arguments.door);
     let asked = reading.asked.clone();
     match Hook::open(arguments, &reading, clock) {
         Ok(hook) => {
@@ -143,9 +141,16 @@ fn event(client: Client, arguments: &Arguments, payload: &[u8], clock: Clock) ->
     }
 }
 
+/// Which configuration started this hook: clients start the same command line once for each event.
+fn door(words: &[&str]) -> String {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let words = words.iter().map(|word| word.as_bytes());
+    digest_hex(&std::iter::once(program.as_encoded_bytes()).chain(words).collect::<Vec<_>>(), 8)
+}
+
 /// Paths come from what `init` wrote; the environment counts only where nothing was written (E9).
 fn arguments(words: &[&str]) -> Arguments {
-    let mut arguments = Arguments { state_folder: None, config: None, is_stream: false };
+    let mut arguments = Arguments { state_folder: None, config: None, is_stream: false, door: door(words) };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
@@ -237,7 +242,9 @@ impl Hook {
             Some(Happening::ToolStart { action, guarded, touched, tampering, .. }) => {
                 *tampering = watch::tampering(action, &self.state_folder, &self.config_file);
                 *guarded = self.engine.guarding(action);
-                *touched = self.engine.touching(action, &self.agent_folder(reading.folder.as_deref()));
+                let own = Reach::User.settings(reading.asked.client, &self.folder).ok();
+                let own = own.as_deref().and_then(Path::parent);
+                *touched = self.engine.touching(action, &self.agent_folder(reading.folder.as_deref()), own);
             }
             Some(_) | None => {}
         }
@@ -307,8 +314,9 @@ impl Hook {
     /// Events that found the store busy earlier.
     fn take_in(&self) {
         spool::take(&self.state_folder, self.engine.project().key, |content| {
-            let Some((client, payload)) = unspooled(content) else { return true };
+            let Some((client, door, payload)) = unspooled(content) else { return true };
             let Ok(mut reading) = (client.protocol().read)(payload) else { return true };
+            reading.asked.stream.come_through(door);
             transcript::settle(&mut reading);
             let Some(what) = reading.what.take() else { return true };
             !matches!(self.engine.report(&reading.asked.stream, what), Err(EngineError::Store(_)))
@@ -344,8 +352,7 @@ impl Hook {
         };
         // It still counts: the next writer takes it in, whichever of the hook's writes found the store busy (E2).
         let (project, now) = (self.engine.project().key, self.engine.now());
-        let is_counted =
-            kind == "busy" && spool::put(&self.state_folder, project, now, &spooled(asked.client, stdin)).is_ok();
+        let is_counted = kind == "busy" && spool::put(&self.state_folder, project, now, &spooled(asked, stdin)).is_ok();
         let closed = self.engine.config().fail() == Fail::Closed && asked.event == HookEvent::ToolStart;
         let goes_on = match (closed, is_counted) {
             (true, _) => "fail = \"closed\": the call is refused",
@@ -364,19 +371,25 @@ impl Hook {
     }
 }
 
-/// An event as it waits: the client's word on a line of its own, then what the client said.
-fn spooled(client: Client, stdin: &[u8]) -> Vec<u8> {
-    [client.word().as_bytes(), b"\n", stdin].concat()
+/// An event as it waits: the client's word on a line of its own, with the door where that matters, then what the client
+/// said.
+fn spooled(asked: &Asked, stdin: &[u8]) -> Vec<u8> {
+    let word = asked.client.word().as_bytes();
+    match &asked.stream.naming {
+        Naming::Own => [word, b"\n", stdin].concat(),
+        Naming::Counted { door } => [word, b" ", door.as_bytes(), b"\n", stdin].concat(),
+    }
 }
 
-fn unspooled(content: &[u8]) -> Option<(Client, &[u8])> {
+fn unspooled(content: &[u8]) -> Option<(Client, &str, &[u8])> {
     // Earlier versions knew one client and wrote no word.
     if content.starts_with(b"{") {
-        return Some((Client::Claude, content));
+        return Some((Client::Claude, "", content));
     }
     let end = content.iter().position(|&byte| byte == b'\n')?;
-    let client = Client::of_word(std::str::from_utf8(&content[..end]).ok()?)?;
-    Some((client, &content[end + 1..]))
+    let line = std::str::from_utf8(&content[..end]).ok()?;
+    let (word, door) = line.split_once(' ').unwrap_or((line, ""));
+    Some((Client::of_word(word)?, door, &content[end + 1..]))
 }
 
 /// A path as text, where it is text.

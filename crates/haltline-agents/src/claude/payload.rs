@@ -78,7 +78,8 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     // These two name the child itself, and are the parent's doing.
     let is_about_child = matches!(event, HookEvent::SpawnStart | HookEvent::SpawnEnd);
     let agent = if is_about_child { None } else { json::name(payload.agent_id) };
-    let stream = Stream { session, agent, root: None, client: Client::Claude.name().to_owned(), is_batched: true };
+    let client = Client::Claude.name().to_owned();
+    let stream = Stream { session, agent, client, is_batched: true, ..Stream::default() };
     let folder = json::name(payload.cwd);
     let what = happening(event, &payload, &stream, folder.as_deref());
     let is_config = event == HookEvent::SettingsChanged;
@@ -103,6 +104,7 @@ fn feed(event: HookEvent, payload: &Payload<'_>, agent: Option<&str>) -> Option<
         | HookEvent::ToolEnd
         | HookEvent::ToolFailed
         | HookEvent::SpawnStart
+        | HookEvent::ModelStart
         | HookEvent::StopFailed
         | HookEvent::Interrupted
         | HookEvent::Compaction
@@ -159,7 +161,11 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
         HookEvent::SessionEnd => {
             Some(Happening::SessionEnd { reason: json::owned_text(payload.reason).unwrap_or_default() })
         }
-        HookEvent::StopFailed | HookEvent::Interrupted | HookEvent::SettingsChanged | HookEvent::Other => None,
+        HookEvent::ModelStart
+        | HookEvent::StopFailed
+        | HookEvent::Interrupted
+        | HookEvent::SettingsChanged
+        | HookEvent::Other => None,
     }
 }
 

@@ -64,7 +64,7 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     // These two name the child itself, and are the parent's doing.
     let is_about_child = matches!(event, HookEvent::SpawnStart | HookEvent::SpawnEnd);
     let agent = if is_about_child { None } else { json::name(payload.agent_id) };
-    let stream = Stream { session, agent, root: None, client: Client::Codex.name().to_owned(), is_batched: false };
+    let stream = Stream { session, agent, client: Client::Codex.name().to_owned(), ..Stream::default() };
     let folder = json::name(payload.cwd);
     let (what, unsettled) = happening(event, &payload, &stream, folder.as_deref());
     Ok(Reading {
@@ -91,6 +91,7 @@ fn is_told(event: HookEvent, is_unsettled: bool) -> bool {
         | HookEvent::SessionStart
         | HookEvent::ToolFailed
         | HookEvent::Batch
+        | HookEvent::ModelStart
         | HookEvent::StopFailed
         | HookEvent::Compaction
         | HookEvent::SettingsChanged
@@ -135,6 +136,7 @@ fn happening(
         }
         HookEvent::ToolFailed
         | HookEvent::Batch
+        | HookEvent::ModelStart
         | HookEvent::StopFailed
         | HookEvent::Interrupted
         | HookEvent::SettingsChanged

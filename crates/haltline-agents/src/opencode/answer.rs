@@ -49,6 +49,7 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
             }
         }
         HookEvent::SpawnEnd
+        | HookEvent::ModelStart
         | HookEvent::Stop
         | HookEvent::StopFailed
         | HookEvent::Interrupted

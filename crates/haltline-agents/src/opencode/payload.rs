@@ -75,7 +75,7 @@ pub fn read(line: &[u8]) -> Result<Reading, ReadError> {
     let event = event(&name, json::name(payload.child).is_some());
     let client = Client::OpenCode;
     let agent = json::name(payload.agent);
-    let stream = Stream { session, agent, root: None, client: client.name().to_owned(), is_batched: false };
+    let stream = Stream { session, agent, client: client.name().to_owned(), ..Stream::default() };
     let folder = json::name(payload.folder);
     Ok(Reading {
         what: happening(event, &name, &payload, &stream, folder.as_deref()),
@@ -139,7 +139,11 @@ fn happening(
         HookEvent::Stop => Some(Happening::Stop { blocked: false, running: None }),
         HookEvent::Compaction => Some(Happening::Compaction { trigger: String::new() }),
         HookEvent::SessionEnd => Some(Happening::SessionEnd { reason: name.to_owned() }),
-        HookEvent::StopFailed | HookEvent::Interrupted | HookEvent::SettingsChanged | HookEvent::Other => None,
+        HookEvent::ModelStart
+        | HookEvent::StopFailed
+        | HookEvent::Interrupted
+        | HookEvent::SettingsChanged
+        | HookEvent::Other => None,
     }
 }
 

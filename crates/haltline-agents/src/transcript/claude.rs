@@ -161,10 +161,9 @@ impl ClaudeReader {
             stream: Stream {
                 session: json::name(line.session_id).unwrap_or_else(|| self.session.clone()),
                 agent,
-                root: None,
                 client: "claude-code".to_owned(),
-                // Calls carry the name of their response instead.
-                is_batched: false,
+                // Calls carry the name of their response instead of the ends of batches.
+                ..Stream::default()
             },
             folder: json::name(line.cwd),
             is_echo: false,

@@ -55,7 +55,7 @@ fn happened(what: &Happening) -> String {
         Happening::SpawnEnd { child } => format!("{word} {child}"),
         Happening::Stop { blocked, running } => format!("{word} blocked {blocked} running {running:?}"),
         Happening::Compaction { trigger } => format!("{word} {trigger}"),
-        Happening::Cleanup { .. } => word.to_owned(),
+        Happening::Cleanup { .. } | Happening::ModelStart => word.to_owned(),
         Happening::SessionEnd { reason } => format!("{word} {reason}"),
         Happening::Message { usage, cost, last, .. } => {
             let tokens = usage.map(|usage| [usage.input, usage.output, usage.cache_read, usage.cache_write]);

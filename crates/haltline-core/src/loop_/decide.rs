@@ -4,6 +4,7 @@
 mod end;
 mod grounds;
 mod limit;
+mod model;
 mod start;
 mod stuck;
 
@@ -12,7 +13,8 @@ pub(super) use stuck::futile_key;
 use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
 use super::words::{self, Grounds};
 use super::{
-    Agent, Happening, Lane, LaneFact, Limits, Nature, Pattern, Preset, Stream, Tree, TreeFact, Usage, Windowed, pattern,
+    Agent, Happening, Lane, LaneFact, Limits, Naming, Nature, Pattern, Preset, Stream, Tree, TreeFact, Usage, Windowed,
+    pattern,
 };
 use crate::identity::{Digest, Said};
 use crate::{
@@ -153,6 +155,7 @@ impl<'a> Draft<'a> {
             Happening::SessionStart { resumed, is_nested, .. } => (true, *resumed, *is_nested),
             Happening::Prompt { .. }
             | Happening::Message { .. }
+            | Happening::ModelStart
             | Happening::ToolStart { .. }
             | Happening::ToolEnd { .. }
             | Happening::Batch { .. }
@@ -167,7 +170,8 @@ impl<'a> Draft<'a> {
         if self.is_new || starts {
             let unseen = self.is_new && stream.is_batched && stream.agent.is_none() && !starts;
             let client = stream.client.clone();
-            self.lane(LaneFact::Began { client, root, is_nested, resumed, unseen });
+            let door = self.door();
+            self.lane(LaneFact::Began { client, root, is_nested, resumed, door, unseen });
             if unseen {
                 self.notices.push(format!(
                     "haltline has no memory of this running session ({}): it was installed while the session ran, or its store was taken away. Counting starts now.",
@@ -188,7 +192,31 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The door that tells this, where the client's calls have no names.
+    fn door(&self) -> Option<Digest> {
+        match &self.question.stream.naming {
+            Naming::Own => None,
+            Naming::Counted { door } => Some(Digest::of(&[b"door", door.as_bytes()])),
+        }
+    }
+
+    /// Whether a client without names for its calls tells the same through another door. A session that begins is heard
+    /// through the door that says so last: from then on it is the only one.
+    fn is_overheard(&self) -> bool {
+        let is_beginning = matches!(self.question.what, Happening::SessionStart { .. });
+        let (door, own) = (self.door(), self.lane.door);
+        !is_beginning && door.is_some() && own.is_some() && door != own
+    }
+
     fn run(mut self) -> Asked<Decision> {
+        if self.is_overheard() {
+            return Ok(Decision {
+                facts: Vec::new(),
+                verdict: Verdict::Pass,
+                effects: Vec::new(),
+                notices: Vec::new(),
+            });
+        }
         let verdict = match self.question.what {
             Happening::SessionStart { is_nested, .. } => self.session_start(*is_nested)?,
             Happening::Prompt { by_user, bypass } => self.prompt(*by_user, *bypass)?,
@@ -203,6 +231,7 @@ impl<'a> Draft<'a> {
                 self.speech(*usage, *cost, said.as_ref());
                 self.soft_budget()?
             }
+            Happening::ModelStart => self.model_start()?,
             Happening::ToolStart { call, message, action, guarded, touched, tampering } => {
                 let start = start::Start { call, message: message.as_deref(), action, guarded, touched, tampering };
                 self.tool_start(&start)?
@@ -312,13 +341,7 @@ impl<'a> Draft<'a> {
         let is_refused = !by_user && is_stopped;
         self.lane(LaneFact::Prompted { by_user, is_refused });
         if is_refused {
-            let text = words::still_stopped();
-            return Ok(Verdict::Stop(Reason {
-                circuit: self.lane_name.clone(),
-                code: "HL-STOP-01",
-                text,
-                retry: Retry::Person,
-            }));
+            return Ok(self.still_stopped());
         }
         if !by_user {
             return Ok(Verdict::Pass);

@@ -18,6 +18,32 @@ pub struct Stream {
     pub client: String,
     /// The client marks the end of each batch of calls (L3).
     pub is_batched: bool,
+    /// How its calls are told apart.
+    pub naming: Naming,
+}
+
+impl Stream {
+    /// Says which configuration told of it, where that matters.
+    pub fn come_through(&mut self, name: &str) {
+        match &mut self.naming {
+            Naming::Own => {}
+            Naming::Counted { door } => name.clone_into(door),
+        }
+    }
+}
+
+/// How the calls of a client are told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Naming {
+    /// Each has a name: one that is told twice is known by it.
+    #[default]
+    Own,
+    /// None has. Each start is a call, and an end belongs to the oldest of the same words. What is told twice can then only
+    /// be known by who tells it, so each stream is heard through one door.
+    Counted {
+        /// The configuration that tells of it.
+        door: String,
+    },
 }
 
 /// What a model response took.
@@ -74,6 +100,8 @@ pub enum Happening {
         /// What the last of them said, where that is known.
         said: Option<Said>,
     },
+    /// The model is about to be asked: the calls of its last response are over. Told again for a request that is tried again.
+    ModelStart,
     /// A call is about to run.
     ToolStart {
         /// Its name.
@@ -166,6 +194,7 @@ impl Happening {
             Happening::SessionStart { .. } => "session_start",
             Happening::Prompt { .. } => "prompt",
             Happening::Message { .. } => "message",
+            Happening::ModelStart => "model_start",
             Happening::ToolStart { .. } => "tool_start",
             Happening::ToolEnd { .. } => "tool_end",
             Happening::Batch { .. } => "batch",

@@ -4,12 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::board::{Board, BoardFact, Opening, Step, rise};
+use super::board::{Board, BoardFact, Opening, Step};
 use super::decide::futile_key;
 use super::past::Mark;
 use super::rut::{Landing, Rut};
 use super::{Chant, Compaction, Ending, Flight, Growth, LaneFact, Nature, Past, Pattern, Progress};
-use crate::identity::{Digest, Outcome};
+use crate::identity::{Action, Digest, Outcome};
+use crate::memory::rise;
 use crate::{Elapsed, Moment};
 
 /// A hook that ran.
@@ -95,6 +96,15 @@ pub struct Lane {
     /// Hooks that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRun>,
+    /// The same before the last prompt, until it is known whether a person asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks_before: Vec<HookRun>,
+    /// The client says where a turn ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_marked: bool,
+    /// The door it is heard through, where its calls have no names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub door: Option<Digest>,
     /// Turns in which a sub-agent was started, one entry each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spawned: Vec<u64>,
@@ -156,6 +166,9 @@ impl Lane {
             is_shortened: false,
             is_rested: false,
             hooks: Vec::new(),
+            hooks_before: Vec::new(),
+            door: None,
+            is_marked: false,
             spawned: Vec::new(),
             denied_in_a_row: 0,
             denied_tools: Vec::new(),
@@ -171,6 +184,11 @@ impl Lane {
     /// The call in flight with this name.
     pub fn flight(&self, call: Digest) -> Option<&Flight> {
         self.flights.iter().find(|flight| flight.call == call)
+    }
+
+    /// The call in flight that does this, the one that began first.
+    pub(super) fn oldest_flight(&self, action: &Action) -> Option<&Flight> {
+        self.flights.iter().find(|flight| flight.identity == action.identity && flight.tool == action.tool)
     }
 
     /// Whether a call of this name ended since the last prompt. Names may come again after it.
@@ -198,10 +216,11 @@ impl Lane {
         lane.is_rested = lane.has_rested(at);
         lane.seen = at;
         match fact {
-            LaneFact::Began { client, root, is_nested, .. } => {
+            LaneFact::Began { client, root, is_nested, door, .. } => {
                 lane.client.clone_from(client);
                 lane.root.clone_from(root);
                 lane.is_nested = *is_nested;
+                lane.door = *door;
             }
             LaneFact::PolicyChanged { policy } => lane.policy.clone_from(policy),
             LaneFact::Prompted { by_user, .. } => lane.prompted(*by_user),
@@ -236,6 +255,7 @@ impl Lane {
             }
             LaneFact::TurnEnded => {
                 lane.is_fresh = true;
+                lane.is_marked = true;
                 lane.refused.clear();
             }
             LaneFact::HookRan { name, keep } => {
@@ -248,7 +268,7 @@ impl Lane {
                 let excess = lane.spawned.len().saturating_sub(*keep as usize);
                 lane.spawned.drain(..excess);
             }
-            LaneFact::Stopped { .. } => lane.is_fresh = true,
+            LaneFact::Stopped { blocked } => lane.stopped(*blocked),
             LaneFact::Compacted { .. } => {
                 lane.compaction.shortened();
                 lane.is_shortened = true;
@@ -279,12 +299,22 @@ impl Lane {
         self.is_stopped = false;
         self.denied_in_a_row = 0;
         self.denied_tools.clear();
-        self.hooks.clear();
+        self.hooks_before = std::mem::take(&mut self.hooks);
         self.refused.clear();
         self.compaction = Compaction::default();
         self.chant = Chant::default();
         self.end_rut();
         self.board.forget_steps();
+    }
+
+    /// It wanted to end its turn. A hook may keep it going by words that look like a person's prompt: what was counted
+    /// before them counts on then.
+    fn stopped(&mut self, blocked: bool) {
+        self.is_fresh = true;
+        let before = std::mem::take(&mut self.hooks_before);
+        if blocked {
+            self.hooks.splice(..0, before);
+        }
     }
 
     /// Whether so long nothing happened that what was asked before may be asked again.
@@ -408,6 +438,7 @@ impl Lane {
                 self.chant = Chant::default();
                 self.growth = Growth::default();
                 self.hooks.clear();
+                self.hooks_before.clear();
                 self.spawned.clear();
                 self.denied_in_a_row = 0;
                 self.denied_recent = 0;
@@ -440,6 +471,7 @@ impl Lane {
     /// What a circuit had counted counts no more once it is closed (L5).
     fn closed(&mut self, pattern: Pattern, key: Digest) {
         self.hooks.retain(|run| run.0 != key);
+        self.hooks_before.retain(|run| run.0 != key);
         match pattern.nature() {
             Nature::Loop => self.end_rut(),
             Nature::Resource | Nature::Rule => {}

@@ -61,6 +61,9 @@ pub enum LaneFact {
         /// It goes on from before.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         resumed: bool,
+        /// The door it is heard through, where its calls have no names.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        door: Option<Digest>,
         /// Nobody saw it begin: haltline was installed while it ran, or its memory was taken away.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unseen: bool,

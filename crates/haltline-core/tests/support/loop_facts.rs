@@ -70,7 +70,7 @@ fn incident() -> String {
     "0a1b2c3d".to_owned()
 }
 
-fn lane() -> [(LaneFact, &'static str); 22] {
+fn lane() -> [(LaneFact, &'static str); 23] {
     let client = || "claude-code".to_owned();
     let traits = Traits {
         is_write: true,
@@ -105,14 +105,36 @@ fn lane() -> [(LaneFact, &'static str); 22] {
         })
     };
     [
-        (LaneFact::Began { client: client(), root: None, is_nested: false, resumed: false, unseen: false }, "began"),
+        (
+            LaneFact::Began {
+                client: client(),
+                root: None,
+                is_nested: false,
+                resumed: false,
+                door: None,
+                unseen: false,
+            },
+            "began",
+        ),
         (
             LaneFact::Began {
                 client: client(),
                 root: Some("s0".to_owned()),
                 is_nested: true,
                 resumed: true,
+                door: None,
                 unseen: true,
+            },
+            "began",
+        ),
+        (
+            LaneFact::Began {
+                client: client(),
+                root: None,
+                is_nested: false,
+                resumed: false,
+                door: Some(Digest(7)),
+                unseen: false,
             },
             "began",
         ),

@@ -3,7 +3,7 @@
 //! Nothing is guessed and nothing left over: a word that is not understood is an error.
 
 use haltline_core::identity::{Action, Answer, By, Outcome, Said};
-use haltline_core::loop_::{BatchEnd, Board, Happening, Limits, Stage, Standing, Usage, Verb};
+use haltline_core::loop_::{BatchEnd, Board, Happening, Limits, Naming, Stage, Standing, Usage, Verb};
 use haltline_core::{Decision, Mode, Moment, Rejection, Retry};
 
 use crate::sessions::{Sessions, show};
@@ -71,10 +71,11 @@ impl Play {
             }
             "agent" => world.stream.agent = Some(words.next()?).filter(|name| name != "main"),
             "client" => {
-                world.stream.is_batched = match words.next()?.as_str() {
-                    "marks-batches" => true,
-                    "plain" => false,
-                    unknown => return Err(format!("{unknown:?}: expected marks-batches or plain")),
+                (world.stream.is_batched, world.stream.naming) = match words.next()?.as_str() {
+                    "marks-batches" => (true, Naming::Own),
+                    "plain" => (false, Naming::Own),
+                    "counted" => (false, Naming::Counted { door: words.next()? }),
+                    unknown => return Err(format!("{unknown:?}: expected marks-batches, plain or counted DOOR")),
                 };
             }
             "set" => {
@@ -170,6 +171,7 @@ impl Play {
                 let said = Said::of(&words.quoted()?);
                 Happening::Message { usage: None, cost: None, offset: None, last: None, said }
             }
+            "asks-model" => Happening::ModelStart,
             "ends" => Happening::SessionEnd { reason: "exit".to_owned() },
             "compaction" => Happening::Compaction { trigger: "auto".to_owned() },
             "reset" if words.take("all") => return Ok(world.reset_all()),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use haltline_core::attempt::Touched;
 use haltline_core::identity::{Action, Answer};
-use haltline_core::loop_::{BatchEnd, Happening, Lane, Stream, Tree, Verb};
+use haltline_core::loop_::{BatchEnd, Happening, Lane, Naming, Stream, Tree, Verb};
 use haltline_core::{
     Boot, CircuitName, Decision, Event, Fact, Instant, Memory, Operator, Policy, Recorded, Rejection, State, Step,
     Verdict, apply, decide,
@@ -45,10 +45,9 @@ impl Sessions {
             policy: Policy::default(),
             stream: Stream {
                 session: "s1".to_owned(),
-                agent: None,
-                root: None,
                 client: "claude-code".to_owned(),
                 is_batched: true,
+                ..Stream::default()
             },
             message: None,
             touched: Vec::new(),
@@ -159,12 +158,15 @@ impl Sessions {
     /// A whole call that is alone in its response: it asks, runs if it may, and ends. What counts is the first answer.
     pub fn run(&mut self, action: Action, answer: Answer) -> Decision {
         self.count += 1;
-        let name = format!("call {}", self.count);
+        let is_named = self.stream.naming == Naming::Own;
+        let name = if is_named { format!("call {}", self.count) } else { "call".to_owned() };
         let decision = self.start(&name, action);
         if !decision.verdict.refuses() {
             self.end(&name, answer);
         }
-        if self.stream.is_batched {
+        if !is_named {
+            self.tell(Happening::ModelStart);
+        } else if self.stream.is_batched {
             self.batch(&[&name]);
         }
         decision

@@ -203,6 +203,7 @@ impl Watch {
             Happening::Prompt { by_user, .. } => self.prompts += u64::from(*by_user && !is_echo),
             Happening::Message { cost, .. } => self.spend(*cost, is_echo),
             Happening::SessionStart { .. }
+            | Happening::ModelStart
             | Happening::SpawnStart { .. }
             | Happening::SpawnEnd { .. }
             | Happening::Hook { .. }

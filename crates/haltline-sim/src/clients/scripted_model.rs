@@ -14,6 +14,9 @@ use super::http::{self, Request};
 use super::script::{Call, Script, Step, Usage};
 use super::wire::{self, Wire};
 
+/// Where it listens. Each run has a network of its own, so nobody else has the port, and settings files can name it.
+pub const PORT: u16 = 8399;
+
 /// The scripts and what was exchanged so far.
 pub struct ScriptedModel {
     scripts: BTreeMap<String, Script>,
@@ -34,12 +37,12 @@ impl ScriptedModel {
         Arc::new(Self { scripts, requests_max, exchanges: Mutex::default() })
     }
 
-    /// Serves on a free port of loopback, for as long as the process lives.
+    /// Serves on loopback, for as long as the process lives.
     ///
     /// # Errors
     /// When loopback is down.
     pub fn serve(self: &Arc<Self>) -> io::Result<SocketAddr> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;
         let address = listener.local_addr()?;
         let model = Arc::clone(self);
         thread::spawn(move || {
@@ -73,7 +76,7 @@ impl ScriptedModel {
             match (reply, wire) {
                 (Reply::Message { content, usage }, Some(wire)) => {
                     let message = (wire.message)(number, &body, content, usage);
-                    if body["stream"] == true {
+                    if (wire.is_streamed)(&request.path, &body) {
                         http::answer(&mut output, 200, "text/event-stream", &(wire.events)(&message))?;
                     } else {
                         http::answer(&mut output, 200, "application/json", &message.to_string())?;

@@ -1,8 +1,11 @@
 //! The APIs that clients ask a model by, each put into the words of one: what a test asks of an exchange is the same for
 //! every client. A new API is a file below and an entry in [`WIRES`].
 
+mod completions;
+mod generate_content;
 mod messages;
 mod responses;
+mod tools;
 
 use serde_json::Value;
 
@@ -11,7 +14,9 @@ use super::script::Usage;
 /// One API.
 pub(super) struct Wire {
     /// How the path of a request ends.
-    path: &'static str,
+    paths: &'static [&'static str],
+    /// Whether a request with this path and body wants its answer as a stream.
+    pub(super) is_streamed: fn(path: &str, body: &Value) -> bool,
     /// What a request says.
     pub(super) conversation: fn(body: &Value) -> Conversation,
     /// The body of an answer with this content.
@@ -28,11 +33,11 @@ pub(super) struct Conversation {
     pub(super) tools: Vec<String>,
 }
 
-const WIRES: &[Wire] = &[messages::WIRE, responses::WIRE];
+const WIRES: &[Wire] = &[messages::WIRE, responses::WIRE, completions::WIRE, generate_content::WIRE];
 
 /// The API of a path.
 pub(super) fn of(path: &str) -> Option<&'static Wire> {
-    WIRES.iter().find(|wire| path.ends_with(wire.path))
+    WIRES.iter().find(|wire| wire.paths.iter().any(|end| path.ends_with(end)))
 }
 
 /// A stream of named events.
@@ -42,4 +47,9 @@ fn stream(events: &[Value]) -> String {
         format!("event: {name}\ndata: {event}\n\n")
     });
     lines.collect()
+}
+
+/// A stream of events without names.
+fn unnamed_stream(events: &[String]) -> String {
+    events.iter().map(|event| format!("data: {event}\n\n")).collect()
 }

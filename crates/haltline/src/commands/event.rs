@@ -159,11 +159,12 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
                     let config = surroundings::user_config()?;
                     *tampering = watch::tampering(action, engine.store().folder(), &config);
                     *guarded = engine.guarding(action);
-                    *touched = engine.touching(action, &engine.project().root);
+                    *touched = engine.touching(action, &engine.project().root, None);
                 }
                 loop_::Happening::Prompt { bypass, .. } => *bypass = *bypass && !inside,
                 loop_::Happening::SessionStart { .. }
                 | loop_::Happening::Message { .. }
+                | loop_::Happening::ModelStart
                 | loop_::Happening::ToolEnd { .. }
                 | loop_::Happening::Batch { .. }
                 | loop_::Happening::SpawnStart { .. }

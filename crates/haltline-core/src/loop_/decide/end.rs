@@ -7,8 +7,12 @@ use crate::loop_::{BatchEnd, Ending, Flight, Past, Progress, Traits};
 impl Draft<'_> {
     /// Takes the end of one call.
     pub(super) fn tool_end(&mut self, call: &str, action: Option<&Action>, answer: &Answer) -> Asked<()> {
-        let call = Digest::of(&[call.as_bytes()]);
-        if let Some(flight) = self.lane.flight(call).cloned() {
+        let call = self.call(call);
+        let flight = match (&self.question.stream.naming, action) {
+            (Naming::Counted { .. }, Some(action)) => self.lane.oldest_flight(action),
+            (Naming::Own | Naming::Counted { .. }, _) => self.lane.flight(call),
+        };
+        if let Some(flight) = flight.cloned() {
             return self.land(&flight, action, answer);
         }
         if self.lane.has_ended(call) || self.lane.refused.contains(&call) {
@@ -21,6 +25,14 @@ impl Draft<'_> {
                 self.lane(LaneFact::Stray { call, outcome: answer.outcome });
                 Ok(())
             }
+        }
+    }
+
+    /// The call of this name. Where names come again with every call of the same words, its number tells it apart.
+    pub(super) fn call(&self, name: &str) -> Digest {
+        match &self.question.stream.naming {
+            Naming::Own => Digest::of(&[name.as_bytes()]),
+            Naming::Counted { .. } => Digest::of(&[name.as_bytes(), &self.lane.totals.calls.to_be_bytes()]),
         }
     }
 

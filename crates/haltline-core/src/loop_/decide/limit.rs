@@ -441,24 +441,34 @@ impl Draft<'_> {
             return Ok(None);
         }
         self.need_tree()?;
-        let over = self.uses().into_iter().find_map(|(name, used, bound, shown)| {
-            let hard = bound.hard.filter(|&hard| used >= hard)?;
-            Some((name, hard, shown))
-        });
-        let Some((name, hard, shown)) = over else { return Ok(None) };
+        let Some(over) = self.over_budget() else { return Ok(None) };
         let saved = self.tree.as_ref().map_or(0, |tree| tree.saving);
         if action.is_saving && saved < self.limits.budget.saving_calls {
             self.is_saving = true;
             return Ok(None);
         }
+        Ok(Some(self.refuse_budget(over)))
+    }
+
+    /// The first hard limit that is reached: what is used, of how much.
+    pub(super) fn over_budget(&self) -> Option<(String, String)> {
+        self.uses().into_iter().find_map(|(name, used, bound, shown)| {
+            let hard = bound.hard.filter(|&hard| used >= hard)?;
+            Some((shown, Self::shown_bound(name, hard)))
+        })
+    }
+
+    /// Refuses because a hard limit is reached.
+    pub(super) fn refuse_budget(&mut self, (used, hard): (String, String)) -> Verdict {
         let grounds = Grounds {
             pattern: Pattern::Budget,
             code: "HL-BUDGET-02",
-            fact: format!("the session's budget is spent: {shown} of {}", Self::shown_bound(name, hard)),
+            fact: format!("the session's budget is spent: {used} of {hard}"),
             instead: "save your work with edits and `git commit`, say what is left to do, and stop.",
             avoid: "start anything new.",
         };
-        Ok(Some(self.limit(grounds, limit_key("budget"), saved, Retry::Person)))
+        let saved = self.tree.as_ref().map_or(0, |tree| tree.saving);
+        self.limit(grounds, limit_key("budget"), saved, Retry::Person)
     }
 
     /// Tells the agent once that a soft limit, or the hard one, is reached.

@@ -28,7 +28,7 @@ struct Warning {
 impl Draft<'_> {
     /// Answers a call that is about to run.
     pub(super) fn tool_start(&mut self, start: &Start<'_>) -> Asked<Verdict> {
-        let call = Digest::of(&[start.call.as_bytes()]);
+        let call = self.call(start.call);
         if self.lane.flight(call).is_some() || self.lane.has_ended(call) {
             // The client asks again for the same call: it was answered and counted before.
             return Ok(Verdict::Pass);
@@ -99,7 +99,8 @@ impl Draft<'_> {
         if let (Some(message), Some(last)) = (message, lane.message) {
             return if Digest::of(&[message.as_bytes()]) == last { lane.turn } else { next };
         }
-        let is_next = lane.is_fresh || (!self.question.stream.is_batched && lane.flights.is_empty());
+        let is_marked = self.question.stream.is_batched || lane.is_marked;
+        let is_next = lane.is_fresh || (!is_marked && lane.flights.is_empty());
         if is_next { next } else { lane.turn }
     }
 

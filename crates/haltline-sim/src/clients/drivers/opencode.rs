@@ -2,6 +2,7 @@
 //! that it is there, and waits for it. haltline's plugin needs none.
 
 use super::Driver;
+use crate::clients::promises::{Promise, Promises};
 
 /// A service of its own, which speaks as Anthropic's does; where it is, is known only when it is served.
 const CONFIG: &str = r#"{
@@ -10,6 +11,7 @@ const CONFIG: &str = r#"{
   "autoupdate": false,
   "share": "disabled",
   "permission": { "*": "allow" },
+  "agent": { "general-purpose": { "mode": "subagent", "description": "does a part of the work" } },
   "enabled_providers": ["scripted"],
   "provider": {
     "scripted": {
@@ -42,6 +44,16 @@ pub(super) const DRIVER: Driver = Driver {
         (".config/opencode/package-lock.json", LOCK),
         (".config/opencode/node_modules/.keep", ""),
     ],
+    trusting: &[],
+    promises: Promises {
+        sees_failures: Promise::Yes,
+        warns: Promise::By("with the result"),
+        refuses: Promise::Yes,
+        stops: Promise::Yes,
+        sub_agents: Promise::By("stopped alone"),
+        cost: Promise::By("tokens and dollars"),
+        fails_open: Promise::Yes,
+    },
     arguments: |session, _model| {
         let mut words = vec!["run".to_owned(), "--format".to_owned(), "json".to_owned()];
         words.extend(session.arguments.iter().cloned());

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{Conversation, Wire, stream};
 use crate::clients::script::Usage;
 
-pub(super) const WIRE: Wire = Wire { path: "/responses", conversation, message, events };
+pub(super) const WIRE: Wire =
+    Wire { paths: &["/responses"], is_streamed: |_path, body| body["stream"] == true, conversation, message, events };
 
 fn conversation(body: &Value) -> Conversation {
     let mut messages: Vec<Value> = Vec::new();
