@@ -62,7 +62,7 @@ pub const PROTOCOL: Protocol = Protocol {
         form: Form::Grouped,
         spelling: Spelling::APART,
         has_status_line: true,
-        own_files: &[OwnFile { path: "commands/circuit-status.md", program: CIRCUIT_STATUS }],
+        own_files: &[OwnFile { path: "commands/circuit-status.md", event: None, program: CIRCUIT_STATUS }],
         afterwards: None,
     },
     rehearsal: REHEARSAL,

@@ -4,7 +4,7 @@
 //! other's settings, so a payload may look like another's.
 
 use crate::hook::Protocol;
-use crate::{claude, codex};
+use crate::{claude, cline, codex, gemini, qwen};
 
 /// An agent client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,17 +13,26 @@ pub enum Client {
     Claude,
     /// Codex CLI.
     Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Qwen Code.
+    Qwen,
+    /// Cline.
+    Cline,
 }
 
 impl Client {
     /// All of them, in the order they are shown.
-    pub const ALL: [Client; 2] = [Client::Claude, Client::Codex];
+    pub const ALL: [Client; 5] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::Cline];
 
     /// Everything that is peculiar to it.
     pub fn protocol(self) -> &'static Protocol {
         match self {
             Client::Claude => &claude::PROTOCOL,
             Client::Codex => &codex::PROTOCOL,
+            Client::Gemini => &gemini::PROTOCOL,
+            Client::Qwen => &qwen::PROTOCOL,
+            Client::Cline => &cline::PROTOCOL,
         }
     }
 

@@ -74,6 +74,8 @@ pub enum HookEvent {
     SessionStart,
     /// A prompt is about to be taken.
     Prompt,
+    /// The model is about to be asked.
+    ModelStart,
     /// A call is about to run.
     ToolStart,
     /// A call ended; a client that tells failures apart means a success.

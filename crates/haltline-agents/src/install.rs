@@ -411,13 +411,14 @@ fn found(layout: &Layout, event: &str, group: &Node, handler: &Node) -> Option<F
     Some(Found { event: event.to_owned(), hook: layout.hook_of(handler)?, is_narrowed })
 }
 
-/// Our hooks in a client's settings.
+/// Our hooks in a client's settings; those that stand in files of their own are not among them.
 pub fn find(text: &str, client: Client, own: &str) -> Result<Vec<Found>, InstallError> {
     let layout = &client.protocol().layout;
     if let Form::Program(program) = layout.form {
         let found = |hook: Hook| {
             let found = move |event: &str| Found { event: event.to_owned(), hook: hook.clone(), is_narrowed: false };
-            layout.events().map(found).collect()
+            let is_elsewhere = |event: &&str| layout.own_files.iter().any(|own| own.event == Some(event));
+            layout.events().filter(|event| !is_elsewhere(event)).map(found).collect()
         };
         return Ok((program.hook)(text).map_or_else(Vec::new, found));
     }

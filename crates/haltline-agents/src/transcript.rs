@@ -7,11 +7,11 @@
 mod claude;
 pub(crate) mod codex;
 mod copilot;
-mod gemini;
+pub(crate) mod gemini;
 mod opencode;
 pub mod places;
 mod plain;
-mod qwen;
+pub(crate) mod qwen;
 pub(crate) mod record;
 mod sniff;
 mod swe_agent;

@@ -32,6 +32,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::identity::Digest;
+use crate::name::is_plain;
 use crate::{Operator, shorten};
 
 /// What can happen to a slice.
@@ -397,11 +398,7 @@ impl SliceId {
 
     /// Takes a text as a name: letters, digits, `.`, `_` and `-`, beginning with a letter or digit, without `..`.
     pub fn parse(text: &str) -> Result<Self, SliceIdError> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-        let fits = text.len() <= Self::BYTES_MAX
-            && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
-            && text.bytes().all(allowed)
-            && !text.contains("..");
+        let fits = is_plain(text, Self::BYTES_MAX) && !text.contains("..");
         if fits { Ok(Self(text.to_owned())) } else { Err(SliceIdError { shown: shorten(text) }) }
     }
 

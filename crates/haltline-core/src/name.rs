@@ -147,11 +147,7 @@ impl ConstraintId {
 
     /// Takes a text as an id: letters, digits, `.`, `_` and `-`, beginning with a letter or digit, without `..`.
     pub fn parse(text: &str) -> Result<Self, IdError> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-        let fits = text.len() <= Self::BYTES_MAX
-            && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
-            && text.bytes().all(allowed)
-            && !text.contains("..");
+        let fits = is_plain(text, Self::BYTES_MAX) && !text.contains("..");
         if fits { Ok(Self(text.to_owned())) } else { Err(IdError { shown: shorten(text) }) }
     }
 
@@ -159,6 +155,14 @@ impl ConstraintId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether a text is safe in a file name and easy to type: letters, digits, `.`, `_` and `-`, beginning with a letter or
+/// digit.
+pub(crate) fn is_plain(text: &str, bytes_max: usize) -> bool {
+    text.len() <= bytes_max
+        && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
 }
 
 /// A value for a one-line message: quoted, control characters escaped, never longer than a line.

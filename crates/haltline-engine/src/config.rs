@@ -243,11 +243,13 @@ impl Config {
         }
     }
 
-    /// A list that is empty where nothing is set.
-    fn list(&self, name: &str) -> &[String] {
-        match self.set(name).map(|setting| &setting.value) {
-            Some(Value::List(texts)) => texts,
-            Some(_) | None => &[],
+    fn list(&self, name: &str) -> Vec<&str> {
+        match (self.set(name).map(|setting| &setting.value), Self::kind(name)) {
+            (Some(Value::List(texts)), _) => texts.iter().map(String::as_str).collect(),
+            (None, Kind::List(texts)) => texts.to_vec(),
+            // There are no built-in ones.
+            (None, Kind::Prices) => Vec::new(),
+            (Some(_), _) | (None, _) => unreachable!("{name} is a list in KEYS"),
         }
     }
 
@@ -297,7 +299,7 @@ impl Config {
     }
 
     /// The command that is told of trips; empty for none.
-    pub fn notify_command(&self) -> &[String] {
+    pub fn notify_command(&self) -> Vec<&str> {
         self.list("notify.command")
     }
 
@@ -307,13 +309,8 @@ impl Config {
     }
 
     /// Tools that change the files they name, beside the clients' own editors.
-    pub fn attempt_writers(&self) -> Vec<String> {
-        let name = "attempt.writers";
-        let built_in = || KEYS.iter().find(|key| key.name == name).map(Key::default_value);
-        match self.set(name).map(|setting| setting.value.clone()).or_else(built_in) {
-            Some(Value::List(globs)) => globs,
-            Some(_) | None => Vec::new(),
-        }
+    pub fn attempt_writers(&self) -> Vec<&str> {
+        self.list("attempt.writers")
     }
 
     /// The address that is told of trips; empty for none.

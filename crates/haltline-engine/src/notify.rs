@@ -155,7 +155,7 @@ pub(crate) fn is_configured(config: &Config) -> bool {
 /// Tells whoever is configured.
 pub(crate) fn tell(config: &Config, message: &Value) -> Result<(), String> {
     let text = message.to_string();
-    if let [program, arguments @ ..] = config.notify_command() {
+    if let [program, arguments @ ..] = config.notify_command().as_slice() {
         run(program, arguments, &text).map_err(|problem| format!("notify.command {program}: {problem}"))?;
     }
     let address = config.notify_webhook();
@@ -165,7 +165,7 @@ pub(crate) fn tell(config: &Config, message: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn run(program: &str, arguments: &[String], text: &str) -> Result<(), String> {
+fn run(program: &str, arguments: &[&str], text: &str) -> Result<(), String> {
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haltline_core::attempt::{Covered, Happening, Place, Slice, SliceId, Touched, prior_attempts};
+use haltline_core::attempt::{Happening, Place, Slice, SliceId, Touched, prior_attempts};
 use haltline_core::identity::Action;
 use haltline_core::{CircuitName, Event, State, Verdict, glob_matches};
 
@@ -38,13 +38,12 @@ impl SlicePlace {
     }
 }
 
-/// Whether a file outside the project is nobody's work: a temporary one, or one of the client's own.
-fn is_scratch(landing: &Landing) -> bool {
+/// Whether a file outside the project is nobody's work: a temporary one, or one in the client's own folder.
+fn is_scratch(landing: &Landing, own: Option<&Path>) -> bool {
     let Landing::Outside(path) = landing else { return false };
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let own = variable("CLAUDE_CONFIG_DIR").or_else(|| variable("HOME").map(|home| home.join(".claude")));
-    let places = [Some(std::env::temp_dir()), Some(PathBuf::from("/tmp")), Some(PathBuf::from("/var/tmp")), own];
-    let real = |place: PathBuf| fs::canonicalize(&place).unwrap_or(place);
+    let temporary = std::env::temp_dir();
+    let places = [Some(temporary.as_path()), Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), own];
+    let real = |place: &Path| fs::canonicalize(place).unwrap_or_else(|_gone| place.to_owned());
     places.into_iter().flatten().any(|place| path.starts_with(real(place)))
 }
 
@@ -84,21 +83,24 @@ impl<S: Store> Engine<S> {
     pub fn marked_slices(&self) -> Vec<CircuitName> {
         let Ok(files) = fs::read_dir(marks(self.state_folder(), self.project().key)) else { return Vec::new() };
         let worktree = self.project().worktree();
-        let names = files.flatten().take(SLICES_MAX).filter_map(|file| {
+        let names = files.flatten().filter_map(|file| {
             let scope = file.file_name().into_string().ok()?;
             let of = scope.split_once('@').map(|(_, worktree)| worktree);
             (of == worktree.as_deref()).then(|| CircuitName::stored(format!("attempt/{scope}")))
         });
-        let mut names: Vec<CircuitName> = names.collect();
+        let mut names: Vec<CircuitName> = names.take(SLICES_MAX).collect();
         names.sort();
         names
     }
 
     /// The files an action changes, where slices of this work tree are under way (A5). A relative path starts at
-    /// `folder`, where the agent works.
-    pub fn touching(&self, action: &Action, folder: &Path) -> Vec<Touched> {
+    /// `folder`, where the agent works; what lies in the client's `own` folder is nobody's work.
+    pub fn touching(&self, action: &Action, folder: &Path, own: Option<&Path>) -> Vec<Touched> {
+        if action.targets.is_empty() || action.command.is_some() || !self.config().attempt_lock() {
+            return Vec::new();
+        }
         let slices = self.marked_slices();
-        if slices.is_empty() || !self.config().attempt_lock() || action.command.is_some() {
+        if slices.is_empty() {
             return Vec::new();
         }
         let is_writer = || self.config().attempt_writers().iter().any(|glob| glob_matches(glob, &action.tool));
@@ -109,7 +111,9 @@ impl<S: Store> Engine<S> {
         let mut touched = Vec::new();
         for target in &action.targets {
             let places = match ground.landings(folder, Path::new(target)) {
-                Ok(landings) => landings.all().filter(|landing| !is_scratch(landing)).map(Landing::shown).collect(),
+                Ok(landings) => {
+                    landings.all().filter(|landing| !is_scratch(landing, own)).map(Landing::shown).collect()
+                }
                 // Where it leads nobody can tell.
                 Err(_unclear) => vec![(target.clone(), Place::Outside)],
             };
@@ -134,14 +138,7 @@ impl<S: Store> Engine<S> {
         }
         let Some(since) = begun.iter().map(|(_, slice)| slice.begun.at).min() else { return Ok(Verdict::Pass) };
         let Ok(ground) = Ground::of(&self.project().root) else { return Ok(Verdict::Pass) };
-        let is_foreign = |path: &str| {
-            let is_new = |slice: &Slice| {
-                slice.scope.covers(path, ground.letters) == Covered::Outside
-                    && slice.justification(path, ground.letters).is_none()
-                    && !slice.strayed.iter().any(|known| known == path)
-            };
-            begun.iter().all(|(_, slice)| is_new(slice))
-        };
+        let is_foreign = |path: &str| begun.iter().all(|(_, slice)| slice.is_stray(path, ground.letters));
         if begun.iter().any(|(_, slice)| slice.scope.is_off()) {
             return Ok(Verdict::Pass);
         }
@@ -177,11 +174,12 @@ impl<S: Store> Engine<S> {
     fn settle_mark(&self, name: &CircuitName) -> Result<(), StoreError> {
         if !self.is_begun(name)? {
             self.unmark(name);
+            // Somebody may have begun it in between.
+            if !self.is_begun(name)? {
+                return Ok(());
+            }
         }
-        // Somebody may have begun it in between.
-        if self.is_begun(name)? {
-            self.mark(name);
-        }
+        self.mark(name);
         Ok(())
     }
 

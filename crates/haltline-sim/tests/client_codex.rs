@@ -46,13 +46,6 @@ fn told(outcome: &Outcome, script: &str) -> Vec<Vec<String>> {
     outcome.requests(script).iter().map(|request| request.told()).collect()
 }
 
-fn assert_untouched(outcome: &Outcome) {
-    for exchange in &outcome.exchanges {
-        assert_eq!(exchange.told(), Vec::<String>::new(), "request {}", exchange.number);
-    }
-    assert!(outcome.sessions.iter().all(is_completed));
-}
-
 #[test]
 fn a_failing_command_again_and_again_is_warned_of_then_refused_then_the_client_is_interrupted() {
     let place = place("");
@@ -71,20 +64,6 @@ fn a_failing_command_again_and_again_is_warned_of_then_refused_then_the_client_i
 }
 
 #[test]
-fn two_commands_in_turn_for_ever_are_ended() {
-    let place = place("");
-    let outcome = play(&place, &Script::repeating("alternate", vec![one("./a"), one("./b")], 40));
-    let told = told(&outcome, "alternate");
-    assert!(!is_completed(outcome.session()) && told.len() <= 12, "{} requests", told.len());
-    assert!(place.lines("ran.txt").len() < told.len());
-    let mut texts: Vec<String> = told.into_iter().flatten().collect();
-    let all = texts.len();
-    texts.sort();
-    texts.dedup();
-    assert_eq!(texts.len(), all, "a refusal is never repeated word for word: {texts:#?}");
-}
-
-#[test]
 fn who_wants_no_interruption_gets_refusals_and_nothing_runs() {
     let place = place("[loop]\ninterrupt = false\n");
     let outcome = play(&place, &Script::repeating("again", vec![one("./fail")], 12));
@@ -92,23 +71,6 @@ fn who_wants_no_interruption_gets_refusals_and_nothing_runs() {
     assert_eq!((place.lines("ran.txt").len(), outcome.session().exit), (3, Some(0)));
     let told = told(&outcome, "again");
     assert!(told[4..].iter().all(|texts| texts.len() == 1 && texts[0].contains(VOICE)), "{told:#?}");
-}
-
-#[test]
-fn work_that_moves_on_is_never_touched() {
-    let place = place("");
-    place.write(
-        "project/check",
-        "#!/bin/sh\necho \"expected 12, found $(cat count.txt)\"\ngrep -q 'count = 12' count.txt\n",
-    );
-    let mut steps = Vec::new();
-    for number in 0..12 {
-        steps.push(one("./check"));
-        steps.push(one(&format!("sed -i 's/count = {number}/count = {}/' count.txt", number + 1)));
-    }
-    steps.push(one("./check"));
-    assert_untouched(&play(&place, &Script::new("fix", steps)));
-    assert_eq!(place.lines("count.txt"), ["count = 12"]);
 }
 
 #[test]
@@ -122,41 +84,6 @@ fn several_calls_in_one_response_share_their_answer() {
     // The rung rises with the next response, not with each call of one.
     let is_stop = |text: &String| text.contains(": stopped");
     assert_eq!((told[4].iter().any(is_stop), told[5].iter().any(is_stop)), (false, true), "{told:#?}");
-}
-
-#[test]
-fn a_budget_counts_the_tokens_of_the_transcript() {
-    let place = place("[budget]\ntokens_hard = 6000\n");
-    let steps = (1..=30).map(|number| one(&format!("echo {number}"))).collect();
-    let outcome = play(&place, &Script::new("spend", steps).using(900, 100));
-    let requests = outcome.requests("spend").len();
-    assert!((6..=10).contains(&requests), "{requests} requests of 1,000 tokens each");
-    assert!(!is_completed(outcome.session()));
-}
-
-#[test]
-fn a_hook_that_is_missing_or_crashes_is_in_nobodys_way() {
-    let crashing = "#!/bin/sh\nkill -SEGV $$\n";
-    let babbling = "#!/bin/sh\necho this is no JSON\nexit 1\n";
-    for program in [None, Some(crashing), Some(babbling)] {
-        let place = place("");
-        match program {
-            None => std::fs::remove_file(place.haltline()).expect("it was there"),
-            Some(text) => place.write("programs/haltline", text),
-        }
-        let outcome = play(&place, &Script::new("work", vec![one("echo one"), one("./fail"), one("echo two")]));
-        assert_untouched(&outcome);
-        assert_eq!((outcome.requests("work").len(), outcome.session().exit), (4, Some(0)), "{program:?}");
-    }
-}
-
-#[test]
-fn a_file_where_the_store_should_be_is_in_nobodys_way() {
-    let place = place("");
-    place.write("state", "not a folder\n");
-    let outcome = play(&place, &Script::repeating("again", vec![one("./fail")], 8));
-    assert_untouched(&outcome);
-    assert_eq!(place.lines("ran.txt").len(), 8);
 }
 
 #[test]

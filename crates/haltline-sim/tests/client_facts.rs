@@ -280,7 +280,7 @@ fn a_blocked_settings_change_keeps_the_hooks_for_this_session() {
 fn a_nested_client_inherits_its_parents_session_and_its_hooks_find_it_in_the_clients_environment() {
     let nested = format!(
         "{} --print 'nested {}' --model claude-sonnet-4-5 --allowedTools Bash < /dev/null",
-        drivers::of(Client::Claude).installed().display(),
+        drivers::installed(Client::Claude).path().display(),
         marker("inner")
     );
     let place = place(&[]);

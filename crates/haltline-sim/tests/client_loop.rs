@@ -18,7 +18,7 @@ const DONE: &str =
 fn a_loop_sees_progress_a_stop_by_its_own_hook_and_the_end_of_the_work() {
     let place =
         Place::with_haltline(Client::Claude, env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"), "");
-    std::os::unix::fs::symlink(drivers::of(Client::Claude).installed(), place.root().join("programs/claude"))
+    std::os::unix::fs::symlink(drivers::installed(Client::Claude).path(), place.root().join("programs/claude"))
         .expect("linked");
     place.write("project/fail", "#!/bin/sh\necho no such table: users\nexit 1\n");
     place.git(&["add", "--all"]);

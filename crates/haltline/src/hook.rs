@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use haltline_agents::Client;
 use haltline_agents::hook::{Asked, HookEvent, Reading};
-use haltline_core::loop_::{Happening, Stream};
-use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict};
+use haltline_core::loop_::{Happening, Naming, Stream};
+use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict, digest_hex};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Fail, Places, load_or_compile};
 use haltline_engine::project::Project;
@@ -26,6 +26,7 @@ use haltline_engine::{Engine, EngineError, spool, trust_of};
 
 use crate::ancestry::Process;
 use crate::exit_code;
+use crate::installation::Reach;
 use crate::surroundings::{self, variable};
 use crate::workplace::PROJECT_MARKS;
 
@@ -41,7 +42,7 @@ const HELP: &str = "Answer one event of an agent client, read as JSON from stand
 Clients start this; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
 ends with 0.
 
-Usage: haltline hook <claude|codex> [--state FOLDER] [--config FILE]
+Usage: haltline hook CLIENT [--state FOLDER] [--config FILE]
 
 Example:
   haltline hook claude < event.json
@@ -102,13 +103,15 @@ fn answer(words: &[&str], clock: Clock) -> Answer {
         let text = format!("haltline could not read its event: {error}");
         return told::complaint(Some(client), "stdin", &text).into();
     }
-    let reading = match (client.protocol().read)(&stdin) {
+    let mut reading = match (client.protocol().read)(&stdin) {
         Ok(reading) => reading,
         Err(error) => return told::complaint(Some(client), "payload", &format!("haltline: {error}")).into(),
     };
     if reading.asked.event == HookEvent::Other {
         return Answer::default();
     }
+    let door = door(words);
+    reading.asked.stream.come_through(&door);
     let asked = reading.asked.clone();
     match Hook::open(&arguments, &reading, clock) {
         Ok(hook) => {
@@ -119,6 +122,13 @@ fn answer(words: &[&str], clock: Clock) -> Answer {
         }
         Err(error) => told::once(&asked, "open", &format!("haltline does not watch: {error}")).into(),
     }
+}
+
+/// The configuration that started this hook: clients start the same command line once for each event.
+fn door(words: &[&str]) -> String {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let words = words.iter().map(|word| word.as_bytes());
+    digest_hex(&std::iter::once(program.as_encoded_bytes()).chain(words).collect::<Vec<_>>(), 8)
 }
 
 /// Paths come from what `init` wrote; the environment counts only where nothing was written (E9).
@@ -214,7 +224,9 @@ impl Hook {
             Some(Happening::ToolStart { action, guarded, touched, tampering, .. }) => {
                 *tampering = watch::tampering(action, &self.state_folder, &self.config_file);
                 *guarded = self.engine.guarding(action);
-                *touched = self.engine.touching(action, &self.agent_folder(reading.folder.as_deref()));
+                let own = Reach::User.settings(reading.asked.client, &self.folder).ok();
+                let own = own.as_deref().and_then(Path::parent);
+                *touched = self.engine.touching(action, &self.agent_folder(reading.folder.as_deref()), own);
             }
             Some(_) | None => {}
         }
@@ -284,8 +296,9 @@ impl Hook {
     /// Events that found the store busy earlier.
     fn take_in(&self) {
         spool::take(&self.state_folder, self.engine.project().key, |content| {
-            let Some((client, payload)) = unspooled(content) else { return true };
+            let Some((client, door, payload)) = unspooled(content) else { return true };
             let Ok(mut reading) = (client.protocol().read)(payload) else { return true };
+            reading.asked.stream.come_through(door);
             transcript::settle(&mut reading);
             let Some(what) = reading.what.take() else { return true };
             !matches!(self.engine.report(&reading.asked.stream, what), Err(EngineError::Store(_)))
@@ -321,8 +334,7 @@ impl Hook {
         };
         // It still counts: the next writer takes it in, whichever of the hook's writes found the store busy (E2).
         let (project, now) = (self.engine.project().key, self.engine.now());
-        let is_counted =
-            kind == "busy" && spool::put(&self.state_folder, project, now, &spooled(asked.client, stdin)).is_ok();
+        let is_counted = kind == "busy" && spool::put(&self.state_folder, project, now, &spooled(asked, stdin)).is_ok();
         let closed = self.engine.config().fail() == Fail::Closed && asked.event == HookEvent::ToolStart;
         let goes_on = match (closed, is_counted) {
             (true, _) => "fail = \"closed\": the call is refused",
@@ -341,19 +353,25 @@ impl Hook {
     }
 }
 
-/// An event as it waits: the client's word on a line of its own, then what the client said.
-fn spooled(client: Client, stdin: &[u8]) -> Vec<u8> {
-    [client.word().as_bytes(), b"\n", stdin].concat()
+/// An event as it waits: the client's word on a line of its own, with the door where that matters, then what the client
+/// said.
+fn spooled(asked: &Asked, stdin: &[u8]) -> Vec<u8> {
+    let word = asked.client.word().as_bytes();
+    match &asked.stream.naming {
+        Naming::Own | Naming::Begun => [word, b"\n", stdin].concat(),
+        Naming::Counted { door } => [word, b" ", door.as_bytes(), b"\n", stdin].concat(),
+    }
 }
 
-fn unspooled(content: &[u8]) -> Option<(Client, &[u8])> {
+fn unspooled(content: &[u8]) -> Option<(Client, &str, &[u8])> {
     // Earlier versions knew one client and wrote no word.
     if content.starts_with(b"{") {
-        return Some((Client::Claude, content));
+        return Some((Client::Claude, "", content));
     }
     let end = content.iter().position(|&byte| byte == b'\n')?;
-    let client = Client::of_word(std::str::from_utf8(&content[..end]).ok()?)?;
-    Some((client, &content[end + 1..]))
+    let line = std::str::from_utf8(&content[..end]).ok()?;
+    let (word, door) = line.split_once(' ').unwrap_or((line, ""));
+    Some((Client::of_word(word)?, door, &content[end + 1..]))
 }
 
 /// A path as text, where it is text.

@@ -53,6 +53,7 @@ pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
         HookEvent::SessionStart
         | HookEvent::SpawnStart
         | HookEvent::SpawnEnd
+        | HookEvent::ModelStart
         | HookEvent::StopFailed
         | HookEvent::Interrupted
         | HookEvent::Compaction
@@ -101,7 +102,11 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
         },
         HookEvent::SpawnEnd | HookEvent::Compaction => {}
         // Nobody reads what these print.
-        HookEvent::StopFailed | HookEvent::Interrupted | HookEvent::SessionEnd | HookEvent::Other => return None,
+        HookEvent::ModelStart
+        | HookEvent::StopFailed
+        | HookEvent::Interrupted
+        | HookEvent::SessionEnd
+        | HookEvent::Other => return None,
     }
     output.system_message = notice.map(cap);
     (output != Output::default()).then(|| line(&output))

@@ -104,6 +104,7 @@ fn feed(event: HookEvent, payload: &Payload<'_>, agent: Option<&str>) -> Option<
         | HookEvent::ToolEnd
         | HookEvent::ToolFailed
         | HookEvent::SpawnStart
+        | HookEvent::ModelStart
         | HookEvent::StopFailed
         | HookEvent::Interrupted
         | HookEvent::Compaction
@@ -160,7 +161,11 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
         HookEvent::SessionEnd => {
             Some(Happening::SessionEnd { reason: json::owned_text(payload.reason).unwrap_or_default() })
         }
-        HookEvent::StopFailed | HookEvent::Interrupted | HookEvent::SettingsChanged | HookEvent::Other => None,
+        HookEvent::ModelStart
+        | HookEvent::StopFailed
+        | HookEvent::Interrupted
+        | HookEvent::SettingsChanged
+        | HookEvent::Other => None,
     }
 }
 

@@ -28,6 +28,7 @@ pub fn shows_notice(asked: &Asked, verdict: &Verdict) -> bool {
         | HookEvent::SessionEnd
         | HookEvent::ToolFailed
         | HookEvent::Batch
+        | HookEvent::ModelStart
         | HookEvent::StopFailed
         | HookEvent::SettingsChanged
         | HookEvent::Other => false,
@@ -78,6 +79,7 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
         HookEvent::SessionEnd
         | HookEvent::ToolFailed
         | HookEvent::Batch
+        | HookEvent::ModelStart
         | HookEvent::StopFailed
         | HookEvent::SettingsChanged
         | HookEvent::Other => return None,

@@ -91,6 +91,7 @@ fn is_told(event: HookEvent, is_unsettled: bool) -> bool {
         | HookEvent::SessionStart
         | HookEvent::ToolFailed
         | HookEvent::Batch
+        | HookEvent::ModelStart
         | HookEvent::StopFailed
         | HookEvent::Compaction
         | HookEvent::SettingsChanged
@@ -135,6 +136,7 @@ fn happening(
         }
         HookEvent::ToolFailed
         | HookEvent::Batch
+        | HookEvent::ModelStart
         | HookEvent::StopFailed
         | HookEvent::Interrupted
         | HookEvent::SettingsChanged

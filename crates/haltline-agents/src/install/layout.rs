@@ -120,6 +120,8 @@ pub struct Program {
 pub struct OwnFile {
     /// Below the folder of the settings.
     pub path: &'static str,
+    /// The event it is the hook of, where the client has a file for each. Such a file cannot be left out.
+    pub event: Option<&'static str>,
     /// What is in it.
     pub program: Program,
 }

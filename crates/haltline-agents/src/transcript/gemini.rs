@@ -274,7 +274,7 @@ pub fn answer_of(response: &FunctionResponse<'_>, is_success: bool) -> Answer {
 }
 
 /// The input counts what came from the cache too.
-fn usage(tokens: &RawValue) -> Option<Usage> {
+pub fn usage(tokens: &RawValue) -> Option<Usage> {
     let tokens: Tokens<'_> = json::object(tokens)?;
     let cache_read = record::tokens(tokens.cached);
     let input = record::tokens(tokens.input).saturating_add(record::tokens(tokens.tool)).saturating_sub(cache_read);

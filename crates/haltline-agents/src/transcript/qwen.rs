@@ -161,7 +161,7 @@ fn prompt(line: &Line<'_>, parts: &[Part<'_>]) -> Option<Happening> {
 }
 
 /// The input counts what came from the cache too.
-fn usage(metadata: &RawValue) -> Option<Usage> {
+pub fn usage(metadata: &RawValue) -> Option<Usage> {
     let metadata: Metadata<'_> = json::object(metadata)?;
     let cache_read = record::tokens(metadata.cached_content_token_count);
     let input = record::tokens(metadata.prompt_token_count).saturating_sub(cache_read);

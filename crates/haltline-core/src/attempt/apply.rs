@@ -3,6 +3,7 @@
 use super::{Attempted, Deviation, Fact, Prior, PriorTest, Rule, Scope, Slice, Stand, TestName, TestResult, TestState};
 use crate::Moment;
 use crate::identity::Digest;
+use crate::memory::rise;
 
 /// The slice after a fact.
 pub fn apply(slice: Option<Slice>, fact: &Fact, at: Moment) -> Slice {
@@ -176,9 +177,4 @@ fn deviated(deviations: &mut Vec<Deviation>, deviation: &Deviation) {
         deviations.remove(oldest);
     }
     deviations.push(deviation.clone());
-}
-
-/// One more. Only a row that somebody made up is at the end of numbers, and it must not bring the breaker down.
-fn rise(number: &mut u64) {
-    *number = number.saturating_add(1);
 }

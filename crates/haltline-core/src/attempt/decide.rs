@@ -303,16 +303,9 @@ impl Draft<'_> {
         }
     }
 
-    /// Files outside the scope that nobody asked for and nobody was told of yet.
+    /// The strays among these files, each once.
     fn strays(&self, slice: &Slice, paths: &[String]) -> Vec<String> {
-        let letters = self.question.letters;
-        let is_stray = |path: &&String| match slice.scope.covers(path, letters) {
-            Covered::Outside => {
-                let is_told = slice.strayed.iter().any(|known| letters.is_same(known, path));
-                !is_told && slice.justification(path, letters).is_none()
-            }
-            Covered::By(_) | Covered::LockOff => false,
-        };
+        let is_stray = |path: &&String| slice.is_stray(path, self.question.letters);
         let strayed: BTreeSet<&String> = paths.iter().filter(is_stray).collect();
         strayed.into_iter().cloned().collect()
     }

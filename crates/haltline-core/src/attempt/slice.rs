@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attempted, Justification, Letters, Report, Rule, Scope, TestName, TestState};
+use super::{Attempted, Covered, Justification, Letters, Report, Rule, Scope, TestName, TestState};
 use crate::identity::Digest;
 use crate::{Instant, Moment};
 
@@ -263,6 +263,17 @@ impl Slice {
     /// Whether somebody justified a change of this path.
     pub fn justification(&self, path: &str, letters: Letters) -> Option<&Justification> {
         self.justified.iter().rev().find(|justification| letters.is_same(&justification.file, path))
+    }
+
+    /// Whether a change of this path is outside the scope, asked for by nobody, and nobody was told of it yet.
+    pub fn is_stray(&self, path: &str, letters: Letters) -> bool {
+        match self.scope.covers(path, letters) {
+            Covered::Outside => {
+                let is_told = self.strayed.iter().any(|known| letters.is_same(known, path));
+                !is_told && self.justification(path, letters).is_none()
+            }
+            Covered::By(_) | Covered::LockOff => false,
+        }
     }
 
     /// Whether a change of this path was refused in this try.

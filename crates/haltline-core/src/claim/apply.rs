@@ -4,6 +4,7 @@ use super::{
     Changes, Claim, Dispute, Examined, Fact, HistoryLine, Objection, OpenExamination, Outcome, Queued, Refusal,
     Reviewed, Settled, Settlement, Standing, Status, Weight,
 };
+use crate::memory::rise;
 use crate::{Instant, Moment};
 
 /// The claim after a fact.
@@ -287,8 +288,4 @@ fn review_line(reviewed: &Reviewed) -> String {
         Weight::Repeated => format!("round on O-{objection}, counted before: {count} counted"),
         Weight::Stale => format!("round on O-{objection}, on an older state of the claim: {count} counted"),
     }
-}
-
-fn rise(count: &mut u64) {
-    *count = count.saturating_add(1);
 }

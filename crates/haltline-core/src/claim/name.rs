@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::is_plain;
 use crate::shorten;
 
 /// How long a name may be, in bytes.
@@ -27,10 +28,7 @@ impl fmt::Display for NameError {
 }
 
 fn plain(what: &'static str, text: &str) -> Result<String, NameError> {
-    let fits = text.len() <= BYTES_MAX
-        && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'));
-    if fits { Ok(text.to_owned()) } else { Err(NameError { what, shown: shorten(text) }) }
+    if is_plain(text, BYTES_MAX) { Ok(text.to_owned()) } else { Err(NameError { what, shown: shorten(text) }) }
 }
 
 /// The name of a claim within its pipeline, such as `C-001`.

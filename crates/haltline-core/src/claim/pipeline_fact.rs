@@ -8,6 +8,7 @@ use super::{
     ClaimId, ClosedStage, Cycle, EnteredStage, Entry, Note, NoteKind, Pipeline, StageName, Word, limits::Limits,
 };
 use crate::Moment;
+use crate::memory::rise;
 
 /// What became true of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,8 +240,4 @@ fn note(pipeline: &mut Pipeline, claim: &ClaimId, what: NoteKind) {
 
 fn open_cycle(pipeline: &mut Pipeline) -> Option<&mut Cycle> {
     pipeline.cycle.as_mut().filter(|cycle| cycle.ended.is_none())
-}
-
-fn rise(count: &mut u64) {
-    *count = count.saturating_add(1);
 }

@@ -2,6 +2,7 @@
 
 use super::circuit::is_in_window;
 use super::{Circuit, Condition, Fact, RuleAsked, Standing, Trip, TripRecord, Weight};
+use crate::memory::rise;
 use crate::{Instant, Moment};
 
 /// The circuit after a fact.
@@ -128,9 +129,4 @@ fn close(circuit: &mut Circuit, at: Instant, by_person: bool) {
     circuit.counted.clear();
     circuit.last_reset = Some(at);
     circuit.granted = None;
-}
-
-/// One more. Only a row that somebody made up is at the end of numbers, and it must not bring the breaker down.
-fn rise(number: &mut u64) {
-    *number = number.saturating_add(1);
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Pattern;
 use crate::identity::Digest;
+use crate::memory::rise;
 use crate::{Elapsed, Instant, Moment};
 
 /// The k-th trip in a row cools down for the base times this (L5).
@@ -533,9 +534,4 @@ impl Board {
 fn is_forgotten(held: &Held, now: Moment) -> bool {
     let over = held.trip.cooldown_ms.saturating_add(DAY_MS);
     matches!(now.since(held.trip.since), Elapsed::Known(elapsed) if elapsed >= over)
-}
-
-/// One more. Only a row that somebody made up is at the end of numbers.
-pub(super) fn rise(number: &mut u64) {
-    *number = number.saturating_add(1);
 }

@@ -346,7 +346,7 @@ impl<'a> Draft<'a> {
         if !by_user {
             return Ok(Verdict::Pass);
         }
-        if !self.question.stream.is_batched || self.door().is_some() {
+        if !self.question.stream.is_batched {
             // Whoever asks again no longer waits: a call whose end was lost must not hold the turn open (L3).
             self.close_flights()?;
         }

@@ -22,6 +22,16 @@ pub struct Stream {
     pub naming: Naming,
 }
 
+impl Stream {
+    /// Says which configuration told of it, where that matters.
+    pub fn come_through(&mut self, name: &str) {
+        match &mut self.naming {
+            Naming::Own | Naming::Begun => {}
+            Naming::Counted { door } => name.clone_into(door),
+        }
+    }
+}
+
 /// How the calls of a client are told apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Naming {

@@ -4,12 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::board::{Board, BoardFact, Opening, Step, rise};
+use super::board::{Board, BoardFact, Opening, Step};
 use super::decide::futile_key;
 use super::past::Mark;
 use super::rut::{Landing, Rut};
 use super::{Chant, Compaction, Ending, Flight, Growth, LaneFact, Nature, Past, Pattern, Progress};
 use crate::identity::{Action, Digest, Outcome};
+use crate::memory::rise;
 use crate::{Elapsed, Moment};
 
 /// A hook that ran.
@@ -98,6 +99,9 @@ pub struct Lane {
     /// The same before the last prompt, until it is known whether a person asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks_before: Vec<HookRun>,
+    /// The client says where a turn ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_marked: bool,
     /// The door it is heard through, where its calls have no names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub door: Option<Digest>,
@@ -164,6 +168,7 @@ impl Lane {
             hooks: Vec::new(),
             hooks_before: Vec::new(),
             door: None,
+            is_marked: false,
             spawned: Vec::new(),
             denied_in_a_row: 0,
             denied_tools: Vec::new(),
@@ -250,6 +255,7 @@ impl Lane {
             }
             LaneFact::TurnEnded => {
                 lane.is_fresh = true;
+                lane.is_marked = true;
                 lane.refused.clear();
             }
             LaneFact::HookRan { name, keep } => {

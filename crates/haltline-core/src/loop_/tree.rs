@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::Usage;
-use super::board::{Board, BoardFact, rise};
+use super::board::{Board, BoardFact};
 use crate::Moment;
 use crate::identity::Digest;
+use crate::memory::rise;
 
 /// A sub-agent that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use super::{
     PhaseName, Stand, Trip, TripCause, Underway, trip_text, words::AUTO_RESET,
 };
 use crate::identity::Digest;
+use crate::memory::rise;
 use crate::{Moment, digest_hex};
 
 /// How many of the things that got better a line of history names.
@@ -278,9 +279,4 @@ fn line(course: &mut Course, event: HistoryEvent, from: &str, at: Moment, reason
     });
     let excess = course.history.len().saturating_sub(Course::HISTORY_MAX);
     course.history.drain(..excess);
-}
-
-/// One more. Only a row that somebody made up is at the end of numbers, and it must not bring the breaker down.
-fn rise(number: &mut u64) {
-    *number = number.saturating_add(1);
 }

@@ -70,7 +70,7 @@ fn incident() -> String {
     "0a1b2c3d".to_owned()
 }
 
-fn lane() -> [(LaneFact, &'static str); 22] {
+fn lane() -> [(LaneFact, &'static str); 23] {
     let client = || "claude-code".to_owned();
     let traits = Traits {
         is_write: true,
@@ -122,8 +122,19 @@ fn lane() -> [(LaneFact, &'static str); 22] {
                 root: Some("s0".to_owned()),
                 is_nested: true,
                 resumed: true,
-                door: Some(Digest(7)),
+                door: None,
                 unseen: true,
+            },
+            "began",
+        ),
+        (
+            LaneFact::Began {
+                client: client(),
+                root: None,
+                is_nested: false,
+                resumed: false,
+                door: Some(Digest(7)),
+                unseen: false,
             },
             "began",
         ),

@@ -75,8 +75,10 @@ impl Play {
                     "marks-batches" => (true, Naming::Own),
                     "plain" => (false, Naming::Own),
                     "names-starts" => (false, Naming::Begun),
-                    "counted" => (true, Naming::Counted { door: words.next()? }),
-                    unknown => return Err(format!("{unknown:?}: expected marks-batches, plain, names-starts or counted DOOR")),
+                    "counted" => (false, Naming::Counted { door: words.next()? }),
+                    unknown => {
+                        return Err(format!("{unknown:?}: expected marks-batches, plain, names-starts or counted DOOR"));
+                    }
                 };
             }
             "set" => {

@@ -241,7 +241,7 @@ mod tests {
             let table = key.name.split('.').next().unwrap_or_default();
             let is_seen_by_decisions = match key.name {
                 "mode" | "memory.tool_history_max" => true,
-                "constraint.directory" | "constraint.mirror" | "run.grace_seconds" => false,
+                "constraint.directory" | "constraint.mirror" | "loop.interrupt" | "run.grace_seconds" => false,
                 _other => ["constraint", "loop", "agents", "api", "budget", "phase", "claim", "run"].contains(&table),
             };
             assert_eq!(policy != Policy::default(), is_seen_by_decisions, "{}", key.name);

@@ -2,7 +2,10 @@
 //! `.ci/clients` reads package and version from that file.
 
 mod claude;
+mod cline;
 mod codex;
+mod gemini;
+mod qwen;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,6 +13,7 @@ use std::path::{Path, PathBuf};
 use haltline_agents::Client;
 
 use super::plan::Session;
+use super::promises::Promises;
 
 /// One client, as data.
 pub struct Driver {
@@ -21,17 +25,43 @@ pub struct Driver {
     pub program: &'static str,
     /// More files of the home: name and text.
     pub files: &'static [(&'static str, &'static str)],
+    /// Arguments that let hooks run which nobody has trusted.
+    pub trusting: &'static [&'static str],
+    /// What haltline does in it.
+    pub promises: Promises,
     /// Its arguments for a session without a person.
     pub arguments: fn(session: &Session, model: SocketAddr) -> Vec<String>,
     /// What it needs to reach the model, and nobody else.
     pub environment: fn(model: SocketAddr) -> Vec<(&'static str, String)>,
 }
 
-/// The driver of a client.
-pub fn of(client: Client) -> &'static Driver {
+/// How a client's promises are known.
+pub enum Run {
+    /// It is installed and runs in tests.
+    Installed(&'static Driver),
+    /// There is nothing to install: what its maker writes down is all that is known.
+    Documented(&'static Promises),
+}
+
+/// How a client is run.
+pub fn of(client: Client) -> Run {
     match client {
-        Client::Claude => &claude::DRIVER,
-        Client::Codex => &codex::DRIVER,
+        Client::Claude => Run::Installed(&claude::DRIVER),
+        Client::Codex => Run::Installed(&codex::DRIVER),
+        Client::Gemini => Run::Installed(&gemini::DRIVER),
+        Client::Qwen => Run::Installed(&qwen::DRIVER),
+        Client::Cline => Run::Installed(&cline::DRIVER),
+    }
+}
+
+/// The driver of a client that can be installed.
+///
+/// # Panics
+/// When it cannot.
+pub fn installed(client: Client) -> &'static Driver {
+    match of(client) {
+        Run::Installed(driver) => driver,
+        Run::Documented(_) => panic!("{} cannot be installed here", client.title()),
     }
 }
 
@@ -40,7 +70,7 @@ impl Driver {
     ///
     /// # Panics
     /// When it is not there.
-    pub fn installed(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         let folder = std::env::var_os("HALTLINE_CLIENTS").map_or_else(|| root().join("target/clients"), PathBuf::from);
         let program = folder.join("node_modules/.bin").join(self.program);
         assert!(program.exists(), "no client at {}: run .ci/clients, which installs it", program.display());

@@ -72,7 +72,7 @@ fn program(plan: &Plan, name: &Path) -> Command {
 /// How the plan's client is driven.
 fn driver(plan: &Plan) -> io::Result<&'static Driver> {
     let client = Client::of_word(&plan.client);
-    client.map(drivers::of).ok_or_else(|| io::Error::other(format!("no client {}", plan.client)))
+    client.map(drivers::installed).ok_or_else(|| io::Error::other(format!("no client {}", plan.client)))
 }
 
 fn type_command(plan: &Plan, command: &str, model: Option<SocketAddr>) -> io::Result<CommandReport> {

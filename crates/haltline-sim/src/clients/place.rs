@@ -37,7 +37,7 @@ impl Place {
         for folder in ["home", "project", "programs", "temporary"] {
             fs::create_dir_all(place.root.join(folder)).expect("created");
         }
-        for (name, text) in drivers::of(client).files {
+        for (name, text) in drivers::installed(client).files {
             place.write(&format!("home/{name}"), text);
         }
         place.write("project/count.txt", "count = 0\n");
@@ -59,6 +59,7 @@ impl Place {
         fs::copy(haltline, place.haltline()).expect("haltline is copied");
         place.write("config.toml", config);
         place.settings(&place.haltline_settings());
+        place.beside(&place.haltline(), &place.arguments());
         place
     }
 
@@ -82,6 +83,7 @@ impl Place {
         let place = Self::new(client, runner);
         place.write("answers.json", &serde_json::to_string(answers).expect("answers are JSON"));
         place.settings(&place.stand_in_settings());
+        place.beside(&place.runner, &place.stand_in_arguments());
         place
     }
 
@@ -124,15 +126,21 @@ impl Place {
 
     /// Settings with haltline's hooks, as `haltline init` writes them.
     pub fn haltline_settings(&self) -> String {
-        let words = ["hook", self.client.word(), "--state", &self.state().display().to_string(), "--config"];
-        let mut arguments: Vec<String> = words.map(str::to_owned).into();
-        arguments.push(self.config().display().to_string());
-        settings::hooks(self.client, &self.haltline(), &arguments)
+        settings::hooks(self.client, &self.haltline(), &self.arguments())
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let (state, config) = (self.state().display().to_string(), self.config().display().to_string());
+        ["hook", self.client.word(), "--state", &state, "--config", &config].map(str::to_owned).into()
     }
 
     /// Settings with the stand-in's hooks.
     pub fn stand_in_settings(&self) -> String {
-        settings::hooks(self.client, &self.runner, &["stand-in".to_owned(), self.root.display().to_string()])
+        settings::hooks(self.client, &self.runner, &self.stand_in_arguments())
+    }
+
+    fn stand_in_arguments(&self) -> [String; 2] {
+        ["stand-in".to_owned(), self.root.display().to_string()]
     }
 
     /// Writes the client's settings of the user.
@@ -142,6 +150,15 @@ impl Place {
     pub fn settings(&self, settings: &str) {
         let layout = &self.client.protocol().layout;
         self.write(&format!("home/{}/{}", layout.user.folder, layout.user.file), settings);
+    }
+
+    /// Writes the hooks that stand in files of their own.
+    fn beside(&self, program: &Path, arguments: &[String]) {
+        let user = &self.client.protocol().layout.user;
+        let folder = Path::new(user.folder).join(user.file);
+        for (name, text) in settings::beside(self.client, program, arguments) {
+            self.write(&format!("home/{}", folder.with_file_name(name).display()), &text);
+        }
     }
 
     /// Writes a file of the place.
@@ -186,7 +203,7 @@ impl Place {
     pub fn run(&self, scripts: &[Script], stages: &[Stage]) -> Outcome {
         let plan = Plan {
             client: self.client.word().to_owned(),
-            program: drivers::of(self.client).installed(),
+            program: drivers::installed(self.client).path(),
             home: self.root.join("home"),
             temporary: self.root.join("temporary"),
             project: self.project(),

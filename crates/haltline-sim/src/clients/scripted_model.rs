@@ -14,6 +14,9 @@ use super::http::{self, Request};
 use super::script::{Call, Script, Step, Usage};
 use super::wire::{self, Wire};
 
+/// Where it listens. Each run has a network of its own, so nobody else has the port, and settings files can name it.
+pub const PORT: u16 = 8399;
+
 /// The scripts and what was exchanged so far.
 pub struct ScriptedModel {
     scripts: BTreeMap<String, Script>,
@@ -34,12 +37,12 @@ impl ScriptedModel {
         Arc::new(Self { scripts, requests_max, exchanges: Mutex::default() })
     }
 
-    /// Serves on a free port of loopback, for as long as the process lives.
+    /// Serves on loopback, for as long as the process lives.
     ///
     /// # Errors
     /// When loopback is down.
     pub fn serve(self: &Arc<Self>) -> io::Result<SocketAddr> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;
         let address = listener.local_addr()?;
         let model = Arc::clone(self);
         thread::spawn(move || {

@@ -16,6 +16,13 @@ pub fn hooks(client: Client, program: &Path, arguments: &[String]) -> String {
     install(None, &Entries { client, hook, status_line: None }).expect("a new file can always be written").text
 }
 
+/// The same in files of their own, where the client has one for each event: names beside the settings, and texts.
+pub fn beside(client: Client, program: &Path, arguments: &[String]) -> Vec<(&'static str, String)> {
+    let hook = Hook { command: program.display().to_string(), args: arguments.to_vec() };
+    let own = client.protocol().layout.own_files.iter().filter(|own| own.event.is_some());
+    own.map(|own| (own.path, (own.program.text)(&hook))).collect()
+}
+
 /// Settings with a hook of someone else, a shell command, before or after those that are there.
 ///
 /// # Panics

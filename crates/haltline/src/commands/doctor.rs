@@ -13,7 +13,7 @@ use haltline_agents::install::{Found, find};
 use haltline_engine::network_kind;
 use serde_json::Value;
 
-use super::init::{as_text, own_binary};
+use super::init::{Beside, as_text, own_binary};
 use super::trust;
 use crate::error::Failure;
 use crate::exit_code;
@@ -44,7 +44,10 @@ impl Layer {
             Err(failure) => Err(failure.to_string()),
         };
         let problem = hooks.as_ref().err().cloned();
-        Self { client, path, reach, text: text.ok().flatten(), hooks: hooks.unwrap_or_default(), problem }
+        let beside = Beside::all(client, &path).unwrap_or_default();
+        let mut hooks = hooks.unwrap_or_default();
+        hooks.extend(beside.iter().filter_map(Beside::found));
+        Self { client, path, reach, text: text.ok().flatten(), hooks, problem }
     }
 
     fn value(&self) -> Value {

@@ -159,7 +159,7 @@ fn decide(workplace: &Workplace, event: PlainEvent, inside: bool) -> Result<Comm
                     let config = surroundings::user_config()?;
                     *tampering = watch::tampering(action, engine.store().folder(), &config);
                     *guarded = engine.guarding(action);
-                    *touched = engine.touching(action, &engine.project().root);
+                    *touched = engine.touching(action, &engine.project().root, None);
                 }
                 loop_::Happening::Prompt { bypass, .. } => *bypass = *bypass && !inside,
                 loop_::Happening::SessionStart { .. }

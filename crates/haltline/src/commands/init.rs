@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use haltline_agents::Client;
-use haltline_agents::install::{Entries, Form, Hook, Plan, Program, StatusLine, find, install, shell_word};
+use haltline_agents::install::{
+    Entries, Form, Found, Hook, InstallError, Plan, Program, StatusLine, find, install, shell_word,
+};
 use haltline_engine::store::Sqlite;
 
 use crate::cli::Init;
@@ -91,6 +93,8 @@ pub fn settings_of(client: Client, reach: Reach, workplace: &Workplace) -> Resul
 /// A file of haltline's own beside settings.
 pub struct Beside {
     pub program: Program,
+    /// The event it is the hook of.
+    pub event: Option<&'static str>,
     pub path: PathBuf,
     pub file: ForeignFile,
 }
@@ -102,9 +106,15 @@ impl Beside {
         let own = client.protocol().layout.own_files.iter();
         own.map(|own| {
             let path = folder.join(own.path);
-            Ok(Self { program: own.program, file: ForeignFile::read(&path)?, path })
+            Ok(Self { program: own.program, event: own.event, file: ForeignFile::read(&path)?, path })
         })
         .collect()
+    }
+
+    /// The hook of ours that it is.
+    pub fn found(&self) -> Option<Found> {
+        let hook = (self.program.hook)(self.file.text.as_deref()?)?;
+        Some(Found { event: self.event?.to_owned(), hook, is_narrowed: false })
     }
 
     /// What becomes of it.
@@ -130,7 +140,8 @@ fn own_file(program: &Program, path: &Path, change: OwnFileChange) -> OwnFileVie
 fn others(client: Client, workplace: &Workplace, own: &str) -> Vec<&'static str> {
     let is_waiting = |other: &Client| {
         let Ok((path, file)) = settings_of(*other, Reach::User, workplace) else { return false };
-        let is_used = path.parent().is_some_and(Path::is_dir);
+        let below = Path::new(other.protocol().layout.user.file).components().count();
+        let is_used = path.ancestors().nth(below).is_some_and(Path::is_dir);
         is_used && !file.text.is_some_and(|text| find(&text, *other, own).is_ok_and(|found| !found.is_empty()))
     };
     let others = Client::ALL.into_iter().filter(|other| *other != client);
@@ -169,6 +180,12 @@ impl<'a> Work<'a> {
         let plan = install(file.text.as_deref(), &entries)
             .map_err(|error| file.refused(format!("{error}; nothing was changed")))?;
         let beside = Beside::all(client, &settings)?;
+        let is_taken =
+            |beside: &&Beside| beside.event.is_some() && beside.change(&entries.hook) == OwnFileChange::Foreign;
+        if let Some(taken) = beside.iter().find(is_taken) {
+            let error = InstallError::Foreign { title: taken.program.title };
+            return Err(taken.file.refused(format!("{error}; nothing was changed")));
+        }
         let also = others(client, workplace, &binary);
         let record = Record::read(store.folder())?;
         let at = workplace.engine.now().at;

@@ -11,9 +11,9 @@ use crate::view::SCHEMA;
 use crate::workplace::Workplace;
 
 #[derive(Serialize)]
-struct TestView {
+struct TestView<'a> {
     schema: u32,
-    command: Vec<String>,
+    command: Vec<&'a str>,
     webhook: bool,
 }
 
@@ -34,7 +34,7 @@ fn test(workplace: &Workplace) -> Result<(), Failure> {
         )),
         Some(Err(problem)) => Err(Failure::Plain(format!("the sample was not delivered: {problem}"))),
         Some(Ok(())) => {
-            let (command, webhook) = (config.notify_command().to_vec(), !config.notify_webhook().is_empty());
+            let (command, webhook) = (config.notify_command(), !config.notify_webhook().is_empty());
             let view = TestView { schema: SCHEMA, command, webhook };
             workplace.answer(&view, |view| {
                 let mut out = String::new();

@@ -44,6 +44,8 @@ pub fn run(workplace: &Workplace, command: &Uninstall) -> Result<ExitCode, Failu
         Some(_) => OwnFileChange::Foreign,
         None => OwnFileChange::Unchanged,
     };
+    // Those that are hooks are counted among them.
+    let files = beside.iter().filter(|beside| beside.found().is_none()).map(|beside| beside.view(change(beside)));
     let layout = &client.protocol().layout;
     let listener = |event: &str| layout.listeners.iter().find(|listener| listener.event == event);
     let handlers = found.iter().filter_map(|found| Some(layout.handler_text(&found.hook, listener(&found.event)?)));
@@ -52,8 +54,8 @@ pub fn run(workplace: &Workplace, command: &Uninstall) -> Result<ExitCode, Failu
         client: client.name(),
         scope: reach,
         settings: settings.display().to_string(),
-        removed: found.len(),
-        files: beside.iter().map(|beside| beside.view(change(beside))).collect(),
+        removed: found.len() + beside.iter().filter_map(Beside::found).count(),
+        files: files.collect(),
         diff: match layout.form {
             Form::Grouped | Form::Flat { .. } => unified(before, &after),
             Form::Program(_) => String::new(),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use haltline_agents::Client;
 use haltline_agents::hook::Asked;
-use haltline_core::{Verdict, digest_hex};
+use haltline_core::{CircuitName, Reason, Retry, Verdict, digest_hex};
 
 use crate::surroundings::variable;
 
@@ -67,32 +67,63 @@ pub fn complaint(client: Option<Client>, kind: &str, text: &str) -> Option<Strin
 /// The answer to an event. Where the client shows the person nothing, which is so for some answers and for all of a
 /// sub-agent's, the notice waits for an event where it does.
 pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<String>) -> Option<String> {
+    let verdict = &with_warnings(asked, verdict);
     let protocol = asked.client.protocol();
     let session = &asked.stream.session;
     if !(protocol.shows_notice)(asked, verdict) || asked.stream.agent.is_some() {
         if let Some(notice) = notice {
-            wait(session, &notice);
+            wait(&notices_name(session), &notice);
         }
         return (protocol.answer)(asked, verdict, None);
     }
-    let notices: Vec<String> = waiting(session).into_iter().chain(notice).collect();
+    let notices: Vec<String> = waiting(&notices_name(session)).into_iter().chain(notice).collect();
     (protocol.answer)(asked, verdict, Some(&notices.join("\n")))
 }
 
-fn waiting_name(session: &str) -> String {
+/// The verdict with the warnings that wait for an event whose answer the model reads. One that it would not read waits.
+fn with_warnings(asked: &Asked, verdict: &Verdict) -> Verdict {
+    let is_read = |verdict: &Verdict| (asked.client.protocol().answer)(asked, verdict, None).is_some();
+    let name = warnings_name(asked);
+    match verdict {
+        Verdict::Warn(reason) if !is_read(verdict) => {
+            wait(&name, &reason.text);
+            Verdict::Pass
+        }
+        Verdict::Warn(reason) => match waiting(&name) {
+            Some(before) => Verdict::Warn(Reason { text: format!("{before}\n{}", reason.text), ..reason.clone() }),
+            None => verdict.clone(),
+        },
+        Verdict::Pass => {
+            let circuit = CircuitName::lane(&asked.stream.session, asked.stream.agent.as_deref());
+            let reason = Reason { circuit, code: "HL-WAITED", text: "?".to_owned(), retry: Retry::Now };
+            if !is_read(&Verdict::Warn(reason.clone())) {
+                return Verdict::Pass;
+            }
+            waiting(&name).map_or(Verdict::Pass, |text| Verdict::Warn(Reason { text, ..reason }))
+        }
+        Verdict::Deny(_) | Verdict::Stop(_) => verdict.clone(),
+    }
+}
+
+fn notices_name(session: &str) -> String {
     digest_hex(&[b"waiting", session.as_bytes()], 8)
 }
 
-fn wait(session: &str, notice: &str) {
+fn warnings_name(asked: &Asked) -> String {
+    let agent = asked.stream.agent.as_deref().unwrap_or_default();
+    digest_hex(&[b"warning", asked.stream.session.as_bytes(), agent.as_bytes()], 8)
+}
+
+fn wait(name: &str, text: &str) {
     let Some(folder) = own_folder() else { return };
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(waiting_name(session)));
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(name));
     // Where nothing can be left, the journal still has it.
-    file.and_then(|mut file| writeln!(file, "{notice}")).ok();
+    file.and_then(|mut file| writeln!(file, "{text}")).ok();
 }
 
 /// What waits, for the first that asks.
-fn waiting(session: &str) -> Option<String> {
-    let file = folder().join(waiting_name(session));
+fn waiting(name: &str) -> Option<String> {
+    let file = folder().join(name);
     // Nearly always there is none: one look is all that costs.
     let text = fs::read_to_string(&file).ok()?;
     own_folder()?;

@@ -99,7 +99,8 @@ impl Draft<'_> {
         if let (Some(message), Some(last)) = (message, lane.message) {
             return if Digest::of(&[message.as_bytes()]) == last { lane.turn } else { next };
         }
-        let is_next = lane.is_fresh || (!self.question.stream.is_batched && lane.flights.is_empty());
+        let is_marked = self.question.stream.is_batched || lane.is_marked;
+        let is_next = lane.is_fresh || (!is_marked && lane.flights.is_empty());
         if is_next { next } else { lane.turn }
     }
 

@@ -1,12 +1,23 @@
 //! Claude Code.
 
 use super::Driver;
+use crate::clients::promises::{Promise, Promises};
 
 pub(super) const DRIVER: Driver = Driver {
     package: "@anthropic-ai/claude-code",
     version: "2.1.325",
     program: "claude",
     files: &[],
+    trusting: &[],
+    promises: Promises {
+        sees_failures: Promise::Yes,
+        warns: Promise::Yes,
+        refuses: Promise::Yes,
+        stops: Promise::Yes,
+        sub_agents: Promise::Yes,
+        cost: Promise::Yes,
+        fails_open: Promise::Yes,
+    },
     arguments: |session, _model| {
         let words = ["--print", &session.prompt, "--model", "claude-sonnet-4-5"];
         let more = ["--allowedTools", "Bash,Read,Edit,Write,Agent", "--output-format", "stream-json", "--verbose"];

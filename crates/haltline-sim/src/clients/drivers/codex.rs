@@ -1,6 +1,7 @@
 //! Codex CLI. A model it does not know gets the plain tools, `exec_command` and `spawn_agent`.
 
 use super::Driver;
+use crate::clients::promises::{Promise, Promises};
 
 /// Everything but where the model is, which is known only when it is served.
 const CONFIG: &str = r#"model = "scripted"
@@ -24,6 +25,16 @@ pub(super) const DRIVER: Driver = Driver {
     version: "0.166.0",
     program: "codex",
     files: &[(".codex/config.toml", CONFIG)],
+    trusting: &["--dangerously-bypass-hook-trust"],
+    promises: Promises {
+        sees_failures: Promise::By("from its transcript"),
+        warns: Promise::Yes,
+        refuses: Promise::Yes,
+        stops: Promise::By("by SIGINT"),
+        sub_agents: Promise::Yes,
+        cost: Promise::By("tokens"),
+        fails_open: Promise::Yes,
+    },
     arguments: |session, model| {
         let base = format!("model_providers.scripted.base_url=\"http://{model}/v1\"");
         // What would ask the network at the end of a run is switched off; it waits for it otherwise.

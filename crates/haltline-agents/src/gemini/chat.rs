@@ -1,0 +1,103 @@
+//! What Gemini CLI's chat file says of tokens: payloads do not.
+//!
+//! A message of the model is written again, under its id, whenever one of its calls gets further, so it is counted once by
+//! that id. Sub-agents write files of their own, which no payload names: what they took is not seen.
+
+use haltline_core::identity::Said;
+use serde::Deserialize;
+
+use crate::call::Unread;
+use crate::feed::{Known, TranscriptUse, whole_lines};
+use crate::json;
+use crate::transcript::{gemini, record};
+
+/// So many messages are known by their ids; earlier ones are not written again.
+const MESSAGES_MAX: usize = 8;
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    id: Unread<'a>,
+    r#type: Unread<'a>,
+    content: Unread<'a>,
+    tokens: Unread<'a>,
+    model: Unread<'a>,
+}
+
+/// Reads the whole lines of `text`, which follows what was read before.
+pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
+    let whole = whole_lines(text);
+    let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
+    let mut counted = Counted::read(known.last);
+    for line in whole.split(|&byte| byte == b'\n') {
+        let Some(line) = response(line) else { continue };
+        let Some(usage) = line.tokens.and_then(gemini::usage) else { continue };
+        if counted.is_new(json::name(line.id)) {
+            sum.messages = sum.messages.saturating_add(1);
+            let model = json::name(line.model);
+            sum.take(model.as_deref().or(known.model).unwrap_or_default(), &usage, 0);
+        }
+    }
+    sum.last = Some(counted.write());
+    sum
+}
+
+/// What the last response said.
+pub fn said(text: &[u8]) -> Option<Said> {
+    let lines = text.split(|&byte| byte == b'\n').rev();
+    lines.filter_map(response).find_map(|line| Said::of(&json::shown(line.content?)))
+}
+
+fn response(line: &[u8]) -> Option<Line<'_>> {
+    let line = serde_json::from_slice::<Line<'_>>(line).ok()?;
+    record::is_word(line.r#type, "gemini").then_some(line)
+}
+
+/// The ids of the last messages that were counted.
+pub(crate) struct Counted(Vec<String>);
+
+impl Counted {
+    pub(crate) fn read(last: Option<&str>) -> Self {
+        Self(last.unwrap_or_default().split(' ').filter(|id| !id.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Whether a message is counted now; one without an id always is.
+    pub(crate) fn is_new(&mut self, id: Option<String>) -> bool {
+        let Some(id) = id.filter(|id| !id.contains(' ')) else { return true };
+        if self.0.contains(&id) {
+            return false;
+        }
+        self.0.push(id);
+        let excess = self.0.len().saturating_sub(MESSAGES_MAX);
+        self.0.drain(..excess);
+        true
+    }
+
+    pub(crate) fn write(&self) -> String {
+        self.0.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haltline_core::loop_::Usage;
+
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_written_again_is_counted_once() {
+        let line = |id: &str| {
+            format!(
+                r#"{{"id":"{id}","type":"gemini","content":"on it","model":"m","tokens":{{"input":900,"output":90,"cached":100,"thoughts":10,"tool":0,"total":1000}}}}"#
+            )
+        };
+        let text = format!("{}\n{}\nno JSON\n{}\n{{\"cut", line("a"), line("a"), line("b"));
+        let first = usage(text.as_bytes(), Known::default());
+        assert_eq!((first.messages, first.last.as_deref()), (2, Some("a b")));
+        assert_eq!(first.usage, Usage { input: 1_600, output: 200, cache_read: 200, cache_write: 0 });
+        assert_eq!(first.consumed as usize, text.len() - "{\"cut".len());
+        let again = usage(format!("{}\n", line("b")).as_bytes(), Known { last: Some("a b"), ..Known::default() });
+        assert_eq!((again.messages, again.usage), (0, Usage::default()));
+        assert_eq!(said(text.as_bytes()), Said::of("on it"));
+    }
+}

@@ -1,0 +1,100 @@
+//! How a command ended, as Gemini CLI and Qwen Code put it into the text for the model: the output between a head and a
+//! tail of labelled lines. What changes with every run, the process group's number, is no part of an answer.
+
+use haltline_core::identity::{Answer, Outcome};
+
+/// What the text is wrapped in where the client does not trust it.
+const WRAPPING: (&str, &str) = ("<untrusted_context>\n", "\n</untrusted_context>");
+
+/// The answer of a command.
+pub fn answer(text: &str) -> Answer {
+    let text = text.strip_prefix(WRAPPING.0).unwrap_or(text);
+    // Something may follow what was wrapped, such as the word of another hook.
+    let text = text.rsplit_once(WRAPPING.1).map_or(text, |(inside, _)| inside);
+    if text.starts_with("Command was cancelled by user") {
+        return Answer::new(Outcome::Cancelled, None, text);
+    }
+    if text.starts_with("Command was automatically cancelled") || text.starts_with("Command timed out") {
+        return Answer::new(Outcome::Failed, None, text);
+    }
+    if text.starts_with("Command moved to background") || text.starts_with("Background command started") {
+        return Answer::new(Outcome::Ok, None, "in the background");
+    }
+    let mut rest = text;
+    // From the end, each once and in this order: a line of the output that looks alike stands before them.
+    let mut tail = |label: &str| {
+        let (before, line) = rest.rsplit_once('\n')?;
+        let value = line.strip_prefix(label)?.strip_prefix(": ")?;
+        rest = before;
+        Some(value.trim())
+    };
+    let [_group, _background, signal, exit, error] =
+        ["Process Group PGID", "Background PIDs", "Signal", "Exit Code", "Error"].map(&mut tail);
+    let code = exit.and_then(|exit| exit.parse::<i32>().ok());
+    let is_signalled = signal.is_some_and(|signal| !matches!(signal, "0" | "(none)"));
+    let is_broken = error.is_some_and(|error| error != "(none)");
+    let output = output_of(rest);
+    let shown = match error.filter(|_| is_broken) {
+        Some(error) => format!("{output}\n{error}"),
+        None => output.to_owned(),
+    };
+    match (code, is_signalled || is_broken) {
+        (None | Some(0), false) => Answer::new(Outcome::Ok, Some(0), &shown),
+        (code, _) => Answer::new(Outcome::Failed, code.filter(|&code| code != 0), &shown),
+    }
+}
+
+/// What the command printed: after a head that may repeat the command and its folder.
+fn output_of(text: &str) -> &str {
+    let after_head = || {
+        let (_, after) = text.strip_prefix("Command: ")?.split_once("\nDirectory: ")?;
+        after.split_once("\nOutput: ").map(|(_, output)| output)
+    };
+    text.strip_prefix("Output: ").or_else(after_head).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> (Outcome, Option<i32>, String) {
+        let answer = answer(text);
+        (answer.outcome, answer.exit, answer.shown)
+    }
+
+    #[test]
+    fn an_exit_code_stands_in_the_tail_and_not_in_the_output() {
+        let wrapped = |inner: &str| format!("<untrusted_context>\n{inner}\n</untrusted_context>");
+        let failed = wrapped("Output: one\nExit Code: 1\nProcess Group PGID: 128");
+        assert_eq!(told(&failed), (Outcome::Failed, Some(1), "one".to_owned()));
+        let fine = wrapped("Output: Exit Code: 1\nof something else\nProcess Group PGID: 9");
+        assert_eq!(told(&fine), (Outcome::Ok, Some(0), "Exit Code: 1\nof something else".to_owned()));
+        assert_eq!(told(&(failed + "\n\n<hook_context>Exit Code: 7</hook_context>")).1, Some(1));
+    }
+
+    #[test]
+    fn the_head_of_the_other_dialect_is_left_out() {
+        let text = "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: 0\n\
+            Process Group PGID: 150";
+        assert_eq!(told(text), (Outcome::Failed, Some(2), "no rule".to_owned()));
+        let fine = text.replace("Exit Code: 2", "Exit Code: 0");
+        assert_eq!(told(&fine), (Outcome::Ok, Some(0), "no rule".to_owned()));
+        assert_eq!(told(&fine.replace("Signal: 0", "Signal: 9")).0, Outcome::Failed);
+        let broken = fine.replace("Error: (none)", "Error: spawn failed");
+        assert_eq!(told(&broken), (Outcome::Failed, None, "no rule\nspawn failed".to_owned()));
+    }
+
+    #[test]
+    fn two_runs_of_one_command_have_one_answer() {
+        let text = |group: u32| format!("Output: same\nProcess Group PGID: {group}");
+        assert_eq!(answer(&text(1)).raw, answer(&text(2)).raw);
+    }
+
+    #[test]
+    fn any_text_is_an_answer() {
+        for text in ["", "\n", "Output: ", "Exit Code: 1", "Exit Code: x\nSignal: ", "</untrusted_context>"] {
+            answer(text);
+        }
+        assert_eq!(told("Command was cancelled by user before it could complete.").0, Outcome::Cancelled);
+    }
+}

@@ -1,0 +1,35 @@
+//! Gemini CLI.
+
+use super::Driver;
+use crate::clients::promises::{Promise, Promises};
+
+pub(super) const DRIVER: Driver = Driver {
+    package: "@google/gemini-cli",
+    version: "0.61.0",
+    program: "gemini",
+    files: &[],
+    trusting: &[],
+    promises: Promises {
+        sees_failures: Promise::Yes,
+        warns: Promise::By("after the call"),
+        refuses: Promise::Yes,
+        stops: Promise::Yes,
+        sub_agents: Promise::By("as the agent's own"),
+        cost: Promise::By("tokens"),
+        fails_open: Promise::Yes,
+    },
+    arguments: |session, _model| {
+        let words = ["--prompt", &session.prompt, "--model", "gemini-2.5-flash", "--yolo", "--skip-trust"];
+        let own = session.arguments.iter().map(String::as_str);
+        words.into_iter().chain(["--output-format", "stream-json"]).chain(own).map(str::to_owned).collect()
+    },
+    environment: |model| {
+        vec![
+            ("GEMINI_API_KEY", "none".to_owned()),
+            ("GOOGLE_GEMINI_BASE_URL", format!("http://{model}")),
+            // One process instead of two.
+            ("GEMINI_CLI_NO_RELAUNCH", "true".to_owned()),
+            ("GEMINI_TELEMETRY_ENABLED", "false".to_owned()),
+        ]
+    },
+};

@@ -1,0 +1,83 @@
+//! Every client goes through the same scenarios and is held to its row of the README's table. `.ci/clients NAME` installs
+//! a client and runs its part.
+
+use haltline_agents::Client;
+use haltline_sim::clients::promises::table;
+use haltline_sim::clients::scenarios::Trial;
+
+fn trial(client: Client) -> Trial<'static> {
+    Trial { client, runner: env!("CARGO_BIN_EXE_client-run"), haltline: env!("CARGO_BIN_EXE_haltline-now") }
+}
+
+/// The scenarios of one client, and the settings a person may have had before.
+macro_rules! client {
+    ($name:ident, $client:expr, $settings:expr) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn a_failing_loop_ends() {
+                trial($client).a_failing_loop_ends();
+            }
+
+            #[test]
+            fn a_circle_ends() {
+                trial($client).a_circle_ends();
+            }
+
+            #[test]
+            fn good_work_is_untouched() {
+                trial($client).good_work_is_untouched();
+            }
+
+            #[test]
+            fn a_sub_agent_in_a_loop_is_held() {
+                trial($client).a_sub_agent_in_a_loop_is_held();
+            }
+
+            #[test]
+            fn a_budget_is_kept() {
+                trial($client).a_budget_is_kept();
+            }
+
+            #[test]
+            fn a_broken_haltline_is_in_nobodys_way() {
+                trial($client).a_broken_haltline_is_in_nobodys_way();
+            }
+
+            #[test]
+            fn an_installation_leaves_no_trace() {
+                trial($client).an_installation_leaves_no_trace(None);
+                if let Some(settings) = $settings {
+                    trial($client).an_installation_leaves_no_trace(Some(settings));
+                }
+            }
+        }
+    };
+}
+
+/// Hooks as a careless person left them.
+const GROUPED: Option<&str> = Some(
+    "{\n    \"description\" : \"mine\",\n    \"hooks\": { \"Stop\": [ { \"hooks\": [\n        \
+     { \"type\": \"command\", \"command\": \"true\" } ] } ] }\n}",
+);
+
+client!(claude, Client::Claude, GROUPED);
+client!(codex, Client::Codex, GROUPED);
+client!(gemini, Client::Gemini, GROUPED);
+client!(qwen, Client::Qwen, GROUPED);
+client!(cline, Client::Cline, None::<&str>);
+
+#[test]
+fn the_readme_says_what_was_seen() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(path).expect("the README");
+    let (before, rest) = readme.split_once("<!-- clients -->\n").expect("where the table begins");
+    let (written, after) = rest.split_once("<!-- end of clients -->").expect("where it ends");
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        let new = format!("{before}<!-- clients -->\n{}<!-- end of clients -->{after}", table());
+        std::fs::write(path, new).expect("written");
+    } else {
+        assert_eq!(written, table(), "run with UPDATE_REFERENCE=1");
+    }
+}
