@@ -4,7 +4,7 @@
 //! other's settings, so a payload may look like another's.
 
 use crate::hook::Protocol;
-use crate::{claude, cline, codex, gemini, qwen};
+use crate::{claude, cline, codex, copilot, cursor, gemini, qwen};
 
 /// An agent client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +19,16 @@ pub enum Client {
     Qwen,
     /// Cline.
     Cline,
+    /// GitHub Copilot CLI.
+    Copilot,
+    /// Cursor.
+    Cursor,
 }
 
 impl Client {
     /// All of them, in the order they are shown.
-    pub const ALL: [Client; 5] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::Cline];
+    pub const ALL: [Client; 7] =
+        [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::Cline, Client::Copilot, Client::Cursor];
 
     /// Everything that is peculiar to it.
     pub fn protocol(self) -> &'static Protocol {
@@ -33,6 +38,8 @@ impl Client {
             Client::Gemini => &gemini::PROTOCOL,
             Client::Qwen => &qwen::PROTOCOL,
             Client::Cline => &cline::PROTOCOL,
+            Client::Copilot => &copilot::PROTOCOL,
+            Client::Cursor => &cursor::PROTOCOL,
         }
     }
 

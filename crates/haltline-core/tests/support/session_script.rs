@@ -77,7 +77,9 @@ impl Play {
                     "names-starts" => (false, Naming::Begun),
                     "counted" => (false, Naming::Counted { door: words.next()? }),
                     unknown => {
-                        return Err(format!("{unknown:?}: expected marks-batches, plain, names-starts or counted DOOR"));
+                        return Err(format!(
+                            "{unknown:?}: expected marks-batches, plain, names-starts or counted DOOR"
+                        ));
                     }
                 };
             }
