@@ -1,8 +1,7 @@
 //! The fields of a hook's stdin, and what each event means.
 //!
 //! A sub-agent has a session of its own there, and names the one above it: it is read as an agent of that one. How a command
-//! ended stands as a last line in its output, and nowhere when the output was too long; then the client's record of the
-//! session has it.
+//! ended stands as a last line in its output. Where a long output was cut with it, the client's record of the session has it.
 
 use haltline_core::identity::{Answer, Outcome};
 use haltline_core::loop_::{Happening, Naming, Stream};
@@ -198,7 +197,7 @@ fn end(payload: &Payload<'_>, stream: &Stream, folder: Option<&str>) -> Option<(
         Some(0) | None => Answer::new(Outcome::Ok, exit, said),
         Some(_) => Answer::new(Outcome::Failed, exit, said),
     };
-    let unsettled = is_too_long(&text).then(|| Unsettled {
+    let unsettled = (exit.is_none() && is_too_long(&text)).then(|| Unsettled {
         call: payload.tool_input.map(json::compact).unwrap_or_default().into_owned(),
         text: text.to_string(),
     });
@@ -215,7 +214,7 @@ fn ended(text: &str) -> (&str, Option<i32>) {
     if exit.is_some() { (said, exit) } else { (text, None) }
 }
 
-/// Whether the client put the output into a file, and with it how the command ended.
+/// Whether the client put the output into a file, and perhaps with it how the command ended.
 fn is_too_long(text: &str) -> bool {
     text.starts_with("Output too large")
 }
