@@ -184,7 +184,7 @@ fn binaries(layers: &[Layer], own: &Path) -> Vec<CheckupView> {
 }
 
 /// Whether a switch, `KEY` or `PATH.KEY=false`, is set.
-fn is_set(value: &serde_json::Value, switch: &str) -> bool {
+fn is_set(value: &Value, switch: &str) -> bool {
     let (path, wanted) = switch.strip_suffix("=false").map_or((switch, true), |path| (path, false));
     path.split('.').fold(value, |value, key| &value[key]) == wanted
 }
