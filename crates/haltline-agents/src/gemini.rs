@@ -16,7 +16,7 @@ pub mod shell_text;
 
 use crate::feed::Feed;
 use crate::hook::{Protocol, Stop, Variables};
-use crate::install::{Form, Layout, Listener, Settings, Spelling};
+use crate::install::{Form, Layout, Listener, Settings, Spelling, Words};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -56,7 +56,8 @@ pub const PROTOCOL: Protocol = Protocol {
             Listener { event: "SessionEnd", timeout: 2_000 },
         ],
         form: Form::Grouped,
-        spelling: Spelling::LINE,
+        // What is not there ends with 127 and a complaint, which the client would take for a refusal.
+        spelling: Spelling { words: Words::Forgiven, ..Spelling::LINE },
         has_status_line: false,
         own_files: &[],
         afterwards: None,
