@@ -376,7 +376,7 @@ impl Hook {
 fn spooled(asked: &Asked, stdin: &[u8]) -> Vec<u8> {
     let word = asked.client.word().as_bytes();
     match &asked.stream.naming {
-        Naming::Own => [word, b"\n", stdin].concat(),
+        Naming::Own | Naming::Begun => [word, b"\n", stdin].concat(),
         Naming::Counted { door } => [word, b" ", door.as_bytes(), b"\n", stdin].concat(),
     }
 }

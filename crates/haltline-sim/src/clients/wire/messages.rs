@@ -1,7 +1,9 @@
-//! The Anthropic Messages API, which Claude Code speaks. The words of the other APIs are put into its own.
+//! The Anthropic Messages API, which Claude Code speaks, and others with tools of their own. The words of the other APIs
+//! are put into its own.
 
 use serde_json::{Value, json};
 
+use super::tools::{Offered, fitted};
 use super::{Conversation, Wire, stream};
 use crate::clients::script::Usage;
 
@@ -16,7 +18,16 @@ fn conversation(body: &Value) -> Conversation {
     }
 }
 
-fn message(number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> Value {
+fn message(number: usize, body: &Value, mut content: Vec<Value>, usage: Usage) -> Value {
+    let tools = body["tools"].as_array().into_iter().flatten();
+    let offered: Vec<Offered<'_>> = tools
+        .filter_map(|tool| Some(Offered { name: tool["name"].as_str()?, schema: &tool["input_schema"] }))
+        .collect();
+    for block in content.iter_mut().filter(|block| block["type"] == "tool_use") {
+        let (name, input) = fitted(block, &offered);
+        block["name"] = json!(name);
+        block["input"] = input;
+    }
     let calls = content.iter().any(|block| block["type"] == "tool_use");
     json!({
         "id": format!("msg_{number:04}"), "type": "message", "role": "assistant", "model": body["model"],
