@@ -94,22 +94,6 @@ fn assert_all_came(place: &Place, names: &[&str], least: usize) {
     }
 }
 
-#[test]
-fn claude_with_user_project_and_plugin_settings_has_each_call_once() {
-    let (place, plugin) = three_doors();
-    let facts = work(&trial(Client::Claude), &place, &["--plugin-dir", &plugin]);
-    assert_all_came(&place, &["first", "second", "third"], 20);
-    assert_each_once(&facts);
-}
-
-#[test]
-fn claude_with_three_doors_climbs_one_ladder() {
-    let (place, plugin) = three_doors();
-    let outcome = assert_ladder(&trial(Client::Claude), &place, &["--plugin-dir", &plugin]);
-    assert_all_came(&place, &["first", "second", "third"], 8);
-    assert_eq!(outcome.session().terminal_reason(), "hook_stopped");
-}
-
 /// User and project hooks; the project is trusted, as a person says when Codex asks.
 fn two_doors() -> Place {
     let place = trial(Client::Codex).place("");
@@ -122,17 +106,41 @@ fn two_doors() -> Place {
     place
 }
 
-#[test]
-fn codex_with_user_and_project_hooks_has_each_call_once() {
-    let place = two_doors();
-    let facts = work(&trial(Client::Codex), &place, &[]);
-    assert_all_came(&place, &["first", "second"], 20);
-    assert_each_once(&facts);
+mod claude {
+    use super::*;
+
+    #[test]
+    fn user_project_and_plugin_settings_tell_of_each_call_once() {
+        let (place, plugin) = three_doors();
+        let facts = work(&trial(Client::Claude), &place, &["--plugin-dir", &plugin]);
+        assert_all_came(&place, &["first", "second", "third"], 20);
+        assert_each_once(&facts);
+    }
+
+    #[test]
+    fn three_doors_climb_one_ladder() {
+        let (place, plugin) = three_doors();
+        let outcome = assert_ladder(&trial(Client::Claude), &place, &["--plugin-dir", &plugin]);
+        assert_all_came(&place, &["first", "second", "third"], 8);
+        assert_eq!(outcome.session().terminal_reason(), "hook_stopped");
+    }
 }
 
-#[test]
-fn codex_with_two_doors_climbs_one_ladder() {
-    let place = two_doors();
-    assert_ladder(&trial(Client::Codex), &place, &[]);
-    assert_all_came(&place, &["first", "second"], 8);
+mod codex {
+    use super::*;
+
+    #[test]
+    fn user_and_project_hooks_tell_of_each_call_once() {
+        let place = two_doors();
+        let facts = work(&trial(Client::Codex), &place, &[]);
+        assert_all_came(&place, &["first", "second"], 20);
+        assert_each_once(&facts);
+    }
+
+    #[test]
+    fn two_doors_climb_one_ladder() {
+        let place = two_doors();
+        assert_ladder(&trial(Client::Codex), &place, &[]);
+        assert_all_came(&place, &["first", "second"], 8);
+    }
 }
