@@ -57,31 +57,34 @@ fn output_of(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> (Outcome, Option<i32>, String) {
-        let answer = answer(text);
-        (answer.outcome, answer.exit, answer.shown)
+    fn failed(exit: Option<i32>, text: &str) -> Answer {
+        Answer::new(Outcome::Failed, exit, text)
+    }
+
+    fn fine(text: &str) -> Answer {
+        Answer::new(Outcome::Ok, Some(0), text)
     }
 
     #[test]
     fn an_exit_code_stands_in_the_tail_and_not_in_the_output() {
         let wrapped = |inner: &str| format!("<untrusted_context>\n{inner}\n</untrusted_context>");
-        let failed = wrapped("Output: one\nExit Code: 1\nProcess Group PGID: 128");
-        assert_eq!(told(&failed), (Outcome::Failed, Some(1), "one".to_owned()));
-        let fine = wrapped("Output: Exit Code: 1\nof something else\nProcess Group PGID: 9");
-        assert_eq!(told(&fine), (Outcome::Ok, Some(0), "Exit Code: 1\nof something else".to_owned()));
-        assert_eq!(told(&(failed + "\n\n<hook_context>Exit Code: 7</hook_context>")).1, Some(1));
+        let one = wrapped("Output: one\nExit Code: 1\nProcess Group PGID: 128");
+        assert_eq!(answer(&one), failed(Some(1), "one"));
+        let quoted = wrapped("Output: Exit Code: 1\nof something else\nProcess Group PGID: 9");
+        assert_eq!(answer(&quoted), fine("Exit Code: 1\nof something else"));
+        assert_eq!(answer(&(one + "\n\n<hook_context>Exit Code: 7</hook_context>")), failed(Some(1), "one"));
     }
 
     #[test]
     fn the_head_of_the_other_dialect_is_left_out() {
         let text = "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: 0\n\
             Process Group PGID: 150";
-        assert_eq!(told(text), (Outcome::Failed, Some(2), "no rule".to_owned()));
-        let fine = text.replace("Exit Code: 2", "Exit Code: 0");
-        assert_eq!(told(&fine), (Outcome::Ok, Some(0), "no rule".to_owned()));
-        assert_eq!(told(&fine.replace("Signal: 0", "Signal: 9")).0, Outcome::Failed);
-        let broken = fine.replace("Error: (none)", "Error: spawn failed");
-        assert_eq!(told(&broken), (Outcome::Failed, None, "no rule\nspawn failed".to_owned()));
+        assert_eq!(answer(text), failed(Some(2), "no rule"));
+        let ended = text.replace("Exit Code: 2", "Exit Code: 0");
+        assert_eq!(answer(&ended), fine("no rule"));
+        assert_eq!(answer(&ended.replace("Signal: 0", "Signal: 9")).outcome, Outcome::Failed);
+        let broken = ended.replace("Error: (none)", "Error: spawn failed");
+        assert_eq!(answer(&broken), failed(None, "no rule\nspawn failed"));
     }
 
     #[test]
@@ -95,6 +98,6 @@ mod tests {
         for text in ["", "\n", "Output: ", "Exit Code: 1", "Exit Code: x\nSignal: ", "</untrusted_context>"] {
             answer(text);
         }
-        assert_eq!(told("Command was cancelled by user before it could complete.").0, Outcome::Cancelled);
+        assert_eq!(answer("Command was cancelled by user before it could complete.").outcome, Outcome::Cancelled);
     }
 }
