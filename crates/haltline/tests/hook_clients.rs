@@ -210,13 +210,37 @@ fn replaced(value: Value, old: &str, new: &str) -> Value {
 }
 
 #[test]
-fn a_loop_of_huge_calls_or_of_a_tool_nobody_knows_is_found_like_any_other() {
+fn a_loop_of_huge_calls_is_found_like_any_other() {
     let huge = format!("haltline-rehearsal {}", "é".repeat(1_500_000));
     for player in players(&Site::new(), 1, |client| format!("huge-{}", client.word())) {
         player.open();
         let expected = player.client.protocol().rehearsal.expected;
         let found = player.rounds(&|payload| replaced(payload, "haltline-rehearsal --fail", &huge));
         assert_eq!(found, expected, "{}", player.client.title());
+    }
+}
+
+/// The same payload about another tool, whatever its client calls the member that names it.
+fn of_another_tool(value: Value) -> Value {
+    match value {
+        Value::Array(elements) => elements.into_iter().map(of_another_tool).collect(),
+        Value::Object(members) => {
+            let rename = |(name, member): (String, Value)| match name.as_str() {
+                "tool_name" | "toolName" | "tool" | "name" if member.is_string() => (name, json!("no_such_tool")),
+                _other => (name, of_another_tool(member)),
+            };
+            members.into_iter().map(rename).collect()
+        }
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
+    }
+}
+
+#[test]
+fn a_loop_of_a_tool_nobody_knows_is_refused_in_the_end() {
+    for player in players(&Site::new(), 1, |client| format!("unknown-{}", client.word())) {
+        player.open();
+        let answers: Vec<Answer> = (1..=12).map(|number| player.round(number, &of_another_tool)).collect();
+        assert!(answers.iter().any(|answer| *answer >= Answer::Deny), "{} {answers:?}", player.client.title());
     }
 }
 
