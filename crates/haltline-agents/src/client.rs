@@ -26,7 +26,7 @@ pub enum Client {
 impl Client {
     /// All of them, in the order they are shown.
     pub const ALL: [Client; 6] =
-        [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::OpenCode, Client::Cline];
+        [Client::Claude, Client::Codex, Client::Gemini, Client::OpenCode, Client::Qwen, Client::Cline];
 
     /// Everything that is peculiar to it.
     pub fn protocol(self) -> &'static Protocol {

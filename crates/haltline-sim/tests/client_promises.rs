@@ -65,8 +65,8 @@ const GROUPED: Option<&str> = Some(
 client!(claude, Client::Claude, GROUPED);
 client!(codex, Client::Codex, GROUPED);
 client!(gemini, Client::Gemini, GROUPED);
-client!(qwen, Client::Qwen, GROUPED);
 client!(opencode, Client::OpenCode, None::<&str>);
+client!(qwen, Client::Qwen, GROUPED);
 client!(cline, Client::Cline, None::<&str>);
 
 #[test]

@@ -50,8 +50,8 @@ pub fn of(client: Client) -> Run {
         Client::Claude => Run::Installed(&claude::DRIVER),
         Client::Codex => Run::Installed(&codex::DRIVER),
         Client::Gemini => Run::Installed(&gemini::DRIVER),
-        Client::Qwen => Run::Installed(&qwen::DRIVER),
         Client::OpenCode => Run::Installed(&opencode::DRIVER),
+        Client::Qwen => Run::Installed(&qwen::DRIVER),
         Client::Cline => Run::Installed(&cline::DRIVER),
     }
 }
