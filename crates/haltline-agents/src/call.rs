@@ -11,6 +11,11 @@ use crate::json;
 /// A value of the payload that nobody has read yet.
 pub type Unread<'a> = Option<&'a RawValue>;
 
+/// The name of a call without one that begins at this moment: the same through every configuration that tells of it.
+pub fn at(name: &str, moment: &str) -> String {
+    digest_hex(&[name.as_bytes(), moment.as_bytes()], 8)
+}
+
 /// One call.
 #[derive(Deserialize)]
 pub struct Call<'a> {

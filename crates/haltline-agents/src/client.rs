@@ -4,7 +4,7 @@
 //! other's settings, so a payload may look like another's.
 
 use crate::hook::Protocol;
-use crate::{claude, cline, codex, gemini, opencode, qwen};
+use crate::{claude, cline, codex, copilot, cursor, gemini, opencode, qwen};
 
 /// An agent client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +21,24 @@ pub enum Client {
     Cline,
     /// OpenCode.
     OpenCode,
+    /// GitHub Copilot CLI.
+    Copilot,
+    /// Cursor.
+    Cursor,
 }
 
 impl Client {
     /// All of them, in the order they are shown.
-    pub const ALL: [Client; 6] =
-        [Client::Claude, Client::Codex, Client::Gemini, Client::OpenCode, Client::Qwen, Client::Cline];
+    pub const ALL: [Client; 8] = [
+        Client::Claude,
+        Client::Codex,
+        Client::Gemini,
+        Client::OpenCode,
+        Client::Copilot,
+        Client::Qwen,
+        Client::Cline,
+        Client::Cursor,
+    ];
 
     /// Everything that is peculiar to it.
     pub fn protocol(self) -> &'static Protocol {
@@ -37,6 +49,8 @@ impl Client {
             Client::Qwen => &qwen::PROTOCOL,
             Client::Cline => &cline::PROTOCOL,
             Client::OpenCode => &opencode::PROTOCOL,
+            Client::Copilot => &copilot::PROTOCOL,
+            Client::Cursor => &cursor::PROTOCOL,
         }
     }
 

@@ -13,6 +13,8 @@ pub mod claude;
 mod client;
 pub mod cline;
 pub mod codex;
+pub mod copilot;
+pub mod cursor;
 pub mod feed;
 pub mod gemini;
 pub mod headless;

@@ -62,12 +62,18 @@ const GROUPED: Option<&str> = Some(
      { \"type\": \"command\", \"command\": \"true\" } ] } ] }\n}",
 );
 
+/// The same where handlers stand in no groups.
+const FLAT: Option<&str> = Some(
+    "{ \"version\": 1,\n   \"hooks\": { \"Stop\": [\n        { \"type\": \"command\", \"bash\": \"true\" } ] }\n}",
+);
+
 client!(claude, Client::Claude, GROUPED);
 client!(codex, Client::Codex, GROUPED);
 client!(gemini, Client::Gemini, GROUPED);
 client!(opencode, Client::OpenCode, None::<&str>);
 client!(qwen, Client::Qwen, GROUPED);
 client!(cline, Client::Cline, None::<&str>);
+client!(copilot, Client::Copilot, FLAT);
 
 #[test]
 fn the_readme_says_what_was_seen() {

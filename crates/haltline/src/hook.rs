@@ -18,7 +18,7 @@ use std::time::Duration;
 use haltline_agents::Client;
 use haltline_agents::hook::{Asked, HookEvent, Reading};
 use haltline_core::loop_::{Happening, Naming, Stream};
-use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict, digest_hex};
+use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Fail, Places, load_or_compile};
 use haltline_engine::project::Project;
@@ -38,23 +38,29 @@ const REHEARSAL: &str = "doctor-";
 /// No client says more in one event.
 const STDIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-const HELP: &str = "Answer one event of an agent client, read as JSON from standard input
+/// What `--help` prints.
+fn help() -> String {
+    let clients = Client::ALL.map(Client::word).join("|");
+    format!(
+        "Answer one event of an agent client, read as JSON from standard input
 
 Clients start this; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
 ends with 0. With --stream it answers every line of its input with a line, until the input ends.
 
-Usage: haltline hook CLIENT [--stream] [--state FOLDER] [--config FILE]
+Usage: haltline hook <{clients}> [--stream] [--state FOLDER] [--config FILE]
 
 Example:
   haltline hook claude < event.json
-";
+"
+    )
+}
 
 /// What the command line of a hook says.
 struct Arguments {
     state_folder: Option<PathBuf>,
     config: Option<PathBuf>,
     is_stream: bool,
-    /// The configuration that started this hook.
+    /// The configuration that started this hook: a client starts the same command line at every event.
     door: String,
 }
 
@@ -76,7 +82,7 @@ impl From<Option<String>> for Answer {
 pub fn run(words: &[&str], clock: Clock) -> ExitCode {
     if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
         // A reader that has gone needs no help.
-        std::io::stdout().lock().write_all(HELP.as_bytes()).ok();
+        std::io::stdout().lock().write_all(help().as_bytes()).ok();
         return exit_code::FINE;
     }
     let client = words.first().and_then(|word| Client::of_word(word));
@@ -141,16 +147,10 @@ fn event(client: Client, arguments: &Arguments, payload: &[u8], clock: Clock) ->
     }
 }
 
-/// Which configuration started this hook: clients start the same command line once for each event.
-fn door(words: &[&str]) -> String {
-    let program = std::env::args_os().next().unwrap_or_default();
-    let words = words.iter().map(|word| word.as_bytes());
-    digest_hex(&std::iter::once(program.as_encoded_bytes()).chain(words).collect::<Vec<_>>(), 8)
-}
-
 /// Paths come from what `init` wrote; the environment counts only where nothing was written (E9).
 fn arguments(words: &[&str]) -> Arguments {
-    let mut arguments = Arguments { state_folder: None, config: None, is_stream: false, door: door(words) };
+    let door = words.join(" ");
+    let mut arguments = Arguments { state_folder: None, config: None, is_stream: false, door };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
@@ -376,7 +376,7 @@ impl Hook {
 fn spooled(asked: &Asked, stdin: &[u8]) -> Vec<u8> {
     let word = asked.client.word().as_bytes();
     match &asked.stream.naming {
-        Naming::Own => [word, b"\n", stdin].concat(),
+        Naming::Own | Naming::Begun => [word, b"\n", stdin].concat(),
         Naming::Counted { door } => [word, b" ", door.as_bytes(), b"\n", stdin].concat(),
     }
 }

@@ -39,7 +39,10 @@ pub fn run(clock: Clock) -> ExitCode {
         Err(error) => {
             // Help and version are answers, not errors; a closed pipe is nobody's fault.
             error.print().ok();
-            return if error.use_stderr() { exit_code::usage() } else { exit_code::FINE };
+            // A client that reads another's settings may leave out the arguments, and take any other end for a refusal of
+            // its call: Copilot CLI does both.
+            let is_bare = is_text && plain.is_empty();
+            return if error.use_stderr() && !is_bare { exit_code::usage() } else { exit_code::FINE };
         }
     };
     match commands::run(arguments, clock) {

@@ -10,12 +10,13 @@ use serde_json::value::RawValue;
 use super::response;
 use crate::call::{Call, Unread};
 use crate::hook::{Asked, HookEvent, ReadError, Reading};
-use crate::{Client, bypass, json};
+use crate::{Client, bypass, copilot, json};
 
 #[derive(Deserialize)]
 struct Payload<'a> {
     #[serde(borrow)]
     session_id: Unread<'a>,
+    timestamp: Unread<'a>,
     hook_event_name: Unread<'a>,
     transcript_path: Unread<'a>,
     cwd: Unread<'a>,
@@ -72,6 +73,11 @@ pub fn event(name: &str) -> HookEvent {
 pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let text = json::mended(stdin);
     let payload: Payload<'_> = json::payload(&text)?;
+    if payload.timestamp.is_some() {
+        // Claude Code never says when. Copilot CLI does, and runs the hooks of a project's Claude settings beside its own:
+        // a call must count the same through both.
+        return copilot::read_for(Client::Claude, &text);
+    }
     let session = json::name(payload.session_id).ok_or(ReadError::NoSession)?;
     let name = json::owned_text(payload.hook_event_name).unwrap_or_default();
     let event = event(&name);

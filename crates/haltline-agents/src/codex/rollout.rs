@@ -232,7 +232,7 @@ mod tests {
     }
 
     fn knowing<'a>(last: Option<&'a str>, call: &'a str) -> Known<'a> {
-        Known { last, model: Some("m"), call: Some(call) }
+        Known { last, model: Some("m"), call: Some(call), ..Known::default() }
     }
 
     #[test]

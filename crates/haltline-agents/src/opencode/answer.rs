@@ -48,8 +48,8 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
                 say("tell", reason);
             }
         }
-        HookEvent::ModelStart
-        | HookEvent::SpawnEnd
+        HookEvent::SpawnEnd
+        | HookEvent::ModelStart
         | HookEvent::Stop
         | HookEvent::StopFailed
         | HookEvent::Interrupted

@@ -195,7 +195,7 @@ impl<'a> Draft<'a> {
     /// The door that tells this, where the client's calls have no names.
     fn door(&self) -> Option<Digest> {
         match &self.question.stream.naming {
-            Naming::Own => None,
+            Naming::Own | Naming::Begun => None,
             Naming::Counted { door } => Some(Digest::of(&[b"door", door.as_bytes()])),
         }
     }

@@ -26,7 +26,7 @@ impl Stream {
     /// Says which configuration told of it, where that matters.
     pub fn come_through(&mut self, name: &str) {
         match &mut self.naming {
-            Naming::Own => {}
+            Naming::Own | Naming::Begun => {}
             Naming::Counted { door } => name.clone_into(door),
         }
     }
@@ -38,6 +38,9 @@ pub enum Naming {
     /// Each has a name: one that is told twice is known by it.
     #[default]
     Own,
+    /// Each start has one, the same through every door, and no end has: it belongs to the oldest call of the same words. An
+    /// end without such a call was told before.
+    Begun,
     /// None has. Each start is a call, and an end belongs to the oldest of the same words. What is told twice can then only
     /// be known by who tells it, so each stream is heard through one door.
     Counted {

@@ -74,8 +74,13 @@ impl Play {
                 (world.stream.is_batched, world.stream.naming) = match words.next()?.as_str() {
                     "marks-batches" => (true, Naming::Own),
                     "plain" => (false, Naming::Own),
+                    "names-starts" => (false, Naming::Begun),
                     "counted" => (false, Naming::Counted { door: words.next()? }),
-                    unknown => return Err(format!("{unknown:?}: expected marks-batches, plain or counted DOOR")),
+                    unknown => {
+                        return Err(format!(
+                            "{unknown:?}: expected marks-batches, plain, names-starts or counted DOOR"
+                        ));
+                    }
                 };
             }
             "set" => {

@@ -158,7 +158,7 @@ impl Sessions {
     /// A whole call that is alone in its response: it asks, runs if it may, and ends. What counts is the first answer.
     pub fn run(&mut self, action: Action, answer: Answer) -> Decision {
         self.count += 1;
-        let is_named = self.stream.naming == Naming::Own;
+        let is_named = matches!(self.stream.naming, Naming::Own | Naming::Begun);
         let name = if is_named { format!("call {}", self.count) } else { "call".to_owned() };
         let decision = self.start(&name, action);
         if !decision.verdict.refuses() {

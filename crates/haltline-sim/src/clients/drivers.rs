@@ -4,6 +4,8 @@
 mod claude;
 mod cline;
 mod codex;
+mod copilot;
+mod cursor;
 mod gemini;
 mod opencode;
 mod qwen;
@@ -53,6 +55,8 @@ pub fn of(client: Client) -> Run {
         Client::OpenCode => Run::Installed(&opencode::DRIVER),
         Client::Qwen => Run::Installed(&qwen::DRIVER),
         Client::Cline => Run::Installed(&cline::DRIVER),
+        Client::Copilot => Run::Installed(&copilot::DRIVER),
+        Client::Cursor => Run::Documented(&cursor::PROMISES),
     }
 }
 
@@ -73,11 +77,15 @@ impl Driver {
     /// # Panics
     /// When it is not there.
     pub fn path(&self) -> PathBuf {
-        let folder = std::env::var_os("HALTLINE_CLIENTS").map_or_else(|| root().join("target/clients"), PathBuf::from);
-        let program = folder.join("node_modules/.bin").join(self.program);
+        let program = folder().join("node_modules/.bin").join(self.program);
         assert!(program.exists(), "no client at {}: run .ci/clients, which installs it", program.display());
         program
     }
+}
+
+/// Where clients are installed.
+fn folder() -> PathBuf {
+    std::env::var_os("HALTLINE_CLIENTS").map_or_else(|| root().join("target/clients"), PathBuf::from)
 }
 
 fn root() -> PathBuf {

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use haltline_agents::feed::{Feed, Known};
 use haltline_agents::hook::Reading;
@@ -14,13 +15,15 @@ use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
 use haltline_engine::store::{Sqlite, Store, StoreError};
 
+use crate::surroundings::variable;
+
 /// How much of it is read in one hook; the rest waits for the next.
 const BYTES_MAX: u64 = 512 * 1024;
 
 /// Completes a reading by its transcript; what else it says, to be reported before the event itself.
 pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Vec<Happening>, StoreError> {
     let Some(feed) = &reading.asked.client.protocol().feed else { return Ok(Vec::new()) };
-    let Some(path) = reading.feed.clone() else { return Ok(Vec::new()) };
+    let Some(path) = path(reading) else { return Ok(Vec::new()) };
     if reading.unsettled.is_some() {
         settle(reading);
         return Ok(Vec::new());
@@ -32,10 +35,20 @@ pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Vec<Happen
     Ok(read_on(feed, &path, known, engine, reading).unwrap_or_default())
 }
 
+/// Where the transcript lies. One that begins with `~/` is below the client's own folder of the user.
+fn path(reading: &Reading) -> Option<PathBuf> {
+    let named = reading.feed.as_deref()?;
+    let Some(below) = named.strip_prefix("~/") else { return Some(PathBuf::from(named)) };
+    let user = &reading.asked.client.protocol().layout.user;
+    let folder = user.variable.and_then(variable).map(PathBuf::from);
+    let folder = folder.or_else(|| variable("HOME").map(|home| PathBuf::from(home).join(user.folder)))?;
+    Some(folder.join(below))
+}
+
 /// Completes the end of a call by the end of the transcript: what came in the meantime is no concern of this call.
 pub fn settle(reading: &mut Reading) {
     let Some(feed) = &reading.asked.client.protocol().feed else { return };
-    let (Some(unsettled), Some(path)) = (&reading.unsettled, &reading.feed) else { return };
+    let (Some(unsettled), Some(path)) = (&reading.unsettled, path(reading)) else { return };
     let end = File::open(path).ok().and_then(|mut file| {
         let length = file.metadata().ok()?.len();
         piece(&mut file, length.saturating_sub(BYTES_MAX))
@@ -60,7 +73,7 @@ fn piece(file: &mut File, offset: u64) -> Option<Vec<u8>> {
 /// What came since the last look.
 fn read_on(
     feed: &Feed,
-    path: &str,
+    path: &Path,
     known: Option<&Lane>,
     engine: &Engine<Sqlite>,
     reading: &mut Reading,
@@ -75,7 +88,10 @@ fn read_on(
         Some(Happening::ToolStart { call, .. }) => Some(call.as_str()),
         Some(_) | None => None,
     };
-    let used = (feed.usage)(&text, Known { last, model: reading.model.as_deref(), call });
+    let used = (feed.usage)(
+        &text,
+        Known { last, agent: reading.asked.stream.agent.as_deref(), model: reading.model.as_deref(), call },
+    );
     if let (Some(Happening::ToolStart { message, .. }), Some(_)) = (&mut reading.what, &used.response) {
         message.clone_from(&used.response);
     }

@@ -9,13 +9,14 @@ impl Draft<'_> {
     pub(super) fn tool_end(&mut self, call: &str, action: Option<&Action>, answer: &Answer) -> Asked<()> {
         let call = self.call(call);
         let flight = match (&self.question.stream.naming, action) {
-            (Naming::Counted { .. }, Some(action)) => self.lane.oldest_flight(action),
-            (Naming::Own | Naming::Counted { .. }, _) => self.lane.flight(call),
+            (Naming::Begun | Naming::Counted { .. }, Some(action)) => self.lane.oldest_flight(action),
+            (Naming::Own | Naming::Begun | Naming::Counted { .. }, _) => self.lane.flight(call),
         };
         if let Some(flight) = flight.cloned() {
             return self.land(&flight, action, answer);
         }
-        if self.lane.has_ended(call) || self.lane.refused.contains(&call) {
+        let is_told_before = self.question.stream.naming == Naming::Begun;
+        if is_told_before || self.lane.has_ended(call) || self.lane.refused.contains(&call) {
             return Ok(());
         }
         match action {
@@ -31,7 +32,7 @@ impl Draft<'_> {
     /// The call of this name. Where names come again with every call of the same words, its number tells it apart.
     pub(super) fn call(&self, name: &str) -> Digest {
         match &self.question.stream.naming {
-            Naming::Own => Digest::of(&[name.as_bytes()]),
+            Naming::Own | Naming::Begun => Digest::of(&[name.as_bytes()]),
             Naming::Counted { .. } => Digest::of(&[name.as_bytes(), &self.lane.totals.calls.to_be_bytes()]),
         }
     }

@@ -50,8 +50,8 @@ pub(super) const DRIVER: Driver = Driver {
         warns: Promise::By("with the result"),
         refuses: Promise::Yes,
         stops: Promise::Yes,
-        sub_agents: Promise::By("one by one"),
-        cost: Promise::Yes,
+        sub_agents: Promise::By("stopped alone"),
+        cost: Promise::By("tokens and dollars"),
         fails_open: Promise::Yes,
     },
     arguments: |session, _model| {

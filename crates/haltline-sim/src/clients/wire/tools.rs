@@ -15,9 +15,9 @@ pub(super) struct Offered<'a> {
 /// The scripted tool, and what clients call theirs.
 const NAMES: &[(&str, &[&str])] = &[
     ("Bash", &["run_shell_command", "run_commands", "execute_command", "bash"]),
-    ("Read", &["read_file", "read_files", "read"]),
+    ("Read", &["read_file", "read_files", "read", "view"]),
     ("Edit", &["replace", "edit", "editor", "replace_in_file"]),
-    ("Write", &["write_file", "write_to_file", "write"]),
+    ("Write", &["write_file", "write_to_file", "write", "create"]),
     ("Agent", &["invoke_agent", "agent", "spawn_agent", "task"]),
 ];
 

@@ -1,0 +1,255 @@
+//! What hooks read of a session's record, `events.jsonl`: JSON lines, read on from where the last reading ended. The lines of
+//! sub-agents stand among the others, with the agent's name.
+//!
+//! What each response took stands there (`session.usage_record`), and which calls came in one (`assistant.message`). The
+//! client writes it down a little later than it happens: a response of which nothing is open is an earlier one, and says
+//! nothing about a call that is asked for now.
+
+use haltline_core::identity::{Outcome, Said};
+use haltline_core::loop_::Usage;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::feed::{Ending, Known, TranscriptUse, whole_lines};
+use crate::json;
+use crate::transcript::record::{self, Unread};
+
+/// How many responses are remembered from one reading to the next.
+const RESPONSES_MAX: usize = 8;
+/// How many calls of one response are; no model asks for more at once.
+const CALLS_MAX: usize = 64;
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    r#type: Unread<'a>,
+    data: Unread<'a>,
+    #[serde(rename = "agentId")]
+    agent: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    #[serde(borrow)]
+    usage: Unread<'a>,
+    message_id: Unread<'a>,
+    content: Unread<'a>,
+    tool_requests: Unread<'a>,
+    tool_call_id: Unread<'a>,
+    hook_type: Unread<'a>,
+    input: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a> {
+    #[serde(borrow)]
+    tool_call_id: Unread<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Taken<'a> {
+    #[serde(borrow)]
+    model: Unread<'a>,
+    input_tokens: Unread<'a>,
+    output_tokens: Unread<'a>,
+    cache_read_tokens: Unread<'a>,
+    cache_write_tokens: Unread<'a>,
+    api_call_id: Unread<'a>,
+}
+
+/// What one reading hands to the next: `RESPONSE @call @call counted counted …`, the calls being those not over.
+#[derive(Debug, Default)]
+struct Place {
+    response: String,
+    open: Vec<String>,
+    counted: Vec<String>,
+}
+
+/// Whether a name comes back from the next reading as it was.
+fn is_plain(name: &String) -> bool {
+    !name.contains(char::is_whitespace) && !name.starts_with('@')
+}
+
+impl Place {
+    fn read(last: Option<&str>) -> Self {
+        let mut words = last.unwrap_or_default().split(' ');
+        let mut place = Self { response: words.next().unwrap_or_default().to_owned(), ..Self::default() };
+        for word in words.filter(|word| !word.is_empty()) {
+            match word.strip_prefix('@') {
+                Some(call) => place.open.push(call.to_owned()),
+                None => place.counted.push(word.to_owned()),
+            }
+        }
+        place
+    }
+
+    fn write(&self) -> String {
+        let mut text = self.response.clone();
+        for call in &self.open {
+            text.push_str(" @");
+            text.push_str(call);
+        }
+        for response in &self.counted[self.counted.len().saturating_sub(RESPONSES_MAX)..] {
+            text.push(' ');
+            text.push_str(response);
+        }
+        text
+    }
+}
+
+/// Reads the whole lines of `text`, which follows what was read before.
+pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
+    let whole = whole_lines(text);
+    let mut place = Place::read(known.last);
+    let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
+    for line in whole.split(|&byte| byte == b'\n') {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { continue };
+        if json::name(line.agent).as_deref() != known.agent {
+            continue;
+        }
+        let Some(kind) = line.r#type.and_then(json::text) else { continue };
+        if !matches!(kind.as_ref(), "session.usage_record" | "assistant.message" | "tool.execution_complete") {
+            continue;
+        }
+        let Some(told) = line.data.and_then(json::object::<Told<'_>>) else { continue };
+        match kind.as_ref() {
+            "session.usage_record" => count(&told, &mut place, &mut sum),
+            "assistant.message" => respond(&told, &mut place),
+            _complete => {
+                let call = json::name(told.tool_call_id);
+                place.open.retain(|open| Some(open) != call.as_ref());
+            }
+        }
+    }
+    let is_under_way = known.call.is_some() && !place.open.is_empty() && !place.response.is_empty();
+    sum.response = is_under_way.then(|| place.response.clone());
+    sum.last = Some(place.write());
+    sum
+}
+
+/// Each response is counted once, whatever stands there twice.
+fn count(told: &Told<'_>, place: &mut Place, sum: &mut TranscriptUse) {
+    let Some(taken) = told.usage.and_then(json::object::<Taken<'_>>) else { return };
+    let Some(id) = json::name(taken.api_call_id).filter(is_plain) else { return };
+    if place.counted.contains(&id) {
+        return;
+    }
+    // Within one reading there may be many; only the last matter to the next.
+    if place.counted.len() >= 4 * RESPONSES_MAX {
+        place.counted.drain(..3 * RESPONSES_MAX);
+    }
+    place.counted.push(id);
+    let cache_read = record::tokens(taken.cache_read_tokens);
+    let cache_write = record::tokens(taken.cache_write_tokens);
+    // The input counts what came from the cache too.
+    let input = record::tokens(taken.input_tokens).saturating_sub(cache_read.saturating_add(cache_write));
+    let usage = Usage { input, output: record::tokens(taken.output_tokens), cache_read, cache_write };
+    sum.messages = sum.messages.saturating_add(1);
+    sum.take(&json::name(taken.model).unwrap_or_default(), &usage, 0);
+}
+
+fn respond(told: &Told<'_>, place: &mut Place) {
+    let requests: Vec<Request<'_>> = told.tool_requests.map(record::elements).unwrap_or_default();
+    let calls = requests.iter().filter_map(|request| json::name(request.tool_call_id)).filter(is_plain);
+    place.open = calls.take(CALLS_MAX).collect();
+    place.response = json::name(told.message_id).filter(is_plain).unwrap_or_default();
+}
+
+/// What the last response in these lines said.
+pub fn said(text: &[u8]) -> Option<Said> {
+    text.split(|&byte| byte == b'\n').rev().find_map(|line| {
+        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+        let told = line.data.filter(|_| record::is_word(line.r#type, "assistant.message"));
+        Said::of(&json::text(told.and_then(json::object::<Told<'_>>)?.content?)?)
+    })
+}
+
+/// How the command with these arguments ended, where these lines say it: in what the client told its hooks, which has more
+/// than they are given. The first line may be half a one.
+pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
+    let asked: Value = serde_json::from_str(call).ok()?;
+    let mut lines = text.split(|&byte| byte == b'\n').rev();
+    let input = lines.find_map(|line| {
+        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+        let told = line.data.filter(|_| record::is_word(line.r#type, "hook.start"));
+        let told = told.and_then(json::object::<Told<'_>>)?;
+        let input = told.input.filter(|_| record::is_word(told.hook_type, "postToolUse"))?;
+        let input: Value = serde_json::from_str(input.get()).ok()?;
+        (input["toolArgs"] == asked).then_some(input)
+    })?;
+    // The code stands there as a fraction, and only where it is not 0.
+    let exit = input["toolResult"]["toolTelemetry"]["metrics"]["exit_code"].as_f64();
+    #[expect(clippy::cast_possible_truncation, reason = "a float that is no exit code becomes some other failure")]
+    let exit = exit.map(|code| code as i32);
+    Some(match exit {
+        Some(0) | None => (Outcome::Ok, Some(0)),
+        Some(code) => (Outcome::Failed, Some(code)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(id: &str, calls: &[&str]) -> String {
+        let requests: Vec<String> = calls.iter().map(|call| format!(r#"{{"toolCallId":"{call}"}}"#)).collect();
+        let data = format!(r#"{{"messageId":"{id}","content":"so","toolRequests":[{}]}}"#, requests.join(","));
+        format!(r#"{{"type":"assistant.message","data":{data}}}"#) + "\n"
+    }
+
+    fn complete(call: &str) -> String {
+        format!(r#"{{"type":"tool.execution_complete","data":{{"toolCallId":"{call}","success":true}}}}"#) + "\n"
+    }
+
+    fn taken(id: &str, agent: &str) -> String {
+        let usage =
+            format!(r#"{{"model":"m","inputTokens":100,"cacheReadTokens":40,"outputTokens":5,"apiCallId":"{id}"}}"#);
+        format!(r#"{{"type":"session.usage_record","data":{{"usage":{usage}}}{agent}}}"#) + "\n"
+    }
+
+    fn knowing(last: Option<&str>) -> Known<'_> {
+        Known { last, call: Some("c"), ..Known::default() }
+    }
+
+    #[test]
+    fn a_response_is_under_way_while_one_of_its_calls_is_open_wherever_a_reading_ends() {
+        let text = [message("m1", &["a", "b"]), complete("a"), complete("b"), message("m2", &["a"])];
+        let mut last: Option<String> = None;
+        let mut responses = Vec::new();
+        for line in &text {
+            let read = usage(line.as_bytes(), knowing(last.as_deref()));
+            responses.push(read.response.unwrap_or_default());
+            last = read.last;
+        }
+        assert_eq!(responses, ["m1", "m1", "", "m2"]);
+        assert_eq!(usage(text.concat().as_bytes(), knowing(None)).last, last);
+    }
+
+    #[test]
+    fn each_agent_takes_what_is_its_own_and_counts_it_once() {
+        let text = taken("r1", "") + &taken("r2", r#","agentId":"a1""#) + &taken("r1", "");
+        let main = usage(text.as_bytes(), Known::default());
+        assert_eq!((main.messages, main.usage), (1, Usage { input: 60, output: 5, cache_read: 40, cache_write: 0 }));
+        let child = usage(text.as_bytes(), Known { agent: Some("a1"), ..Known::default() });
+        assert_eq!(child.messages, 1);
+        let again = usage(text.as_bytes(), Known { last: main.last.as_deref(), ..Known::default() });
+        assert_eq!(again.messages, 0, "counted before");
+    }
+
+    #[test]
+    fn how_a_long_output_ended_is_found_by_the_command() {
+        let line = |command: &str, metrics: &str| {
+            let result = format!(r#"{{"toolTelemetry":{{"metrics":{{{metrics}}}}}}}"#);
+            let input = format!(r#"{{"toolArgs":{{"description":"d","command":"{command}"}},"toolResult":{result}}}"#);
+            format!(r#"{{"type":"hook.start","data":{{"hookType":"postToolUse","input":{input}}}}}"#) + "\n"
+        };
+        let text = "half a line\n".to_owned() + &line("make", r#""exit_code":2.0"#) + &line("ls", r#""other":1"#);
+        let of = |command: &str| outcome(text.as_bytes(), &format!(r#"{{"command":"{command}","description":"d"}}"#));
+        assert_eq!(of("make"), Some((Outcome::Failed, Some(2))));
+        assert_eq!(of("ls"), Some((Outcome::Ok, Some(0))));
+        assert_eq!((of("other"), outcome(text.as_bytes(), "no JSON")), (None, None));
+    }
+}

@@ -1,0 +1,83 @@
+//! What a hook prints for Cursor: one JSON object, or nothing where nobody waits for a permission.
+//!
+//! Before a call the client takes no context for the model, so a warning waits for the end of that call. `followup_message`
+//! at the end of a turn would keep the agent going, and is never said.
+
+use haltline_core::{Reason, Verdict};
+use serde_json::{Value, json};
+
+use crate::hook::{Asked, HookEvent};
+
+/// What the model or the person is told is never longer.
+const TEXT_BYTES_MAX: usize = 8_000;
+
+/// Whether the client shows the person a notice that comes with this answer: only with a refusal.
+pub fn shows_notice(asked: &Asked, verdict: &Verdict) -> bool {
+    verdict.refuses() && is_permission(asked.event)
+}
+
+/// A line for the person where the event could not be read: the client has no place for it. An empty object lets it go on.
+pub fn complaint(_text: &str) -> Option<String> {
+    Some("{}".to_owned())
+}
+
+/// Whether the client waits for a permission.
+fn is_permission(event: HookEvent) -> bool {
+    matches!(event, HookEvent::ToolStart | HookEvent::SpawnStart | HookEvent::Prompt)
+}
+
+/// The line for stdout, or `None` for silence; `notice` is for the person.
+pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
+    let answer = match (asked.event, verdict) {
+        (HookEvent::ToolStart | HookEvent::SpawnStart, Verdict::Deny(reason) | Verdict::Stop(reason)) => {
+            json!({ "permission": "deny", "user_message": for_person(reason, notice), "agent_message": cap(&reason.text) })
+        }
+        (HookEvent::Prompt, Verdict::Deny(reason) | Verdict::Stop(reason)) => {
+            json!({ "continue": false, "user_message": for_person(reason, notice) })
+        }
+        (HookEvent::ToolStart | HookEvent::SpawnStart | HookEvent::Prompt, Verdict::Pass) => json!({}),
+        (HookEvent::SessionStart | HookEvent::ToolEnd, Verdict::Warn(reason) | Verdict::Deny(reason)) => {
+            told(&reason.text)
+        }
+        (HookEvent::SessionStart | HookEvent::ToolEnd, Verdict::Stop(reason)) => told(&reason.text),
+        (HookEvent::SessionStart | HookEvent::ToolEnd, Verdict::Pass)
+        | (HookEvent::ToolStart | HookEvent::SpawnStart | HookEvent::Prompt, Verdict::Warn(_))
+        | (
+            HookEvent::ModelStart
+            | HookEvent::ToolFailed
+            | HookEvent::Batch
+            | HookEvent::SpawnEnd
+            | HookEvent::Stop
+            | HookEvent::StopFailed
+            | HookEvent::Interrupted
+            | HookEvent::Compaction
+            | HookEvent::SessionEnd
+            | HookEvent::SettingsChanged
+            | HookEvent::Other,
+            _,
+        ) => return None,
+    };
+    Some(answer.to_string())
+}
+
+fn told(text: &str) -> Value {
+    json!({ "additional_context": cap(text) })
+}
+
+/// The first line of a reason says what happened; the rest is for the model.
+fn for_person(reason: &Reason, notice: Option<&str>) -> String {
+    let first = reason.text.lines().next().unwrap_or_default();
+    match notice.filter(|text| !text.is_empty()) {
+        Some(notice) => cap(&format!("{first}\n{notice}")),
+        None => cap(first),
+    }
+}
+
+fn cap(text: &str) -> String {
+    let text = if text.trim().is_empty() { "refused by haltline" } else { text };
+    if text.len() <= TEXT_BYTES_MAX {
+        return text.to_owned();
+    }
+    let end = (0..=TEXT_BYTES_MAX - '…'.len_utf8()).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
+    format!("{}…", &text[..end])
+}
