@@ -4,7 +4,7 @@
 //! other's settings, so a payload may look like another's.
 
 use crate::hook::Protocol;
-use crate::{claude, cline, codex, copilot, cursor, gemini, qwen};
+use crate::{claude, cline, codex, copilot, cursor, gemini, opencode, qwen};
 
 /// An agent client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Client {
     Qwen,
     /// Cline.
     Cline,
+    /// OpenCode.
+    OpenCode,
     /// GitHub Copilot CLI.
     Copilot,
     /// Cursor.
@@ -27,8 +29,16 @@ pub enum Client {
 
 impl Client {
     /// All of them, in the order they are shown.
-    pub const ALL: [Client; 7] =
-        [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::Cline, Client::Copilot, Client::Cursor];
+    pub const ALL: [Client; 8] = [
+        Client::Claude,
+        Client::Codex,
+        Client::Gemini,
+        Client::OpenCode,
+        Client::Copilot,
+        Client::Qwen,
+        Client::Cline,
+        Client::Cursor,
+    ];
 
     /// Everything that is peculiar to it.
     pub fn protocol(self) -> &'static Protocol {
@@ -38,6 +48,7 @@ impl Client {
             Client::Gemini => &gemini::PROTOCOL,
             Client::Qwen => &qwen::PROTOCOL,
             Client::Cline => &cline::PROTOCOL,
+            Client::OpenCode => &opencode::PROTOCOL,
             Client::Copilot => &copilot::PROTOCOL,
             Client::Cursor => &cursor::PROTOCOL,
         }

@@ -21,6 +21,7 @@ pub mod headless;
 pub mod hook;
 pub mod install;
 mod json;
+pub mod opencode;
 pub mod plain;
 pub mod price;
 mod process_marks;

@@ -38,7 +38,12 @@ pub const MARKS: &[Marks] = &[
         programs: &["gemini"],
     },
     Marks { name: "qwen", markers: &["QWEN_CODE"], session: None, programs: &["qwen"] },
-    Marks { name: "opencode", markers: &["OPENCODE"], session: None, programs: &["opencode"] },
+    Marks {
+        name: "opencode",
+        markers: &["OPENCODE", "OPENCODE_PID", "HALTLINE_OPENCODE_SESSION"],
+        session: Some("HALTLINE_OPENCODE_SESSION"),
+        programs: &["opencode"],
+    },
     Marks { name: "cursor", markers: &["CURSOR_AGENT"], session: None, programs: &["cursor-agent"] },
     Marks {
         name: "copilot",

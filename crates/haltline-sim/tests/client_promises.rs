@@ -70,6 +70,7 @@ const FLAT: Option<&str> = Some(
 client!(claude, Client::Claude, GROUPED);
 client!(codex, Client::Codex, GROUPED);
 client!(gemini, Client::Gemini, GROUPED);
+client!(opencode, Client::OpenCode, None::<&str>);
 client!(qwen, Client::Qwen, GROUPED);
 client!(cline, Client::Cline, None::<&str>);
 client!(copilot, Client::Copilot, FLAT);

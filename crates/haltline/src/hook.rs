@@ -4,6 +4,7 @@
 //! with 0, whatever happens: clients take other codes for a refusal. A pass is silence, never "allow".
 
 mod stop;
+mod stream;
 mod told;
 pub mod transcript;
 pub mod watch;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use haltline_agents::Client;
 use haltline_agents::hook::{Asked, HookEvent, Reading};
 use haltline_core::loop_::{Happening, Naming, Stream};
-use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict, digest_hex};
+use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Fail, Places, load_or_compile};
 use haltline_engine::project::Project;
@@ -37,21 +38,30 @@ const REHEARSAL: &str = "doctor-";
 /// No client says more in one event.
 const STDIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-const HELP: &str = "Answer one event of an agent client, read as JSON from standard input
+/// What `--help` prints.
+fn help() -> String {
+    let clients = Client::ALL.map(Client::word).join("|");
+    format!(
+        "Answer one event of an agent client, read as JSON from standard input
 
 Clients start this; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
-ends with 0.
+ends with 0. With --stream it answers every line of its input with a line, until the input ends.
 
-Usage: haltline hook CLIENT [--state FOLDER] [--config FILE]
+Usage: haltline hook <{clients}> [--stream] [--state FOLDER] [--config FILE]
 
 Example:
   haltline hook claude < event.json
-";
+"
+    )
+}
 
 /// What the command line of a hook says.
 struct Arguments {
     state_folder: Option<PathBuf>,
     config: Option<PathBuf>,
+    is_stream: bool,
+    /// The configuration that started this hook: a client starts the same command line at every event.
+    door: String,
 }
 
 /// What goes to standard output, and what follows it.
@@ -72,14 +82,16 @@ impl From<Option<String>> for Answer {
 pub fn run(words: &[&str], clock: Clock) -> ExitCode {
     if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
         // A reader that has gone needs no help.
-        std::io::stdout().lock().write_all(HELP.as_bytes()).ok();
+        std::io::stdout().lock().write_all(help().as_bytes()).ok();
         return exit_code::FINE;
     }
-    let answer = catch_unwind(AssertUnwindSafe(|| answer(words, clock)));
-    let answer = answer.unwrap_or_else(|_panic| {
-        let text = "haltline hit a bug of its own; the agent goes on unwatched this time";
-        told::complaint(words.first().and_then(|word| Client::of_word(word)), "panic", text).into()
-    });
+    let client = words.first().and_then(|word| Client::of_word(word));
+    let arguments = arguments(words.get(1..).unwrap_or_default());
+    if let Some(client) = client.filter(|_| arguments.is_stream) {
+        stream::run(client, &arguments, clock);
+        return exit_code::FINE;
+    }
+    let answer = without_panic(client, || answer(client, &arguments, clock));
     if let Some(line) = answer.line {
         let mut out = std::io::stdout().lock();
         // A client that no longer listens has gone on already.
@@ -91,54 +103,60 @@ pub fn run(words: &[&str], clock: Clock) -> ExitCode {
     exit_code::FINE
 }
 
-fn answer(words: &[&str], clock: Clock) -> Answer {
-    let client = words.first().and_then(|word| Client::of_word(word));
+/// A bug of haltline's own is told and in nobody's way.
+fn without_panic(client: Option<Client>, answer: impl FnOnce() -> Answer) -> Answer {
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_panic| {
+        let text = "haltline hit a bug of its own; the agent goes on unwatched this time";
+        told::complaint(client, "panic", text).into()
+    })
+}
+
+fn answer(client: Option<Client>, arguments: &Arguments, clock: Clock) -> Answer {
     let Some(client) = client else {
         let text = "`haltline hook` was started for a client it does not know; run `haltline init` again";
         return told::complaint(None, "client", text).into();
     };
-    let arguments = arguments(&words[1..]);
     let mut stdin = Vec::new();
     if let Err(error) = std::io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut stdin) {
         let text = format!("haltline could not read its event: {error}");
         return told::complaint(Some(client), "stdin", &text).into();
     }
-    let mut reading = match (client.protocol().read)(&stdin) {
-        Ok(reading) => reading,
-        Err(error) => return told::complaint(Some(client), "payload", &format!("haltline: {error}")).into(),
-    };
-    if reading.asked.event == HookEvent::Other {
-        return Answer::default();
-    }
-    let door = door(words);
-    reading.asked.stream.come_through(&door);
-    let asked = reading.asked.clone();
-    match Hook::open(&arguments, &reading, clock) {
-        Ok(hook) => {
-            let answer = hook.work(reading, &asked).unwrap_or_else(|error| hook.failed(&asked, &error, &stdin));
-            // The process ends here, and the system takes back what it holds faster than it is taken apart.
-            std::mem::forget(hook);
-            answer
-        }
-        Err(error) => told::once(&asked, "open", &format!("haltline does not watch: {error}")).into(),
-    }
+    let (answer, hook) = event(client, arguments, &stdin, clock);
+    // The process ends here, and the system takes back what it holds faster than it is taken apart.
+    std::mem::forget(hook);
+    answer
 }
 
-/// The configuration that started this hook: clients start the same command line once for each event.
-fn door(words: &[&str]) -> String {
-    let program = std::env::args_os().next().unwrap_or_default();
-    let words = words.iter().map(|word| word.as_bytes());
-    digest_hex(&std::iter::once(program.as_encoded_bytes()).chain(words).collect::<Vec<_>>(), 8)
+/// Answers one event; what it was answered with is the caller's to put away.
+fn event(client: Client, arguments: &Arguments, payload: &[u8], clock: Clock) -> (Answer, Option<Hook>) {
+    let mut reading = match (client.protocol().read)(payload) {
+        Ok(reading) => reading,
+        Err(error) => return (told::complaint(Some(client), "payload", &format!("haltline: {error}")).into(), None),
+    };
+    if reading.asked.event == HookEvent::Other {
+        return (Answer::default(), None);
+    }
+    reading.asked.stream.come_through(&arguments.door);
+    let asked = reading.asked.clone();
+    match Hook::open(arguments, &reading, clock) {
+        Ok(hook) => {
+            let answer = hook.work(reading, &asked).unwrap_or_else(|error| hook.failed(&asked, &error, payload));
+            (answer, Some(hook))
+        }
+        Err(error) => (told::once(&asked, "open", &format!("haltline does not watch: {error}")).into(), None),
+    }
 }
 
 /// Paths come from what `init` wrote; the environment counts only where nothing was written (E9).
 fn arguments(words: &[&str]) -> Arguments {
-    let mut arguments = Arguments { state_folder: None, config: None };
+    let door = words.join(" ");
+    let mut arguments = Arguments { state_folder: None, config: None, is_stream: false, door };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
             "--state" => arguments.state_folder = words.next().map(PathBuf::from),
             "--config" => arguments.config = words.next().map(PathBuf::from),
+            "--stream" => arguments.is_stream = true,
             _unknown => {}
         }
     }

@@ -6,10 +6,10 @@ use haltline_core::Instant;
 use haltline_core::identity::{Action, Answer};
 use haltline_core::loop_::{Happening, Stream, Usage};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::record::{self, Calls, Unread};
 use super::{Damaged, Entry};
+use crate::opencode::response;
 use crate::price::{self, Price};
 use crate::{bypass, json};
 
@@ -58,22 +58,6 @@ struct Info<'a> {
 }
 
 #[derive(Deserialize)]
-struct Tokens<'a> {
-    #[serde(borrow)]
-    input: Unread<'a>,
-    output: Unread<'a>,
-    reasoning: Unread<'a>,
-    cache: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Cache<'a> {
-    #[serde(borrow)]
-    read: Unread<'a>,
-    write: Unread<'a>,
-}
-
-#[derive(Deserialize)]
 struct Part<'a> {
     #[serde(borrow)]
     r#type: Unread<'a>,
@@ -96,14 +80,6 @@ struct State<'a> {
     error: Unread<'a>,
     metadata: Unread<'a>,
     time: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    exit: Unread<'a>,
-    #[serde(rename = "sessionId")]
-    session_id: Unread<'a>,
 }
 
 /// Reads one document.
@@ -181,7 +157,7 @@ impl OpenCodeReader {
 
     fn response(&mut self, at: Option<Instant>, info: &Info<'_>, parts: &[Part<'_>], entries: &mut Vec<Entry>) {
         let name = json::name(info.id);
-        if let Some(usage) = info.tokens.and_then(usage).filter(|usage| *usage != Usage::default()) {
+        if let Some(usage) = info.tokens.and_then(response::usage).filter(|usage| *usage != Usage::default()) {
             let listed = json::name(info.model_id).and_then(|model| price::cost(&model, &usage, &self.prices));
             // The client says 0 where it does not know the price.
             let said: Option<f64> = info.cost.and_then(|cost| cost.get().parse().ok());
@@ -223,7 +199,7 @@ impl OpenCodeReader {
         let start =
             Happening::ToolStart { call, message, action, guarded: Vec::new(), touched: Vec::new(), tampering: None };
         entries.push(self.entry(began, start));
-        if let Some(answer) = answer(&state)
+        if let Some(answer) = answer(&tool, &state)
             && let Some((call, _)) = self.calls.end(None, &id)
         {
             let ended = time.and_then(|time| record::millis(time.end)).or(began);
@@ -238,27 +214,10 @@ fn times(value: Unread<'_>) -> Option<Time<'_>> {
 }
 
 /// `None` while the call has not ended.
-fn answer(state: &State<'_>) -> Option<Answer> {
-    let metadata = state.metadata.and_then(json::object::<Metadata<'_>>);
-    let (exit, child) = metadata.map_or((None, None), |metadata| {
-        (metadata.exit.and_then(|exit| exit.get().parse().ok()), json::name(metadata.session_id))
-    });
-    let mut answer = if record::is_word(state.status, "completed") {
-        record::answer(Some(true), exit, &state.output.map(json::shown).unwrap_or_default())
-    } else if record::is_word(state.status, "error") {
-        record::answer(Some(false), exit, &state.error.or(state.output).map(json::shown).unwrap_or_default())
-    } else {
-        return None;
-    };
-    answer.child = child;
-    Some(answer)
-}
-
-fn usage(tokens: &RawValue) -> Option<Usage> {
-    let tokens: Tokens<'_> = json::object(tokens)?;
-    let cache = tokens.cache.and_then(json::object::<Cache<'_>>);
-    let (cache_read, cache_write) =
-        cache.map_or((0, 0), |cache| (record::tokens(cache.read), record::tokens(cache.write)));
-    let output = record::tokens(tokens.output).saturating_add(record::tokens(tokens.reasoning));
-    Some(Usage { input: record::tokens(tokens.input), output, cache_read, cache_write })
+fn answer(tool: &str, state: &State<'_>) -> Option<Answer> {
+    let is_success = record::is_word(state.status, "completed");
+    let is_over = is_success || record::is_word(state.status, "error");
+    let text = if is_success { state.output } else { state.error.or(state.output) };
+    let text = text.map(json::shown).unwrap_or_default();
+    is_over.then(|| response::answer(tool, is_success, state.metadata, &text))
 }

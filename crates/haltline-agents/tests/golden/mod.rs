@@ -57,7 +57,11 @@ fn happened(what: &Happening) -> String {
         Happening::Compaction { trigger } => format!("{word} {trigger}"),
         Happening::Cleanup { .. } | Happening::ModelStart => word.to_owned(),
         Happening::SessionEnd { reason } => format!("{word} {reason}"),
-        Happening::Message { .. } | Happening::Hook { .. } => format!("{word}: not from a hook"),
+        Happening::Message { usage, cost, last, .. } => {
+            let tokens = usage.map(|usage| [usage.input, usage.output, usage.cache_read, usage.cache_write]);
+            format!("{word} {last:?} tokens {tokens:?} cost {cost:?}")
+        }
+        Happening::Hook { .. } => format!("{word}: not from a hook"),
     }
 }
 

@@ -7,6 +7,7 @@ mod codex;
 mod copilot;
 mod cursor;
 mod gemini;
+mod opencode;
 mod qwen;
 
 use std::net::SocketAddr;
@@ -51,6 +52,7 @@ pub fn of(client: Client) -> Run {
         Client::Claude => Run::Installed(&claude::DRIVER),
         Client::Codex => Run::Installed(&codex::DRIVER),
         Client::Gemini => Run::Installed(&gemini::DRIVER),
+        Client::OpenCode => Run::Installed(&opencode::DRIVER),
         Client::Qwen => Run::Installed(&qwen::DRIVER),
         Client::Cline => Run::Installed(&cline::DRIVER),
         Client::Copilot => Run::Installed(&copilot::DRIVER),

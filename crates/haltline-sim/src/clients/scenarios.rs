@@ -148,7 +148,8 @@ impl Trial<'_> {
         }
         let place = self.place("");
         place.write("state", "not a folder\n");
-        let steps = (1..=8).map(|_| one("./fail")).collect();
+        // A circle, because some clients end the very same call themselves.
+        let steps = (1..=4).flat_map(|_| [one("./fail"), one("./a")]).collect();
         let outcome = self.play(&place, &[Script::new("unkept", steps)]);
         assert_eq!(place.lines("ran.txt").len(), 8);
         assert_untouched(&outcome, "unkept", 8);

@@ -56,8 +56,14 @@ impl Noted {
 
     /// The name of the event.
     pub fn event(&self) -> &str {
-        self.payload["hook_event_name"].as_str().unwrap_or_default()
+        event_of(&self.payload)
     }
+}
+
+/// The event, by whichever name the client has for that.
+fn event_of(payload: &Value) -> &str {
+    let names = ["hook_event_name", "hookName"];
+    names.iter().find_map(|name| payload[name].as_str()).unwrap_or_default()
 }
 
 /// The hook: notes the payload of the standard input in `folder` and prints the answer that fits.
@@ -73,7 +79,7 @@ pub fn answer(folder: &Path) -> io::Result<()> {
     let before = Noted::all(folder);
     let fits = |answer: &Answer, payload: &Value| {
         let text = payload.to_string();
-        payload["hook_event_name"] == answer.event.as_str()
+        event_of(payload) == answer.event
             && text.contains(&answer.containing)
             && !answer.lacking.as_ref().is_some_and(|words| text.contains(words))
     };

@@ -1,0 +1,76 @@
+//! `--stream`: one process for a client that would otherwise start one at every event. Each line is an event and gets a
+//! line, in order, as if a hook of its own had answered it: nothing is kept from one to the next.
+
+use std::io::{self, BufRead, Read, Write};
+
+use haltline_agents::Client;
+use haltline_engine::clock::Clock;
+
+use super::{Arguments, STDIN_BYTES_MAX, event, stop, told, without_panic};
+
+/// An answer that says nothing: who asks waits for a line.
+const SILENCE: &str = "{}";
+/// A buffer that grew above this for one event is given back.
+const BUFFER_BYTES_KEPT: usize = 1024 * 1024;
+
+/// Answers lines until the input ends or nobody listens any more.
+pub fn run(client: Client, arguments: &Arguments, clock: Clock) {
+    let mut input = io::stdin().lock();
+    let mut line = Vec::new();
+    while let Ok(Some(is_whole)) = next(&mut input, &mut line, STDIN_BYTES_MAX) {
+        let answer = without_panic(Some(client), || {
+            if is_whole {
+                event(client, arguments, &line, clock).0
+            } else {
+                let text = "haltline was told an event that is too long to read; the agent goes on unwatched this time";
+                told::complaint(Some(client), "stdin", text).into()
+            }
+        });
+        let mut out = io::stdout().lock();
+        let answered = writeln!(out, "{}", answer.line.as_deref().unwrap_or(SILENCE)).and_then(|()| out.flush());
+        if let Some(client) = answer.interrupts {
+            stop::interrupt(&client);
+        }
+        if answered.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads the next line into `line`, and past its end. Whether all of it is there; `None` where the input has ended.
+fn next(input: &mut impl BufRead, line: &mut Vec<u8>, bytes_max: u64) -> io::Result<Option<bool>> {
+    line.clear();
+    line.shrink_to(BUFFER_BYTES_KEPT);
+    if input.by_ref().take(bytes_max).read_until(b'\n', line)? == 0 {
+        return Ok(None);
+    }
+    if line.ends_with(b"\n") || (line.len() as u64) < bytes_max {
+        return Ok(Some(true));
+    }
+    loop {
+        let piece = input.fill_buf()?;
+        let end = piece.iter().position(|&byte| byte == b'\n');
+        let (length, is_over) = (end.map_or(piece.len(), |end| end + 1), end.is_some() || piece.is_empty());
+        input.consume(length);
+        if is_over {
+            return Ok(Some(false));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over_and_the_next_is_read() {
+        let mut input = io::BufReader::with_capacity(4, &b"one\n123456789 and more\n\ntwo\nlast"[..]);
+        let mut line = Vec::new();
+        let mut lines = Vec::new();
+        while let Some(is_whole) = next(&mut input, &mut line, 8).expect("a slice can be read") {
+            lines.push((String::from_utf8_lossy(&line).trim_end().to_owned(), is_whole));
+        }
+        let expected = [("one", true), ("12345678", false), ("", true), ("two", true), ("last", true)];
+        assert_eq!(lines, expected.map(|(text, is_whole)| (text.to_owned(), is_whole)));
+    }
+}
