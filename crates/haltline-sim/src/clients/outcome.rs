@@ -43,9 +43,11 @@ pub struct CommandReport {
 }
 
 impl Outcome {
-    /// The requests of the conversations that follow this script.
+    /// The requests of the conversations that follow this script. One without tools asks for a title or a summary, and
+    /// quotes the prompt.
     pub fn requests(&self, script: &str) -> Vec<&Exchange> {
-        self.exchanges.iter().filter(|exchange| exchange.script.as_deref() == Some(script)).collect()
+        let follows = |exchange: &&Exchange| exchange.script.as_deref() == Some(script) && !exchange.tools.is_empty();
+        self.exchanges.iter().filter(follows).collect()
     }
 
     /// The last request of a script: it holds all that the model was ever told in that conversation.
