@@ -47,7 +47,7 @@ fn a_mistake_in_a_paragraph_is_an_error_and_never_skipped() {
         ("run \"x\" -> pass | says \"loop\"", "-- is       \"\""),
         ("set repeat.wran 2", "\"repeat.wran\" is no limit"),
         ("set repeat.warn two", "repeat.warn two"),
-        ("client odd", "expected marks-batches, plain or counted"),
+        ("client odd", "expected marks-batches, plain, names-starts or counted DOOR"),
         ("clock steps aside 1h", "expected `clock steps back`"),
         ("spent cost 1 -> pass", "expected dollars and cents"),
         ("resume -> pass", "-- is       rejected NoIncident"),

@@ -57,31 +57,26 @@ fn output_of(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> (Outcome, Option<i32>, String) {
-        let answer = answer(text);
-        (answer.outcome, answer.exit, answer.shown)
-    }
-
     #[test]
     fn an_exit_code_stands_in_the_tail_and_not_in_the_output() {
         let wrapped = |inner: &str| format!("<untrusted_context>\n{inner}\n</untrusted_context>");
         let failed = wrapped("Output: one\nExit Code: 1\nProcess Group PGID: 128");
-        assert_eq!(told(&failed), (Outcome::Failed, Some(1), "one".to_owned()));
+        assert_eq!(answer(&failed), Answer::new(Outcome::Failed, Some(1), "one"));
         let fine = wrapped("Output: Exit Code: 1\nof something else\nProcess Group PGID: 9");
-        assert_eq!(told(&fine), (Outcome::Ok, Some(0), "Exit Code: 1\nof something else".to_owned()));
-        assert_eq!(told(&(failed + "\n\n<hook_context>Exit Code: 7</hook_context>")).1, Some(1));
+        assert_eq!(answer(&fine), Answer::new(Outcome::Ok, Some(0), "Exit Code: 1\nof something else"));
+        assert_eq!(answer(&(failed + "\n\n<hook_context>Exit Code: 7</hook_context>")).exit, Some(1));
     }
 
     #[test]
     fn the_head_of_the_other_dialect_is_left_out() {
         let text = "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: 0\n\
             Process Group PGID: 150";
-        assert_eq!(told(text), (Outcome::Failed, Some(2), "no rule".to_owned()));
+        assert_eq!(answer(text), Answer::new(Outcome::Failed, Some(2), "no rule"));
         let fine = text.replace("Exit Code: 2", "Exit Code: 0");
-        assert_eq!(told(&fine), (Outcome::Ok, Some(0), "no rule".to_owned()));
-        assert_eq!(told(&fine.replace("Signal: 0", "Signal: 9")).0, Outcome::Failed);
+        assert_eq!(answer(&fine), Answer::new(Outcome::Ok, Some(0), "no rule"));
+        assert_eq!(answer(&fine.replace("Signal: 0", "Signal: 9")).outcome, Outcome::Failed);
         let broken = fine.replace("Error: (none)", "Error: spawn failed");
-        assert_eq!(told(&broken), (Outcome::Failed, None, "no rule\nspawn failed".to_owned()));
+        assert_eq!(answer(&broken), Answer::new(Outcome::Failed, None, "no rule\nspawn failed"));
     }
 
     #[test]
@@ -95,6 +90,6 @@ mod tests {
         for text in ["", "\n", "Output: ", "Exit Code: 1", "Exit Code: x\nSignal: ", "</untrusted_context>"] {
             answer(text);
         }
-        assert_eq!(told("Command was cancelled by user before it could complete.").0, Outcome::Cancelled);
+        assert_eq!(answer("Command was cancelled by user before it could complete.").outcome, Outcome::Cancelled);
     }
 }

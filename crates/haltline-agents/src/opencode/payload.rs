@@ -2,7 +2,7 @@
 //! it alone knows: the session at the top, the response a call belongs to, and the model that works.
 
 use haltline_core::identity::Answer;
-use haltline_core::loop_::{Happening, Naming, Stream, Usage};
+use haltline_core::loop_::{Happening, Stream, Usage};
 use serde::Deserialize;
 
 use super::response;
@@ -75,8 +75,7 @@ pub fn read(line: &[u8]) -> Result<Reading, ReadError> {
     let event = event(&name, json::name(payload.child).is_some());
     let client = Client::OpenCode;
     let agent = json::name(payload.agent);
-    let naming = Naming::Own;
-    let stream = Stream { session, agent, root: None, client: client.name().to_owned(), is_batched: false, naming };
+    let stream = Stream { session, agent, client: client.name().to_owned(), ..Stream::default() };
     let folder = json::name(payload.folder);
     Ok(Reading {
         what: happening(event, &name, &payload, &stream, folder.as_deref()),

@@ -30,7 +30,6 @@ const keep = (map, key, value) => {
 const within = (promise, otherwise) =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, DEADLINE_MS, otherwise)
-    timer.unref?.()
     Promise.resolve(promise).then(resolve, () => resolve(otherwise)).finally(() => clearTimeout(timer))
   })
 
@@ -54,7 +53,6 @@ class Haltline {
     return new Promise((resolve) => {
       const child = this.child
       const timer = setTimeout(() => this.fail(child, `gave no answer for ${DEADLINE_MS / 1000} seconds`), DEADLINE_MS)
-      timer.unref?.()
       this.waiting.push({ resolve, timer })
       try {
         child.stdin.write(line + "\n")
@@ -187,7 +185,12 @@ export const haltline = async ({ client, directory }) => {
   const act = async (id, answer, isAsked) => {
     if (answer.notice) show(answer.notice)
     if (answer.tell) tell(id, answer.tell)
-    if (answer.stop) await within(Promise.resolve().then(() => client.session.abort({ path: { id } })))
+    if (answer.stop) {
+      const parent = sessions.get(id)?.parent
+      // The client tells the agent above only that its task was cancelled.
+      if (parent && answer.deny) tell(parent, `The sub-agent was ended: ${answer.deny}`)
+      await within(Promise.resolve().then(() => client.session.abort({ path: { id } })))
+    }
     if (answer.deny && isAsked) throw new Error(answer.deny)
   }
 

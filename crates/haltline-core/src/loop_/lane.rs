@@ -72,6 +72,9 @@ pub struct Lane {
     /// Calls of the present turn that were refused: the client reports their end as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Digest>,
+    /// Calls of the present turn that ended: a wide one has more of them than the past keeps, and each may be told again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<Digest>,
     /// The last calls that ended, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past: Vec<Past>,
@@ -140,6 +143,8 @@ const TROUBLE_CALLS: usize = 10;
 const REST_MS: u64 = 30_000;
 /// How many calls in flight are remembered: more are not of one model.
 const FLIGHTS_MAX: usize = 64;
+/// How many calls of one turn that ended are known by name.
+const CLOSED_MAX: usize = 256;
 
 impl Lane {
     /// A stream nobody has seen yet.
@@ -158,6 +163,7 @@ impl Lane {
             is_stopped: false,
             flights: Vec::new(),
             refused: Vec::new(),
+            closed: Vec::new(),
             past: Vec::new(),
             rut: Rut::default(),
             compaction: Compaction::default(),
@@ -193,7 +199,7 @@ impl Lane {
 
     /// Whether a call of this name ended since the last prompt. Names may come again after it.
     pub fn has_ended(&self, call: Digest) -> bool {
-        !self.is_prompted && self.since_prompt().iter().any(|past| past.call == call)
+        !self.is_prompted && (self.since_prompt().iter().any(|past| past.call == call) || self.closed.contains(&call))
     }
 
     /// The past calls since the last prompt.
@@ -225,6 +231,9 @@ impl Lane {
             LaneFact::PolicyChanged { policy } => lane.policy.clone_from(policy),
             LaneFact::Prompted { by_user, .. } => lane.prompted(*by_user),
             LaneFact::Started { flight, message } => {
+                if flight.turn != lane.turn {
+                    lane.closed.clear();
+                }
                 lane.turn = flight.turn;
                 lane.is_unused = false;
                 lane.is_fresh = false;
@@ -301,6 +310,7 @@ impl Lane {
         self.denied_tools.clear();
         self.hooks_before = std::mem::take(&mut self.hooks);
         self.refused.clear();
+        self.closed.clear();
         self.compaction = Compaction::default();
         self.chant = Chant::default();
         self.end_rut();
@@ -331,6 +341,9 @@ impl Lane {
     fn ended(&mut self, ending: &Ending) {
         let Some(place) = self.flights.iter().position(|flight| flight.call == ending.call) else { return };
         let flight = self.flights.remove(place);
+        self.closed.push(ending.call);
+        let excess = self.closed.len().saturating_sub(CLOSED_MAX);
+        self.closed.drain(..excess);
         let is_answered = match ending.outcome {
             Outcome::Ok | Outcome::Failed => true,
             Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited | Outcome::Unknown => false,

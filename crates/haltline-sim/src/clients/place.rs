@@ -33,7 +33,7 @@ impl Place {
         let folder = tempfile::Builder::new().prefix("client").tempdir().expect("a temporary folder");
         let root = fs::canonicalize(folder.path()).expect("it exists");
         let runner = PathBuf::from(runner);
-        let place = Self { client, folder: Some(folder), root, runner, seconds_max: 180, requests_max: 150 };
+        let place = Self { client, folder: Some(folder), root, runner, seconds_max: 240, requests_max: 150 };
         for folder in ["home", "project", "programs", "temporary"] {
             fs::create_dir_all(place.root.join(folder)).expect("created");
         }

@@ -29,7 +29,8 @@ impl Draft<'_> {
     /// Answers a call that is about to run.
     pub(super) fn tool_start(&mut self, start: &Start<'_>) -> Asked<Verdict> {
         let call = self.call(start.call);
-        if self.lane.flight(call).is_some() || self.lane.has_ended(call) {
+        let has_ended = self.lane.has_ended(call) && !self.is_next_response(start.message);
+        if self.lane.flight(call).is_some() || has_ended {
             // The client asks again for the same call: it was answered and counted before.
             return Ok(Verdict::Pass);
         }
@@ -79,6 +80,15 @@ impl Draft<'_> {
             Some(Warning { grounds, key, count }) => self.warn(&grounds, key, count, Some(start.action.shown.clone())),
             None => hint.unwrap_or(Verdict::Pass),
         })
+    }
+
+    /// Whether a call is certainly of another response than the last one. Some services name calls anew in each: a name
+    /// that comes again then is another call, and whoever reuses names is counted like everybody else.
+    fn is_next_response(&self, message: Option<&str>) -> bool {
+        match (message, self.lane.message) {
+            (Some(message), Some(last)) => Digest::of(&[message.as_bytes()]) != last,
+            (Some(_) | None, _) => self.question.stream.is_batched && self.lane.is_fresh,
+        }
     }
 
     fn admit(&mut self, start: &Start<'_>, call: Digest, traits: Traits, turn: u64) {

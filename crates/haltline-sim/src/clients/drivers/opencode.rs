@@ -11,6 +11,7 @@ const CONFIG: &str = r#"{
   "autoupdate": false,
   "share": "disabled",
   "permission": { "*": "allow" },
+  "agent": { "general-purpose": { "mode": "subagent", "description": "does a part of the work" } },
   "enabled_providers": ["scripted"],
   "provider": {
     "scripted": {
@@ -46,11 +47,11 @@ pub(super) const DRIVER: Driver = Driver {
     trusting: &[],
     promises: Promises {
         sees_failures: Promise::Yes,
-        warns: Promise::Yes,
+        warns: Promise::By("with the result"),
         refuses: Promise::Yes,
         stops: Promise::Yes,
-        sub_agents: Promise::Yes,
-        cost: Promise::Yes,
+        sub_agents: Promise::By("stopped alone"),
+        cost: Promise::By("tokens and dollars"),
         fails_open: Promise::Yes,
     },
     arguments: |session, _model| {

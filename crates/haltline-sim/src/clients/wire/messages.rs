@@ -1,4 +1,5 @@
-//! The Anthropic Messages API, which Claude Code speaks. The words of the other APIs are put into its own.
+//! The Anthropic Messages API, which Claude Code speaks, and others with tools of their own. The words of the other APIs
+//! are put into its own.
 
 use serde_json::{Value, json};
 
@@ -17,9 +18,16 @@ fn conversation(body: &Value) -> Conversation {
     }
 }
 
-fn message(number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> Value {
-    let offered: Vec<Offered<'_>> = body["tools"].as_array().into_iter().flatten().filter_map(offered).collect();
-    let content: Vec<Value> = content.into_iter().map(|block| with_tool(block, &offered)).collect();
+fn message(number: usize, body: &Value, mut content: Vec<Value>, usage: Usage) -> Value {
+    let tools = body["tools"].as_array().into_iter().flatten();
+    let offered: Vec<Offered<'_>> = tools
+        .filter_map(|tool| Some(Offered { name: tool["name"].as_str()?, schema: &tool["input_schema"] }))
+        .collect();
+    for block in content.iter_mut().filter(|block| block["type"] == "tool_use") {
+        let (name, input) = fitted(block, &offered);
+        block["name"] = json!(name);
+        block["input"] = input;
+    }
     let calls = content.iter().any(|block| block["type"] == "tool_use");
     json!({
         "id": format!("msg_{number:04}"), "type": "message", "role": "assistant", "model": body["model"],
@@ -27,20 +35,6 @@ fn message(number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> Va
         "usage": { "input_tokens": usage.input, "output_tokens": usage.output,
             "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0 },
     })
-}
-
-fn offered(tool: &Value) -> Option<Offered<'_>> {
-    Some(Offered { name: tool["name"].as_str()?, schema: &tool["input_schema"] })
-}
-
-/// A call by the names that the client gives its tools.
-fn with_tool(mut block: Value, offered: &[Offered<'_>]) -> Value {
-    if block["type"] == "tool_use" {
-        let (name, input) = fitted(&block, offered);
-        block["name"] = json!(name);
-        block["input"] = input;
-    }
-    block
 }
 
 /// The message as the stream of events that carries it.

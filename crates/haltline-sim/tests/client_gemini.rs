@@ -1,0 +1,84 @@
+//! What is peculiar to a real Gemini CLI: calls without names, big payloads, a client that starts the turn again for every
+//! hook that wants it. `.ci/clients gemini` installs the client and runs this.
+
+use haltline_agents::Client;
+use haltline_sim::clients::scenarios::{Trial, assert_no_text_twice, one, told};
+use haltline_sim::clients::script::{Script, Step, read, shell};
+use serde_json::{Value, json};
+
+const TRIAL: Trial<'static> = Trial {
+    client: Client::Gemini,
+    runner: env!("CARGO_BIN_EXE_client-run"),
+    haltline: env!("CARGO_BIN_EXE_haltline-now"),
+};
+
+#[test]
+fn equal_calls_of_one_response_are_counted_each_and_refused_together() {
+    let place = TRIAL.place("");
+    let three = || Step::Calls(vec![shell("./fail"); 3]);
+    let outcome = TRIAL.play(&place, &[Script::new("batch", vec![three(), three(), one("./fail"), one("./fail")])]);
+    assert_eq!(place.lines("ran.txt").len(), 3, "three calls beside each other are three");
+    let told = told(&outcome, "batch");
+    let refused = |texts: &[String]| texts.iter().filter(|text| text.contains(": refused")).count();
+    assert_eq!(refused(&told[2]), 3, "all of the response are refused alike: {told:#?}");
+    // The rung rises with the next response, not with each call of one.
+    assert_eq!(told.len(), 3, "and the next attempt ends the agent: {told:#?}");
+}
+
+#[test]
+fn an_output_of_megabytes_is_still_a_failure_and_a_loop() {
+    let place = TRIAL.place("");
+    let text = "#!/bin/sh\necho ran >> ran.txt\nyes 'a line of a very long log' | head -c 1300000\nexit 3\n";
+    place.write("project/big", text);
+    let outcome = TRIAL.play(&place, &[Script::repeating("big", vec![one("./big")], 12)]);
+    let told = told(&outcome, "big");
+    assert_eq!(place.lines("ran.txt").len(), 3, "{told:#?}");
+    assert!(told.concat().iter().any(|text| text.contains("HL-FAIL-01")), "{told:#?}");
+}
+
+#[test]
+fn a_tool_that_fails_again_and_again_is_refused() {
+    let place = TRIAL.place("");
+    let missing = place.file("missing.txt");
+    let outcome = TRIAL.play(&place, &[Script::repeating("missing", vec![Step::Call(read(&missing))], 12)]);
+    let told = told(&outcome, "missing");
+    assert!(told.len() <= 6, "{} requests", told.len());
+    assert!(told.concat().iter().any(|text| text.contains("HL-FAIL-01")), "{told:#?}");
+    assert_no_text_twice(&told.concat());
+}
+
+/// The settings with a second haltline beside each hook, under another name.
+fn with_another(settings: &str) -> String {
+    let mut settings: Value = serde_json::from_str(settings).expect("JSON");
+    for groups in settings["hooks"].as_object_mut().expect("hooks").values_mut() {
+        let another = groups.to_string().replace("/programs/haltline ", "/programs/another ");
+        let another: Vec<Value> = serde_json::from_str(&another).expect("JSON");
+        groups.as_array_mut().expect("groups").extend(another);
+    }
+    settings.to_string()
+}
+
+#[test]
+fn what_two_configurations_tell_is_counted_once() {
+    let place = TRIAL.place("");
+    std::fs::copy(place.haltline(), place.root().join("programs/another")).expect("copied");
+    let settings = with_another(&place.haltline_settings());
+    assert_eq!(settings.matches("/programs/another ").count(), 7);
+    place.settings(&settings);
+    let outcome = TRIAL.play(&place, &[Script::repeating("again", vec![one("./fail")], 12)]);
+    let told = told(&outcome, "again");
+    assert_eq!((place.lines("ran.txt").len(), told.len()), (3, 5), "{told:#?}");
+}
+
+#[test]
+fn a_hook_of_someone_else_that_always_wants_more_is_ended() {
+    let place = TRIAL.place("");
+    let mut settings: Value = serde_json::from_str(&place.haltline_settings()).expect("JSON");
+    let command = r#"echo '{"decision":"deny","reason":"not yet"}'"#;
+    let group = json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5_000 }] });
+    settings["hooks"]["AfterAgent"].as_array_mut().expect("groups").insert(0, group);
+    place.settings(&settings.to_string());
+    // The client itself has no limit on this.
+    let outcome = TRIAL.play(&place, &[Script::new("nothing", vec![])]);
+    assert!(outcome.exchanges.len() <= 12, "{} requests", outcome.exchanges.len());
+}
