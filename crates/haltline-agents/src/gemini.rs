@@ -44,7 +44,7 @@ pub const PROTOCOL: Protocol = Protocol {
         project: Settings { variable: None, folder: ".gemini", file: "settings.json" },
         more: &[],
         managed: Some("/etc/gemini-cli/settings.json"),
-        switches: &[],
+        switches: &["hooksConfig.enabled=false"],
         // The client counts in thousandths of a second.
         listeners: &[
             Listener { event: "SessionStart", timeout: 5_000 },

@@ -155,6 +155,20 @@ impl Reading {
     }
 }
 
+/// No client cuts a text shorter than this.
+const TEXT_BYTES_MAX: usize = 8_000;
+
+/// A text as an answer carries it: never without a word, which some clients take for no refusal, and never too long.
+pub(crate) fn capped(text: &str) -> String {
+    if text.trim().is_empty() {
+        return "refused by haltline".to_owned();
+    }
+    if text.len() <= TEXT_BYTES_MAX {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(TEXT_BYTES_MAX - '…'.len_utf8())])
+}
+
 /// The payload says nothing that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {

@@ -169,7 +169,8 @@ fn a_program_of_our_own_is_known_again_and_one_of_the_user_stays() {
         let (entries, word) = (entries_of(client), client.word());
         let plan = install(None, &entries).expect(word);
         let found = find(&plan.text, client, OWN).expect(word);
-        assert_eq!(found.iter().map(|found| found.event.as_str()).collect::<Vec<_>>(), plan.added, "{word}");
+        // Other files beside it may serve the other events.
+        assert!(!found.is_empty() && found.iter().all(|found| plan.added.contains(&found.event.as_str())), "{word}");
         assert!(found.iter().all(|found| found.hook == entries.hook), "{word}");
         let again = install(Some(&plan.text), &entries).expect(word);
         assert_eq!((&again.text, again.added.len(), again.replaced.len()), (&plan.text, 0, 0), "{word}");

@@ -1,35 +1,85 @@
-//! haltline with a real OpenCode and a model that misbehaves by script. `.ci/clients opencode` installs the client and
-//! runs this.
+//! What is peculiar to OpenCode: a plugin in its process, tools that throw, sub-agents that are sessions, dollars, and no
+//! limit on how long a plugin may take. `.ci/clients opencode` installs the client and runs this; what it shares with
+//! others is in `client_promises.rs`.
 
 use haltline_agents::Client;
-use haltline_sim::clients::outcome::Outcome;
 use haltline_sim::clients::place::Place;
-use haltline_sim::clients::plan::{Session, Stage};
-use haltline_sim::clients::script::{Script, Step, shell};
+use haltline_sim::clients::scenarios::{Trial, assert_untouched, one, told};
+use haltline_sim::clients::script::{Script, Step, read, shell, spawn};
 
-fn place(config: &str) -> Place {
-    let (runner, haltline) = (env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"));
-    let place = Place::with_haltline(Client::OpenCode, runner, haltline, config);
-    // It writes down that it ran: what was refused left no line.
-    place.write("project/fail", "#!/bin/sh\necho ran >> ran.txt\necho no such table: users\nexit 1\n");
-    place
-}
+const TRIAL: Trial<'static> = Trial {
+    client: Client::OpenCode,
+    runner: env!("CARGO_BIN_EXE_client-run"),
+    haltline: env!("CARGO_BIN_EXE_haltline-now"),
+};
 
-fn one(command: &str) -> Step {
-    Step::Call(shell(command))
-}
-
-fn play(place: &Place, script: &Script) -> Outcome {
-    place.run(std::slice::from_ref(script), &[Stage::Clients(vec![Session::of(script)])])
+/// The same plugin in the project, in the other folder that the client looks into.
+fn install_for_the_project(place: &Place) {
+    place.write("project/.opencode/plugin/haltline.js", &place.haltline_settings());
+    for file in ["package-lock.json", "node_modules/.keep"] {
+        let of_user = place.root().join("home/.config/opencode").join(file);
+        let text = std::fs::read_to_string(of_user).expect("the driver wrote it");
+        place.write(&format!("project/.opencode/{file}"), &text);
+    }
 }
 
 #[test]
-fn adhoc() {
-    let place = place("");
-    let outcome = play(&place, &Script::repeating("again", vec![one("./fail")], 8));
-    for exchange in outcome.requests("again") {
-        eprintln!("{} {:#?}", exchange.number, exchange.new_texts());
-    }
-    eprintln!("{:#?}", outcome.session());
-    panic!("look");
+fn a_tool_that_throws_is_seen_on_the_bus_and_refused() {
+    let place = TRIAL.place("");
+    let steps = vec![Step::Call(read(&place.file("nothing.txt")))];
+    let outcome = TRIAL.play(&place, &[Script::repeating("look", steps, 12)]);
+    let told = told(&outcome, "look");
+    assert!(told.concat().iter().any(|text| text.contains("HL-FAIL-01: refused")), "{told:#?}");
+    assert!(told.len() <= 6, "{} requests", told.len());
+    assert_eq!(outcome.session().exit, Some(1), "a runner sees that it did not end well");
+}
+
+#[test]
+fn installed_twice_it_counts_once_and_calls_of_one_response_share_their_answer() {
+    let place = TRIAL.place("");
+    install_for_the_project(&place);
+    let fail = || one("./fail");
+    let steps = vec![fail(), fail(), fail(), Step::Calls(vec![shell("./fail"); 3]), fail(), fail()];
+    let outcome = TRIAL.play(&place, &[Script::new("batch", steps)]);
+    assert_eq!(place.lines("ran.txt").len(), 3);
+    let told = told(&outcome, "batch");
+    let counts: Vec<usize> = told.iter().map(Vec::len).collect();
+    // The rung rises with the next response, which ends the session, and not with each call of one.
+    assert_eq!(counts, [0, 0, 0, 1, 3], "{told:#?}");
+    assert!(told[4].iter().all(|text| text.contains(": refused")), "{told:#?}");
+}
+
+#[test]
+fn a_sub_agent_is_ended_alone_and_its_parent_hears_why() {
+    let place = TRIAL.place("");
+    let parent = Script::new("parent", vec![Step::Call(spawn("child")), one("echo the parent goes on")]);
+    let child = Script::repeating("child", vec![one("./fail")], 12);
+    let outcome = TRIAL.play(&place, &[parent, child]);
+    assert_eq!((place.lines("ran.txt").len(), outcome.session().exit), (3, Some(0)));
+    assert_eq!(outcome.requests("child").len(), 5);
+    let told = told(&outcome, "parent").concat();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(
+        told[0].starts_with("the parent goes on\n") && told[0].contains("The sub-agent was ended: HALTLINE"),
+        "{told:#?}"
+    );
+}
+
+#[test]
+fn a_haltline_that_never_answers_holds_nobody_up() {
+    let place = TRIAL.place("");
+    place.write("programs/haltline", "#!/bin/sh\nexec sleep 600\n");
+    let outcome = TRIAL.play(&place, &[Script::new("work", vec![one("echo 1 >> ran.txt"), one("echo 2 >> ran.txt")])]);
+    assert_untouched(&outcome, "work", 2);
+    assert_eq!(place.lines("ran.txt"), ["1", "2"]);
+}
+
+#[test]
+fn a_budget_counts_the_dollars_that_the_client_tells() {
+    // 1,000 tokens in at 3 dollars a million and 100 out at 15 are 0.0045 dollars.
+    let place = TRIAL.place("[budget]\nusd_hard = 0.02\n");
+    let steps = (1..=20).map(|number| one(&format!("echo {number} >> ran.txt"))).collect();
+    TRIAL.play(&place, &[Script::new("spend", steps)]);
+    let ran = place.lines("ran.txt").len();
+    assert!((4..=6).contains(&ran), "{ran} calls ran");
 }

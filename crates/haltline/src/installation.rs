@@ -62,7 +62,7 @@ impl Reach {
         };
         let folder = match (settings.variable.and_then(variable), variable("HOME")) {
             (Some(folder), _) => std::path::absolute(folder)?,
-            (None, Some(home)) => PathBuf::from(home).join(settings.folder),
+            (None, Some(home)) => below(settings.folder, PathBuf::from(home)),
             (None, None) => {
                 let hint = settings.variable.unwrap_or("HOME");
                 let title = client.title();
@@ -70,6 +70,15 @@ impl Reach {
             }
         };
         Ok(folder.join(settings.file))
+    }
+}
+
+/// A folder of the user's; those for settings may have been moved.
+fn below(folder: &str, home: PathBuf) -> PathBuf {
+    let moved = variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|moved| moved.is_absolute());
+    match (folder.strip_prefix(".config/"), moved) {
+        (Some(rest), Some(moved)) => moved.join(rest),
+        (_, _) => home.join(folder),
     }
 }
 

@@ -240,6 +240,31 @@ fn the_clients_own_folder_variable_is_honoured() {
 }
 
 #[test]
+fn a_client_that_keeps_its_settings_in_the_common_folder_is_found_where_that_is() {
+    let site = Site::new();
+    let folder = site.home().join("elsewhere");
+    let variables = [("XDG_CONFIG_HOME", folder.to_str().expect("UTF-8"))];
+    let answer = site.run_detached(&["init", "--yes", "--client", "opencode"], &variables);
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    assert_eq!(names(&folder.join("opencode/plugins")), ["haltline.js"]);
+}
+
+#[test]
+fn a_plugin_of_someone_else_stays_and_one_of_an_older_version_is_renewed() {
+    let site = Site::new();
+    init(&site, &["--client", "opencode"]);
+    let path = site.home().join(".config/opencode/plugins/haltline.js");
+    let text = read(&path);
+    fs::write(&path, text.replace("const DEADLINE_MS = 5_000", "const DEADLINE_MS = 1")).expect("written");
+    init(&site, &["--client", "opencode"]);
+    assert_eq!(read(&path), text);
+    fs::write(&path, "export const mine = async () => ({})\n").expect("written");
+    let answer = site.run(&["init", "--yes", "--client", "opencode"]);
+    assert_ne!(answer.code, Some(0), "{answer:?}");
+    assert_eq!(read(&path), "export const mine = async () => ({})\n");
+}
+
+#[test]
 fn inside_an_agent_uninstall_is_refused_and_so_is_moving_the_store() {
     let site = Site::new();
     site.config("[operator]\nunattended = true\n");

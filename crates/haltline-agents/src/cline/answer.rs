@@ -8,10 +8,7 @@
 use haltline_core::Verdict;
 use serde_json::{Value, json};
 
-use crate::hook::{Asked, HookEvent};
-
-/// The client cuts what is longer than 50,000.
-const TEXT_BYTES_MAX: usize = 40_000;
+use crate::hook::{Asked, HookEvent, capped};
 
 /// Nothing that a hook says is shown to the person.
 pub fn shows_notice(_asked: &Asked, _verdict: &Verdict) -> bool {
@@ -25,13 +22,13 @@ pub fn complaint(_text: &str) -> Option<String> {
 
 /// The line for stdout, or `None` for silence.
 pub fn answer(asked: &Asked, verdict: &Verdict, _notice: Option<&str>) -> Option<String> {
-    let told = |text: &str| json!({ "contextModification": cap(text) });
-    let ended = |text: &str| json!({ "cancel": true, "errorMessage": cap(text) });
+    let told = |text: &str| json!({ "contextModification": capped(text) });
+    let ended = |text: &str| json!({ "cancel": true, "errorMessage": capped(text) });
     let answer: Value = match asked.event {
         HookEvent::ToolStart => match verdict {
             Verdict::Pass => return None,
             Verdict::Warn(reason) => told(&reason.text),
-            Verdict::Deny(reason) => json!({ "overrideInput": null, "contextModification": cap(&reason.text) }),
+            Verdict::Deny(reason) => json!({ "overrideInput": null, "contextModification": capped(&reason.text) }),
             Verdict::Stop(reason) => ended(&reason.text),
         },
         HookEvent::ToolEnd => match verdict {
@@ -55,12 +52,4 @@ pub fn answer(asked: &Asked, verdict: &Verdict, _notice: Option<&str>) -> Option
         | HookEvent::Other => return None,
     };
     Some(answer.to_string())
-}
-
-fn cap(text: &str) -> String {
-    if text.len() <= TEXT_BYTES_MAX {
-        return text.to_owned();
-    }
-    let end = (0..=TEXT_BYTES_MAX - '…'.len_utf8()).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
-    format!("{}…", &text[..end])
 }

@@ -8,10 +8,7 @@
 use haltline_core::Verdict;
 use serde_json::{Value, json};
 
-use crate::hook::{Asked, HookEvent};
-
-/// Longer texts are put into a file by the client, which the model may read or not.
-const TEXT_BYTES_MAX: usize = 8_000;
+use crate::hook::{Asked, HookEvent, capped};
 
 /// Whether the client shows the person a notice that comes with this answer.
 pub fn shows_notice(asked: &Asked, verdict: &Verdict) -> bool {
@@ -37,13 +34,13 @@ pub fn shows_notice(asked: &Asked, verdict: &Verdict) -> bool {
 
 /// A line for the person where the event could not be read. It is valid at every event but the last of a session.
 pub fn complaint(text: &str) -> Option<String> {
-    Some(json!({ "systemMessage": cap(text) }).to_string())
+    Some(json!({ "systemMessage": capped(text) }).to_string())
 }
 
 /// The line for stdout, or `None` for silence; `notice` is for the person.
 pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
     let mut output = serde_json::Map::new();
-    let told = |text: &str| json!({ "hookEventName": asked.name, "additionalContext": cap(text) });
+    let told = |text: &str| json!({ "hookEventName": asked.name, "additionalContext": capped(text) });
     match asked.event {
         HookEvent::ToolStart => match verdict {
             Verdict::Pass => {}
@@ -64,7 +61,7 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
             }
             Verdict::Deny(reason) | Verdict::Stop(reason) => {
                 output.insert("decision".to_owned(), json!("block"));
-                output.insert("reason".to_owned(), json!(cap(&reason.text)));
+                output.insert("reason".to_owned(), json!(capped(&reason.text)));
             }
         },
         HookEvent::Stop => match verdict {
@@ -72,7 +69,7 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
             // The turn was to end anyway; this outweighs the hooks that would keep it going.
             Verdict::Deny(reason) | Verdict::Stop(reason) => {
                 output.insert("continue".to_owned(), json!(false));
-                output.insert("stopReason".to_owned(), json!(cap(reason.text.lines().next().unwrap_or_default())));
+                output.insert("stopReason".to_owned(), json!(capped(reason.text.lines().next().unwrap_or_default())));
             }
         },
         HookEvent::SpawnEnd | HookEvent::Compaction | HookEvent::Interrupted => {}
@@ -85,22 +82,14 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
         | HookEvent::Other => return None,
     }
     if let Some(notice) = notice.filter(|text| !text.is_empty()) {
-        output.insert("systemMessage".to_owned(), json!(cap(notice)));
+        output.insert("systemMessage".to_owned(), json!(capped(notice)));
     }
     (!output.is_empty()).then(|| Value::Object(output).to_string())
 }
 
 fn refusal(event: &str, text: &str) -> String {
     // Without a reason the client takes the answer for a mistake.
-    let text = if text.trim().is_empty() { "refused by haltline".to_owned() } else { cap(text) };
+    let text = capped(text);
     let special = json!({ "hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": text });
     json!({ "hookSpecificOutput": special }).to_string()
-}
-
-fn cap(text: &str) -> String {
-    if text.len() <= TEXT_BYTES_MAX {
-        return text.to_owned();
-    }
-    let end = (0..=TEXT_BYTES_MAX - '…'.len_utf8()).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
-    format!("{}…", &text[..end])
 }

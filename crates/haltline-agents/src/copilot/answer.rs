@@ -7,10 +7,7 @@
 use haltline_core::Verdict;
 use serde_json::json;
 
-use crate::hook::{Asked, HookEvent};
-
-/// The client cuts longer texts.
-const TEXT_BYTES_MAX: usize = 8_000;
+use crate::hook::{Asked, HookEvent, capped};
 
 /// Whether the client shows the person a notice that comes with this answer.
 pub fn shows_notice(_asked: &Asked, _verdict: &Verdict) -> bool {
@@ -25,7 +22,7 @@ pub fn complaint(_text: &str) -> Option<String> {
 /// The line for stdout, or `None` for silence.
 pub fn answer(asked: &Asked, verdict: &Verdict, _notice: Option<&str>) -> Option<String> {
     let reason = verdict.reason()?;
-    let text = cap(&reason.text);
+    let text = capped(&reason.text);
     let answer = match asked.event {
         HookEvent::ToolStart if verdict.refuses() => {
             json!({ "permissionDecision": "deny", "permissionDecisionReason": text })
@@ -51,14 +48,4 @@ pub fn answer(asked: &Asked, verdict: &Verdict, _notice: Option<&str>) -> Option
         | HookEvent::Other => return None,
     };
     Some(answer.to_string())
-}
-
-fn cap(text: &str) -> String {
-    // A refusal without a reason would be one that nobody understands.
-    let text = if text.trim().is_empty() { "refused by haltline" } else { text };
-    if text.len() <= TEXT_BYTES_MAX {
-        return text.to_owned();
-    }
-    let end = (0..=TEXT_BYTES_MAX - '…'.len_utf8()).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
-    format!("{}…", &text[..end])
 }

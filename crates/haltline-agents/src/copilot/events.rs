@@ -69,7 +69,7 @@ struct Place {
 }
 
 /// Whether a name comes back from the next reading as it was.
-fn is_plain(name: &String) -> bool {
+fn is_plain(name: &str) -> bool {
     !name.contains(char::is_whitespace) && !name.starts_with('@')
 }
 
@@ -133,7 +133,7 @@ pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
 /// Each response is counted once, whatever stands there twice.
 fn count(told: &Told<'_>, place: &mut Place, sum: &mut TranscriptUse) {
     let Some(taken) = told.usage.and_then(json::object::<Taken<'_>>) else { return };
-    let Some(id) = json::name(taken.api_call_id).filter(is_plain) else { return };
+    let Some(id) = json::name(taken.api_call_id).filter(|name| is_plain(name)) else { return };
     if place.counted.contains(&id) {
         return;
     }
@@ -153,9 +153,9 @@ fn count(told: &Told<'_>, place: &mut Place, sum: &mut TranscriptUse) {
 
 fn respond(told: &Told<'_>, place: &mut Place) {
     let requests: Vec<Request<'_>> = told.tool_requests.map(record::elements).unwrap_or_default();
-    let calls = requests.iter().filter_map(|request| json::name(request.tool_call_id)).filter(is_plain);
+    let calls = requests.iter().filter_map(|request| json::name(request.tool_call_id)).filter(|name| is_plain(name));
     place.open = calls.take(CALLS_MAX).collect();
-    place.response = json::name(told.message_id).filter(is_plain).unwrap_or_default();
+    place.response = json::name(told.message_id).filter(|name| is_plain(name)).unwrap_or_default();
 }
 
 /// What the last response in these lines said.

@@ -6,10 +6,7 @@
 use haltline_core::{Reason, Verdict};
 use serde_json::{Value, json};
 
-use crate::hook::{Asked, HookEvent};
-
-/// What the model or the person is told is never longer.
-const TEXT_BYTES_MAX: usize = 8_000;
+use crate::hook::{Asked, HookEvent, capped};
 
 /// Whether the client shows the person a notice that comes with this answer: only with a refusal.
 pub fn shows_notice(asked: &Asked, verdict: &Verdict) -> bool {
@@ -30,7 +27,7 @@ fn is_permission(event: HookEvent) -> bool {
 pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
     let answer = match (asked.event, verdict) {
         (HookEvent::ToolStart | HookEvent::SpawnStart, Verdict::Deny(reason) | Verdict::Stop(reason)) => {
-            json!({ "permission": "deny", "user_message": for_person(reason, notice), "agent_message": cap(&reason.text) })
+            json!({ "permission": "deny", "user_message": for_person(reason, notice), "agent_message": capped(&reason.text) })
         }
         (HookEvent::Prompt, Verdict::Deny(reason) | Verdict::Stop(reason)) => {
             json!({ "continue": false, "user_message": for_person(reason, notice) })
@@ -61,23 +58,14 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
 }
 
 fn told(text: &str) -> Value {
-    json!({ "additional_context": cap(text) })
+    json!({ "additional_context": capped(text) })
 }
 
 /// The first line of a reason says what happened; the rest is for the model.
 fn for_person(reason: &Reason, notice: Option<&str>) -> String {
     let first = reason.text.lines().next().unwrap_or_default();
     match notice.filter(|text| !text.is_empty()) {
-        Some(notice) => cap(&format!("{first}\n{notice}")),
-        None => cap(first),
+        Some(notice) => capped(&format!("{first}\n{notice}")),
+        None => capped(first),
     }
-}
-
-fn cap(text: &str) -> String {
-    let text = if text.trim().is_empty() { "refused by haltline" } else { text };
-    if text.len() <= TEXT_BYTES_MAX {
-        return text.to_owned();
-    }
-    let end = (0..=TEXT_BYTES_MAX - '…'.len_utf8()).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
-    format!("{}…", &text[..end])
 }

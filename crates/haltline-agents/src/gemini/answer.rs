@@ -7,10 +7,7 @@
 use haltline_core::Verdict;
 use serde_json::{Map, Value, json};
 
-use crate::hook::{Asked, HookEvent};
-
-/// What the model or the person is told is never longer.
-const TEXT_BYTES_MAX: usize = 8_000;
+use crate::hook::{Asked, HookEvent, capped};
 
 /// Whether the client shows the person a notice that comes with this answer.
 pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
@@ -57,7 +54,7 @@ fn carries_warning(asked: &Asked) -> bool {
 
 /// A line for the person where the event could not be read.
 pub fn complaint(text: &str) -> Option<String> {
-    Some(json!({ "systemMessage": cap(text) }).to_string())
+    Some(json!({ "systemMessage": capped(text) }).to_string())
 }
 
 /// The line for stdout, or `None` for silence; `notice` is for the person.
@@ -100,32 +97,24 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
         | HookEvent::Other => return None,
     }
     if let Some(notice) = notice.filter(|text| !text.is_empty()) {
-        output.insert("systemMessage".to_owned(), json!(cap(notice)));
+        output.insert("systemMessage".to_owned(), json!(capped(notice)));
     }
     (!output.is_empty()).then(|| Value::Object(output).to_string())
 }
 
 fn tell(output: &mut Map<String, Value>, asked: &Asked, text: &str) {
     if carries_warning(asked) {
-        let context = json!({ "hookEventName": asked.name, "additionalContext": cap(text) });
+        let context = json!({ "hookEventName": asked.name, "additionalContext": capped(text) });
         output.insert("hookSpecificOutput".to_owned(), context);
     }
 }
 
 fn deny(output: &mut Map<String, Value>, text: &str) {
     output.insert("decision".to_owned(), json!("deny"));
-    output.insert("reason".to_owned(), json!(cap(text)));
+    output.insert("reason".to_owned(), json!(capped(text)));
 }
 
 fn end(output: &mut Map<String, Value>, text: &str) {
     output.insert("continue".to_owned(), json!(false));
-    output.insert("stopReason".to_owned(), json!(cap(text)));
-}
-
-fn cap(text: &str) -> String {
-    if text.len() <= TEXT_BYTES_MAX {
-        return text.to_owned();
-    }
-    let end = (0..=TEXT_BYTES_MAX - '…'.len_utf8()).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
-    format!("{}…", &text[..end])
+    output.insert("stopReason".to_owned(), json!(capped(text)));
 }

@@ -57,34 +57,26 @@ fn output_of(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn failed(exit: Option<i32>, text: &str) -> Answer {
-        Answer::new(Outcome::Failed, exit, text)
-    }
-
-    fn fine(text: &str) -> Answer {
-        Answer::new(Outcome::Ok, Some(0), text)
-    }
-
     #[test]
     fn an_exit_code_stands_in_the_tail_and_not_in_the_output() {
         let wrapped = |inner: &str| format!("<untrusted_context>\n{inner}\n</untrusted_context>");
-        let one = wrapped("Output: one\nExit Code: 1\nProcess Group PGID: 128");
-        assert_eq!(answer(&one), failed(Some(1), "one"));
-        let quoted = wrapped("Output: Exit Code: 1\nof something else\nProcess Group PGID: 9");
-        assert_eq!(answer(&quoted), fine("Exit Code: 1\nof something else"));
-        assert_eq!(answer(&(one + "\n\n<hook_context>Exit Code: 7</hook_context>")), failed(Some(1), "one"));
+        let failed = wrapped("Output: one\nExit Code: 1\nProcess Group PGID: 128");
+        assert_eq!(answer(&failed), Answer::new(Outcome::Failed, Some(1), "one"));
+        let fine = wrapped("Output: Exit Code: 1\nof something else\nProcess Group PGID: 9");
+        assert_eq!(answer(&fine), Answer::new(Outcome::Ok, Some(0), "Exit Code: 1\nof something else"));
+        assert_eq!(answer(&(failed + "\n\n<hook_context>Exit Code: 7</hook_context>")).exit, Some(1));
     }
 
     #[test]
     fn the_head_of_the_other_dialect_is_left_out() {
         let text = "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: 0\n\
             Process Group PGID: 150";
-        assert_eq!(answer(text), failed(Some(2), "no rule"));
-        let ended = text.replace("Exit Code: 2", "Exit Code: 0");
-        assert_eq!(answer(&ended), fine("no rule"));
-        assert_eq!(answer(&ended.replace("Signal: 0", "Signal: 9")).outcome, Outcome::Failed);
-        let broken = ended.replace("Error: (none)", "Error: spawn failed");
-        assert_eq!(answer(&broken), failed(None, "no rule\nspawn failed"));
+        assert_eq!(answer(text), Answer::new(Outcome::Failed, Some(2), "no rule"));
+        let fine = text.replace("Exit Code: 2", "Exit Code: 0");
+        assert_eq!(answer(&fine), Answer::new(Outcome::Ok, Some(0), "no rule"));
+        assert_eq!(answer(&fine.replace("Signal: 0", "Signal: 9")).outcome, Outcome::Failed);
+        let broken = fine.replace("Error: (none)", "Error: spawn failed");
+        assert_eq!(answer(&broken), Answer::new(Outcome::Failed, None, "no rule\nspawn failed"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct Layout {
     pub more: &'static [&'static str],
     /// What an organisation sets, where it does.
     pub managed: Option<&'static str>,
-    /// Keys that silence all hooks when they are `true`.
+    /// Keys that silence all hooks when they are `true`; `PATH.KEY=false` where being false does it.
     pub switches: &'static [&'static str],
     /// The events haltline listens to, in the order they are written.
     pub listeners: &'static [Listener],

@@ -4,7 +4,7 @@ use crate::install::{Hook, Program};
 
 /// The plugin as a file of haltline's own.
 pub const PLUGIN: Program = Program {
-    title: "plugin for OpenCode",
+    title: "haltline.js",
     says: "asks haltline before and after every tool call",
     text,
     hook,

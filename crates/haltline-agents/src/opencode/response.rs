@@ -27,11 +27,25 @@ pub fn answer(tool: &str, is_success: bool, metadata: Unread<'_>, text: &str) ->
     if flag(|metadata| json::is_true(metadata.interrupted)) {
         return Answer::new(Outcome::Cancelled, exit, text);
     }
+    let cut_off = if exit.is_none() { cut_off(text) } else { None };
     // A call that fits no tool is made by the client into one of this name, which always answers.
-    let mut answer = record::answer(Some(is_success && tool != "invalid"), exit, text);
+    let is_success = is_success && tool != "invalid";
+    let mut answer = cut_off
+        .map_or_else(|| record::answer(Some(is_success), exit, text), |outcome| Answer::new(outcome, exit, text));
     answer.is_running = flag(|metadata| json::is_true(metadata.background));
     answer.child = metadata.and_then(|metadata| json::name(metadata.session_id));
     answer
+}
+
+/// What became of a command that did not come to its end: the client adds a note to what it printed, and no exit code.
+fn cut_off(text: &str) -> Option<Outcome> {
+    let text = text.trim_end().strip_suffix("</shell_metadata>")?;
+    let note = &text[text.rfind("<shell_metadata>")?..];
+    if note.contains("User aborted the command") {
+        Some(Outcome::Cancelled)
+    } else {
+        note.contains("exceeding timeout").then_some(Outcome::Failed)
+    }
 }
 
 #[derive(Deserialize)]

@@ -7,10 +7,7 @@
 use haltline_core::Verdict;
 use serde_json::{Map, Value, json};
 
-use crate::hook::{Asked, HookEvent};
-
-/// What the model or the person is told is never longer.
-const TEXT_BYTES_MAX: usize = 8_000;
+use crate::hook::{Asked, HookEvent, capped};
 
 /// Whether the client shows the person a notice that comes with this answer.
 pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
@@ -36,20 +33,20 @@ pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
 
 /// A line for the person where the event could not be read.
 pub fn complaint(text: &str) -> Option<String> {
-    Some(json!({ "systemMessage": cap(text) }).to_string())
+    Some(json!({ "systemMessage": capped(text) }).to_string())
 }
 
 /// The line for stdout, or `None` for silence; `notice` is for the person.
 pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
     let mut output = Map::new();
     let mut special = |members: Value| output.insert("hookSpecificOutput".to_owned(), members);
-    let told = |text: &str| json!({ "hookEventName": asked.name, "additionalContext": cap(text) });
+    let told = |text: &str| json!({ "hookEventName": asked.name, "additionalContext": capped(text) });
     match asked.event {
         HookEvent::ToolStart => match verdict {
             Verdict::Pass | Verdict::Warn(_) => {}
             Verdict::Deny(reason) | Verdict::Stop(reason) => {
                 special(json!({ "hookEventName": asked.name, "permissionDecision": "deny",
-                    "permissionDecisionReason": cap(&reason.text) }));
+                    "permissionDecisionReason": capped(&reason.text) }));
             }
         },
         HookEvent::ToolEnd | HookEvent::ToolFailed | HookEvent::SessionStart | HookEvent::SpawnStart => {
@@ -64,7 +61,7 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
             }
             Verdict::Deny(reason) | Verdict::Stop(reason) => {
                 output.insert("decision".to_owned(), json!("block"));
-                output.insert("reason".to_owned(), json!(cap(&reason.text)));
+                output.insert("reason".to_owned(), json!(capped(&reason.text)));
             }
         },
         HookEvent::Stop => {}
@@ -78,15 +75,7 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
         | HookEvent::Other => return None,
     }
     if let Some(notice) = notice.filter(|text| !text.is_empty()) {
-        output.insert("systemMessage".to_owned(), json!(cap(notice)));
+        output.insert("systemMessage".to_owned(), json!(capped(notice)));
     }
     (!output.is_empty()).then(|| Value::Object(output).to_string())
-}
-
-fn cap(text: &str) -> String {
-    if text.len() <= TEXT_BYTES_MAX {
-        return text.to_owned();
-    }
-    let end = (0..=TEXT_BYTES_MAX - '…'.len_utf8()).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
-    format!("{}…", &text[..end])
 }

@@ -6,14 +6,19 @@ use haltline_agents::Client;
 use haltline_agents::install::{Entries, Hook, install};
 use serde_json::{Value, json};
 
+use super::drivers;
+
 /// A client's settings in which one command is asked about all events that haltline listens to, as `haltline init`
-/// writes them.
+/// writes them: beside what the client needs to run at all.
 ///
 /// # Panics
-/// Never: a new file can always be written.
+/// When the driver's own settings cannot be changed.
 pub fn hooks(client: Client, program: &Path, arguments: &[String]) -> String {
     let hook = Hook { command: program.display().to_string(), args: arguments.to_vec() };
-    install(None, &Entries { client, hook, status_line: None }).expect("a new file can always be written").text
+    let user = &client.protocol().layout.user;
+    let name = format!("{}/{}", user.folder, user.file);
+    let before = drivers::installed(client).files.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+    install(before, &Entries { client, hook, status_line: None }).expect("a driver's settings can be changed").text
 }
 
 /// The same in files of their own, where the client has one for each event: names beside the settings, and texts.

@@ -183,12 +183,18 @@ fn binaries(layers: &[Layer], own: &Path) -> Vec<CheckupView> {
     checks
 }
 
+/// Whether a switch, `KEY` or `PATH.KEY=false`, is set.
+fn is_set(value: &Value, switch: &str) -> bool {
+    let (path, wanted) = switch.strip_suffix("=false").map_or((switch, true), |path| (path, false));
+    path.split('.').fold(value, |value, key| &value[key]) == wanted
+}
+
 /// Settings that silence all hooks.
 fn switches(layers: &[Layer]) -> Vec<CheckupView> {
     let mut checks = Vec::new();
     for layer in layers {
         let value = layer.value();
-        for key in layer.client.protocol().layout.switches.iter().filter(|key| value[**key] == true) {
+        for key in layer.client.protocol().layout.switches.iter().filter(|key| is_set(&value, key)) {
             let path = layer.path.display();
             let says = format!("{key} is set in {path}: the client runs no hook of yours");
             checks.push(CheckupView::problem("switches", says, format!("take {key} out of {path}")));

@@ -13,9 +13,9 @@ pub(super) const DRIVER: Driver = Driver {
         sees_failures: Promise::Yes,
         warns: Promise::Yes,
         refuses: Promise::Yes,
-        stops: Promise::By("by an interrupt"),
+        stops: Promise::By("by SIGINT"),
         sub_agents: Promise::Yes,
-        cost: Promise::By("from its record of the session"),
+        cost: Promise::By("tokens"),
         fails_open: Promise::Yes,
     },
     arguments: |session, _model| {

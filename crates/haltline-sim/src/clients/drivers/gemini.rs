@@ -1,13 +1,20 @@
-//! Gemini CLI.
+//! Gemini CLI. How it signs in stands in the same file as its hooks, and nowhere else.
 
 use super::Driver;
 use crate::clients::promises::{Promise, Promises};
+
+const SETTINGS: &str = r#"{
+  "security": { "auth": { "selectedType": "gemini-api-key" } },
+  "privacy": { "usageStatisticsEnabled": false },
+  "general": { "enableAutoUpdate": false }
+}
+"#;
 
 pub(super) const DRIVER: Driver = Driver {
     package: "@google/gemini-cli",
     version: "0.61.0",
     program: "gemini",
-    files: &[],
+    files: &[(".gemini/settings.json", SETTINGS)],
     trusting: &[],
     promises: Promises {
         sees_failures: Promise::Yes,

@@ -1,0 +1,107 @@
+//! `haltline hook CLIENT --stream` with the real binary: a process that answers as a hook for each line would.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+use support::Site;
+
+/// A stream, and the plugin's side of it.
+struct Stream {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Stream {
+    fn start(site: &Site) -> Self {
+        let mut command = site.command(&["hook", "opencode", "--stream"]);
+        command.env("XDG_RUNTIME_DIR", site.home());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let input = child.stdin.take().expect("piped");
+        let output = BufReader::new(child.stdout.take().expect("piped"));
+        Self { child, input, output }
+    }
+
+    fn ask(&mut self, line: &str) -> Value {
+        writeln!(self.input, "{line}").expect("it reads its events");
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).expect("it answers");
+        serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
+    }
+
+    /// It ends when its input does.
+    fn end(self) {
+        drop(self.input);
+        let output = self.child.wait_with_output().expect("waited for");
+        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    }
+}
+
+fn call(site: &Site, event: &str, number: usize) -> String {
+    let folder = site.project().display().to_string();
+    let mut line = json!({ "event": event, "session": "ses_1", "folder": folder, "tool": "bash", "call": "call_0",
+        "message": format!("msg_{number}"), "input": { "command": "make check" } });
+    if event == "tool.execute.after" {
+        line["output"] = json!("no rule to make it\n");
+        line["metadata"] = json!({ "exit": 2 });
+    }
+    line.to_string()
+}
+
+/// What the answer does, in one word.
+fn word(answer: &Value) -> &'static str {
+    match (answer["stop"] == true, answer["deny"].is_string(), answer["tell"].is_string()) {
+        (true, _, _) => "stop",
+        (false, true, _) => "deny",
+        (false, false, true) => "tell",
+        (false, false, false) => "pass",
+    }
+}
+
+#[test]
+fn a_loop_is_ended_line_by_line_though_the_process_dies_in_between() {
+    let site = Site::new();
+    let mut stream = Stream::start(&site);
+    let mut words = Vec::new();
+    for number in 1..=5 {
+        if number == 3 {
+            stream.child.kill().expect("it runs");
+            stream.child.wait().expect("it ends");
+            stream = Stream::start(&site);
+        }
+        let before = word(&stream.ask(&call(&site, "tool.execute.before", number)));
+        words.push(before);
+        if ["pass", "tell"].contains(&before) {
+            assert_eq!(word(&stream.ask(&call(&site, "tool.execute.after", number))), "pass");
+        }
+    }
+    stream.end();
+    assert_eq!(words, ["pass", "pass", "tell", "deny", "stop"]);
+    site.assert_verifies();
+}
+
+#[test]
+fn every_line_gets_a_line_whatever_it_is() {
+    let site = Site::new();
+    let mut stream = Stream::start(&site);
+    let big = "x".repeat(3_000_000);
+    let event = |more: &str| format!(r#"{{"session":"s","event":"tool.execute.after","tool":"bash",{more}}}"#);
+    for line in [
+        "",
+        "this is no JSON",
+        "[]",
+        "{}",
+        r#"{"session":"s","event":"never heard of"}"#,
+        r#"{"session":"s\u0000\ud83d","event":"session.idle"}"#,
+        &event(&format!(r#""output":"{big}""#)),
+        &event(&format!(r#""output":{}{}"#, "[".repeat(100_000), "]".repeat(100_000))),
+    ] {
+        assert_eq!(word(&stream.ask(line)), "pass", "{}", line.get(..80).unwrap_or(line));
+    }
+    assert_eq!(word(&stream.ask(&call(&site, "tool.execute.before", 1))), "pass");
+    stream.end();
+}
