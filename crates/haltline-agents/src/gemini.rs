@@ -15,7 +15,7 @@ mod rehearsal;
 pub mod shell_text;
 
 use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables};
+use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{Form, Layout, Listener, Settings, Spelling, Words};
 
 pub use answer::{answer, complaint, shows_notice};
@@ -30,6 +30,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
+    warned: Warned::With(answer::carries_warning),
     complaint,
     feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None }),
     stop: Stop::Answered,
