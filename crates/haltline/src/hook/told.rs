@@ -95,7 +95,7 @@ fn with_warnings(asked: &Asked, verdict: &Verdict) -> Verdict {
         },
         Verdict::Pass => {
             let circuit = CircuitName::lane(&asked.stream.session, asked.stream.agent.as_deref());
-            let reason = Reason { circuit, code: "HL-WAITED", text: "?".to_owned(), retry: Retry::Now };
+            let reason = Reason { circuit, code: "", text: "?".to_owned(), retry: Retry::Now };
             if !is_read(&Verdict::Warn(reason.clone())) {
                 return Verdict::Pass;
             }
