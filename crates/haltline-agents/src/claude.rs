@@ -11,7 +11,7 @@ pub(crate) mod response;
 pub mod transcript;
 
 use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables};
+use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{CIRCUIT_STATUS, Form, Layout, Listener, OwnFile, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
@@ -26,6 +26,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
+    warned: Warned::AtOnce,
     complaint,
     feed: Some(Feed {
         usage: |text, known| transcript::usage(text, known.last),

@@ -10,7 +10,7 @@ mod payload;
 mod rehearsal;
 mod script;
 
-use crate::hook::{Protocol, Stop, Variables};
+use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
@@ -25,6 +25,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
+    warned: Warned::AtOnce,
     complaint,
     feed: None,
     stop: Stop::Answered,

@@ -12,7 +12,7 @@ pub mod rollout;
 pub mod trust;
 
 use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables};
+use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
@@ -27,6 +27,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
+    warned: Warned::AtOnce,
     complaint,
     feed: Some(Feed { usage: rollout::usage, said: rollout::said, outcome: rollout::outcome }),
     stop: Stop::Interrupted,

@@ -13,7 +13,7 @@ mod payload;
 mod rehearsal;
 
 use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables};
+use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{Form, Layout, Listener, Settings, Spelling, Words};
 
 pub use answer::{answer, complaint, shows_notice};
@@ -29,6 +29,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
+    warned: Warned::AtOnce,
     complaint,
     feed: Some(Feed { usage: events::usage, said: events::said, outcome: events::outcome }),
     stop: Stop::Interrupted,

@@ -9,7 +9,7 @@ mod answer;
 mod payload;
 mod rehearsal;
 
-use crate::hook::{Protocol, Stop, Variables};
+use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
@@ -24,6 +24,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
+    warned: Warned::With(answer::carries_warning),
     complaint,
     feed: None,
     stop: Stop::Refused,

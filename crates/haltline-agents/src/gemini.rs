@@ -15,8 +15,8 @@ mod rehearsal;
 pub mod shell_text;
 
 use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables};
-use crate::install::{Form, Layout, Listener, Settings, Spelling};
+use crate::hook::{Protocol, Stop, Variables, Warned};
+use crate::install::{Form, Layout, Listener, Settings, Spelling, Words};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -30,6 +30,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
+    warned: Warned::With(answer::carries_warning),
     complaint,
     feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None }),
     stop: Stop::Answered,
@@ -56,7 +57,8 @@ pub const PROTOCOL: Protocol = Protocol {
             Listener { event: "SessionEnd", timeout: 2_000 },
         ],
         form: Form::Grouped,
-        spelling: Spelling::LINE,
+        // What is not there ends with 127 and a complaint, which the client would take for a refusal.
+        spelling: Spelling { words: Words::Forgiven, ..Spelling::LINE },
         has_status_line: false,
         own_files: &[],
         afterwards: None,

@@ -29,6 +29,8 @@ pub struct Protocol {
     pub answer: fn(&Asked, &Verdict, Option<&str>) -> Option<String>,
     /// Whether the person is shown a text that comes with the answer of this verdict.
     pub shows_notice: fn(&Asked, &Verdict) -> bool,
+    /// When the model reads a warning.
+    pub warned: Warned,
     /// What a hook prints that could not even read its event: a text for the person, where any client shows it.
     pub complaint: fn(&str) -> Option<String>,
     /// What stands in its transcript and not in its payloads.
@@ -41,6 +43,15 @@ pub struct Protocol {
     pub layout: Layout,
     /// How `doctor` plays a loop to it.
     pub rehearsal: Rehearsal,
+}
+
+/// When the model reads a warning.
+#[derive(Clone, Copy, Debug)]
+pub enum Warned {
+    /// With the answer to the call it is about, or not at all.
+    AtOnce,
+    /// With the answers to these events only: until then it waits.
+    With(fn(HookEvent) -> bool),
 }
 
 /// How a verdict of `stop` ends the agent.

@@ -10,7 +10,7 @@ mod plugin;
 mod rehearsal;
 pub(crate) mod response;
 
-use crate::hook::{Protocol, Stop, Variables};
+use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
@@ -25,6 +25,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
+    warned: Warned::AtOnce,
     complaint,
     // The plugin hears everything; nothing is left to read.
     feed: None,

@@ -11,7 +11,7 @@ mod payload;
 mod rehearsal;
 
 use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables};
+use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
@@ -26,6 +26,7 @@ pub const PROTOCOL: Protocol = Protocol {
     read,
     answer,
     shows_notice,
+    warned: Warned::With(answer::carries_warning),
     complaint,
     feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None }),
     stop: Stop::Answered,

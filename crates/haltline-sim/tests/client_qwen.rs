@@ -14,13 +14,18 @@ const TRIAL: Trial<'static> = Trial {
 #[test]
 fn calls_of_one_response_are_refused_together_and_the_request_after_a_stop_is_not_made() {
     let place = TRIAL.place("");
-    let three = || Step::Calls(vec![shell("./fail"); 3]);
-    let outcome = TRIAL.play(&place, &[Script::new("batch", vec![three(), three(), one("./fail"), one("./fail")])]);
-    assert_eq!(place.lines("ran.txt").len(), 3);
+    let two = || Step::Calls(vec![shell("./fail"); 2]);
+    let mixed = Step::Calls(vec![shell("echo 3"), shell("./fail"), shell("./fail")]);
+    let fail = || one("./fail");
+    // Something else between them: the client ends a turn itself at the fifth equal call in a row.
+    let steps = vec![fail(), one("echo 1"), fail(), one("echo 2"), two(), mixed, one("echo 4"), fail(), one("echo 5")];
+    let outcome = TRIAL.play(&place, &[Script::new("batch", steps)]);
     let told = told(&outcome, "batch");
+    assert_eq!(place.lines("ran.txt").len(), 4, "no call is lost, and siblings are one failure: {told:#?}");
     let refused = |texts: &[String]| texts.iter().filter(|text| text.contains(": refused")).count();
-    assert_eq!(refused(&told[2]), 3, "all of the response are refused alike: {told:#?}");
-    assert_eq!(told.len(), 3, "and the next attempt ends the agent: {told:#?}");
+    assert_eq!(refused(&told[6]), 2, "all of the response are refused alike: {told:#?}");
+    // The rung rises with the next response, not with each call of one.
+    assert_eq!(told.len(), 8, "and the next attempt ends the agent: {told:#?}");
 }
 
 #[test]

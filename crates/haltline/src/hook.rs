@@ -18,7 +18,7 @@ use std::time::Duration;
 use haltline_agents::Client;
 use haltline_agents::hook::{Asked, HookEvent, Reading};
 use haltline_core::loop_::{Happening, Naming, Stream};
-use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict};
+use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict, digest_hex};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Fail, Places, load_or_compile};
 use haltline_engine::project::Project;
@@ -147,9 +147,16 @@ fn event(client: Client, arguments: &Arguments, payload: &[u8], clock: Clock) ->
     }
 }
 
+/// The configuration that started this hook: clients start the same command line once for each event.
+fn door(words: &[&str]) -> String {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let words = words.iter().map(|word| word.as_bytes());
+    digest_hex(&std::iter::once(program.as_encoded_bytes()).chain(words).collect::<Vec<_>>(), 8)
+}
+
 /// Paths come from what `init` wrote; the environment counts only where nothing was written (E9).
 fn arguments(words: &[&str]) -> Arguments {
-    let door = words.join(" ");
+    let door = door(words);
     let mut arguments = Arguments { state_folder: None, config: None, is_stream: false, door };
     let mut words = words.iter();
     while let Some(word) = words.next() {

@@ -2,8 +2,8 @@
 //! sub-agents stand among the others, with the agent's name.
 //!
 //! What each response took stands there (`session.usage_record`), and which calls came in one (`assistant.message`). The
-//! client writes it down a little later than it happens: a response of which nothing is open is an earlier one, and says
-//! nothing about a call that is asked for now.
+//! client writes it down a little later than it happens: a response of which nothing is open, or of which as many calls were
+//! asked for as it has, is an earlier one and says nothing about a call that is asked for now.
 
 use haltline_core::identity::{Outcome, Said};
 use haltline_core::loop_::Usage;
@@ -60,17 +60,20 @@ struct Taken<'a> {
     api_call_id: Unread<'a>,
 }
 
-/// What one reading hands to the next: `RESPONSE @call @call counted counted …`, the calls being those not over.
+/// What one reading hands to the next: `RESPONSE #ASKED/CALLS @call @call counted counted …`, the calls being those not over.
 #[derive(Debug, Default)]
 struct Place {
     response: String,
+    /// How many of its calls were asked for, and how many it has.
+    asked: usize,
+    calls: usize,
     open: Vec<String>,
     counted: Vec<String>,
 }
 
 /// Whether a name comes back from the next reading as it was.
 fn is_plain(name: &str) -> bool {
-    !name.contains(char::is_whitespace) && !name.starts_with('@')
+    !name.contains(char::is_whitespace) && !name.starts_with(['@', '#'])
 }
 
 impl Place {
@@ -78,16 +81,19 @@ impl Place {
         let mut words = last.unwrap_or_default().split(' ');
         let mut place = Self { response: words.next().unwrap_or_default().to_owned(), ..Self::default() };
         for word in words.filter(|word| !word.is_empty()) {
-            match word.strip_prefix('@') {
-                Some(call) => place.open.push(call.to_owned()),
-                None => place.counted.push(word.to_owned()),
+            if let Some(call) = word.strip_prefix('@') {
+                place.open.push(call.to_owned());
+            } else if let Some((asked, calls)) = word.strip_prefix('#').and_then(|numbers| numbers.split_once('/')) {
+                (place.asked, place.calls) = (asked.parse().unwrap_or_default(), calls.parse().unwrap_or_default());
+            } else {
+                place.counted.push(word.to_owned());
             }
         }
         place
     }
 
     fn write(&self) -> String {
-        let mut text = self.response.clone();
+        let mut text = format!("{} #{}/{}", self.response, self.asked, self.calls);
         for call in &self.open {
             text.push_str(" @");
             text.push_str(call);
@@ -124,8 +130,11 @@ pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
             }
         }
     }
-    let is_under_way = known.call.is_some() && !place.open.is_empty() && !place.response.is_empty();
-    sum.response = is_under_way.then(|| place.response.clone());
+    let is_under_way = !place.open.is_empty() && !place.response.is_empty() && place.asked < place.calls;
+    if known.call.is_some() && is_under_way {
+        place.asked += 1;
+        sum.response = Some(place.response.clone());
+    }
     sum.last = Some(place.write());
     sum
 }
@@ -155,6 +164,7 @@ fn respond(told: &Told<'_>, place: &mut Place) {
     let requests: Vec<Request<'_>> = told.tool_requests.map(record::elements).unwrap_or_default();
     let calls = requests.iter().filter_map(|request| json::name(request.tool_call_id)).filter(|name| is_plain(name));
     place.open = calls.take(CALLS_MAX).collect();
+    (place.asked, place.calls) = (0, place.open.len());
     place.response = json::name(told.message_id).filter(|name| is_plain(name)).unwrap_or_default();
 }
 
@@ -226,6 +236,8 @@ mod tests {
         }
         assert_eq!(responses, ["m1", "m1", "", "m2"]);
         assert_eq!(usage(text.concat().as_bytes(), knowing(None)).last, last);
+        let late = usage(b"", knowing(last.as_deref()));
+        assert_eq!(late.response, None, "the one call it has was asked for: this is one of the next response");
     }
 
     #[test]

@@ -23,6 +23,11 @@ fn is_permission(event: HookEvent) -> bool {
     matches!(event, HookEvent::ToolStart | HookEvent::SpawnStart | HookEvent::Prompt)
 }
 
+/// Whether the model reads a warning that comes with the answer to this event.
+pub(super) fn carries_warning(event: HookEvent) -> bool {
+    matches!(event, HookEvent::SessionStart | HookEvent::ToolEnd)
+}
+
 /// The line for stdout, or `None` for silence; `notice` is for the person.
 pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
     let answer = match (asked.event, verdict) {

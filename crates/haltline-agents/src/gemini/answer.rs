@@ -32,24 +32,9 @@ pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
     }
 }
 
-/// Whether a warning with the answer to this event reaches the model.
-fn carries_warning(asked: &Asked) -> bool {
-    match asked.event {
-        HookEvent::SessionStart | HookEvent::Prompt | HookEvent::ToolEnd => true,
-        HookEvent::ModelStart
-        | HookEvent::ToolStart
-        | HookEvent::Stop
-        | HookEvent::SessionEnd
-        | HookEvent::ToolFailed
-        | HookEvent::Batch
-        | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::Compaction
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => false,
-    }
+/// Whether the model reads a warning that comes with the answer to this event.
+pub(super) fn carries_warning(event: HookEvent) -> bool {
+    matches!(event, HookEvent::SessionStart | HookEvent::Prompt | HookEvent::ToolEnd)
 }
 
 /// A line for the person where the event could not be read.
@@ -103,7 +88,7 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
 }
 
 fn tell(output: &mut Map<String, Value>, asked: &Asked, text: &str) {
-    if carries_warning(asked) {
+    if carries_warning(asked.event) {
         let context = json!({ "hookEventName": asked.name, "additionalContext": capped(text) });
         output.insert("hookSpecificOutput".to_owned(), context);
     }

@@ -36,6 +36,28 @@ pub fn complaint(text: &str) -> Option<String> {
     Some(json!({ "systemMessage": capped(text) }).to_string())
 }
 
+/// Whether the model reads a warning that comes with the answer to this event.
+pub(super) fn carries_warning(event: HookEvent) -> bool {
+    match event {
+        HookEvent::SessionStart
+        | HookEvent::Prompt
+        | HookEvent::ModelStart
+        | HookEvent::ToolEnd
+        | HookEvent::ToolFailed
+        | HookEvent::SpawnStart => true,
+        HookEvent::ToolStart
+        | HookEvent::Batch
+        | HookEvent::SpawnEnd
+        | HookEvent::Stop
+        | HookEvent::StopFailed
+        | HookEvent::Interrupted
+        | HookEvent::Compaction
+        | HookEvent::SessionEnd
+        | HookEvent::SettingsChanged
+        | HookEvent::Other => false,
+    }
+}
+
 /// The line for stdout, or `None` for silence; `notice` is for the person.
 pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
     let mut output = Map::new();

@@ -221,6 +221,10 @@ impl<'a> Draft<'a> {
             Happening::SessionStart { is_nested, .. } => self.session_start(*is_nested)?,
             Happening::Prompt { by_user, bypass } => self.prompt(*by_user, *bypass)?,
             Happening::Message { usage, cost, offset, last, said } => {
+                // Hooks that run beside each other may have read the same lines.
+                if *offset == Some(self.lane.transcript) && *last == self.lane.reported {
+                    return Ok(self.decided(Verdict::Pass));
+                }
                 if let Some(offset) = offset {
                     self.lane(LaneFact::Reported { offset: *offset, last: last.clone() });
                 }
@@ -273,7 +277,11 @@ impl<'a> Draft<'a> {
                 Verdict::Pass
             }
         };
-        Ok(Decision { facts: self.facts, verdict, effects: self.effects, notices: self.notices })
+        Ok(self.decided(verdict))
+    }
+
+    fn decided(self, verdict: Verdict) -> Decision {
+        Decision { facts: self.facts, verdict, effects: self.effects, notices: self.notices }
     }
 
     /// What was said and what it cost is kept only where somebody wants it watched.

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use haltline_agents::Client;
-use haltline_agents::hook::Asked;
+use haltline_agents::hook::{Asked, Warned};
 use haltline_core::{CircuitName, Reason, Retry, Verdict, digest_hex};
 
 use crate::surroundings::variable;
@@ -82,26 +82,24 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<String>) -> Optio
 
 /// The verdict with the warnings that wait for an event whose answer the model reads. One that it would not read waits.
 fn with_warnings(asked: &Asked, verdict: &Verdict) -> Verdict {
-    let is_read = |verdict: &Verdict| (asked.client.protocol().answer)(asked, verdict, None).is_some();
+    let Warned::With(carries_warning) = asked.client.protocol().warned else { return verdict.clone() };
     let name = warnings_name(asked);
-    match verdict {
-        Verdict::Warn(reason) if !is_read(verdict) => {
+    match (verdict, carries_warning(asked.event)) {
+        (Verdict::Warn(reason), false) => {
             wait(&name, &reason.text);
             Verdict::Pass
         }
-        Verdict::Warn(reason) => match waiting(&name) {
+        (Verdict::Warn(reason), true) => match waiting(&name) {
             Some(before) => Verdict::Warn(Reason { text: format!("{before}\n{}", reason.text), ..reason.clone() }),
             None => verdict.clone(),
         },
-        Verdict::Pass => {
+        (Verdict::Pass, true) => {
             let circuit = CircuitName::lane(&asked.stream.session, asked.stream.agent.as_deref());
-            let reason = Reason { circuit, code: "HL-WAITED", text: "?".to_owned(), retry: Retry::Now };
-            if !is_read(&Verdict::Warn(reason.clone())) {
-                return Verdict::Pass;
-            }
-            waiting(&name).map_or(Verdict::Pass, |text| Verdict::Warn(Reason { text, ..reason }))
+            // What waited names its codes itself.
+            let reason = |text| Reason { circuit, code: "", text, retry: Retry::Now };
+            waiting(&name).map_or(Verdict::Pass, |text| Verdict::Warn(reason(text)))
         }
-        Verdict::Deny(_) | Verdict::Stop(_) => verdict.clone(),
+        (Verdict::Pass, false) | (Verdict::Deny(_) | Verdict::Stop(_), _) => verdict.clone(),
     }
 }
 

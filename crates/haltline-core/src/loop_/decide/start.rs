@@ -109,8 +109,11 @@ impl Draft<'_> {
         if let (Some(message), Some(last)) = (message, lane.message) {
             return if Digest::of(&[message.as_bytes()]) == last { lane.turn } else { next };
         }
-        let is_marked = self.question.stream.is_batched || lane.is_marked;
-        let is_next = lane.is_fresh || (!is_marked && lane.flights.is_empty());
+        // A sub-agent whose calls are told as its parent's has turns of its own while the parent waits for it.
+        let is_waiting = lane.flights.iter().any(|flight| flight.traits.is_spawn);
+        let is_marked = self.question.stream.is_batched || (lane.is_marked && !is_waiting);
+        let is_idle = lane.flights.iter().all(|flight| flight.traits.is_spawn);
+        let is_next = lane.is_fresh || (!is_marked && is_idle);
         if is_next { next } else { lane.turn }
     }
 

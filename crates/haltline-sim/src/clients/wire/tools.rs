@@ -47,6 +47,8 @@ pub(super) fn fitted(call: &Value, offered: &[Offered<'_>]) -> (String, Value) {
         let names = std::iter::once(key.as_str()).chain(others.iter().copied());
         let found = names.into_iter().find(|name| !properties[*name].is_null());
         let Some(found) = found else { continue };
+        // A name that the client has another word for.
+        let value = if found == "agent_name" { &json!("generalist") } else { value };
         let is_list = properties[found]["type"] == "array" && !value.is_array();
         fitted.insert(found.to_owned(), if is_list { json!([value]) } else { value.clone() });
     }
