@@ -13,6 +13,9 @@ const TRIAL: Trial<'static> = Trial {
     haltline: env!("CARGO_BIN_EXE_haltline-now"),
 };
 
+/// What is refused stays so, however slow the machine is.
+const LONG_COOLDOWN: &str = "[loop.tool_failure]\ncooldown_base_seconds = 3600\n";
+
 /// The same plugin in the project, in the other folder that the client looks into.
 fn install_for_the_project(place: &Place) {
     place.write("project/.opencode/plugin/haltline.js", &place.haltline_settings());
@@ -25,7 +28,7 @@ fn install_for_the_project(place: &Place) {
 
 #[test]
 fn a_tool_that_throws_is_seen_on_the_bus_and_refused() {
-    let place = TRIAL.place("");
+    let place = TRIAL.place(LONG_COOLDOWN);
     let steps = vec![Step::Call(read(&place.file("nothing.txt")))];
     let outcome = TRIAL.play(&place, &[Script::repeating("look", steps, 12)]);
     let told = told(&outcome, "look");
@@ -36,7 +39,7 @@ fn a_tool_that_throws_is_seen_on_the_bus_and_refused() {
 
 #[test]
 fn installed_twice_it_counts_once_and_calls_of_one_response_share_their_answer() {
-    let place = TRIAL.place("");
+    let place = TRIAL.place(LONG_COOLDOWN);
     install_for_the_project(&place);
     let fail = || one("./fail");
     let steps = vec![fail(), fail(), fail(), Step::Calls(vec![shell("./fail"); 3]), fail(), fail()];
@@ -51,7 +54,7 @@ fn installed_twice_it_counts_once_and_calls_of_one_response_share_their_answer()
 
 #[test]
 fn a_sub_agent_is_ended_alone_and_its_parent_hears_why() {
-    let place = TRIAL.place("");
+    let place = TRIAL.place(LONG_COOLDOWN);
     let parent = Script::new("parent", vec![Step::Call(spawn("child")), one("echo the parent goes on")]);
     let child = Script::repeating("child", vec![one("./fail")], 12);
     let outcome = TRIAL.play(&place, &[parent, child]);
