@@ -28,6 +28,12 @@ pub struct Trial<'a> {
     pub haltline: &'a str,
 }
 
+/// Cooldowns that last longer than any test: on a busy machine a turn of some clients takes longer than those built in, and
+/// a call would be tried again.
+const UNTIL_MORNING: &str = "[loop.tool_failure]\ncooldown_base_seconds = 3600\n[loop.repeat]\n\
+    cooldown_base_seconds = 3600\n[loop.cycle]\ncooldown_base_seconds = 3600\n[loop.interleaved]\n\
+    cooldown_base_seconds = 3600\n[loop.same_error]\ncooldown_base_seconds = 3600\n";
+
 /// No client needs more turns to be ended.
 const TURNS_MAX: usize = 30;
 
@@ -60,7 +66,7 @@ impl Trial<'_> {
     /// A command that fails in the same way again and again: warned of, refused, ended.
     pub fn a_failing_loop_ends(&self) {
         let promises = &self.driver().promises;
-        let place = self.place("");
+        let place = self.place(UNTIL_MORNING);
         let outcome = self.play(&place, &[Script::repeating("again", vec![one("./fail")], TURNS_MAX)]);
         let told = told(&outcome, "again");
         let texts = told.concat();
@@ -76,7 +82,7 @@ impl Trial<'_> {
 
     /// Two commands in turn, of which neither says anything new.
     pub fn a_circle_ends(&self) {
-        let place = self.place("");
+        let place = self.place(UNTIL_MORNING);
         let outcome = self.play(&place, &[Script::repeating("circle", vec![one("./a"), one("./b")], TURNS_MAX)]);
         assert!(place.lines("ran.txt").len() <= 14, "{:?}", place.lines("ran.txt"));
         assert_no_text_twice(&told(&outcome, "circle").concat());
@@ -106,7 +112,7 @@ impl Trial<'_> {
 
     /// A loop inside a sub-agent.
     pub fn a_sub_agent_in_a_loop_is_held(&self) {
-        let place = self.place("");
+        let place = self.place(UNTIL_MORNING);
         // Some clients do not wait for a sub-agent, and end it with the agent that started it.
         let wait = "for _ in $(seq 50); do [ -e finished ] && break; sleep 0.1; done";
         let parent = Script::new("parent", vec![Step::Call(spawn("child")), one(wait)]);
