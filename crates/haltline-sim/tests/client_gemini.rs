@@ -65,7 +65,7 @@ fn with_another(settings: &str) -> String {
 #[test]
 fn what_two_configurations_tell_is_counted_once() {
     let place = TRIAL.place("");
-    std::fs::copy(place.haltline(), place.root().join("programs/another")).expect("copied");
+    place.copy(&place.haltline().display().to_string(), "another");
     let settings = with_another(&place.haltline_settings());
     assert_eq!(settings.matches("/programs/another ").count(), 7);
     place.settings(&settings);

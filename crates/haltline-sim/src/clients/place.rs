@@ -56,7 +56,7 @@ impl Place {
     /// When it cannot be written.
     pub fn with_haltline(client: Client, runner: &str, haltline: &str, config: &str) -> Self {
         let place = Self::new(client, runner);
-        fs::copy(haltline, place.haltline()).expect("haltline is copied");
+        place.copy(haltline, "haltline");
         place.write("config.toml", config);
         place.settings(&place.haltline_settings());
         place.beside(&place.haltline(), &place.arguments());
@@ -70,7 +70,7 @@ impl Place {
     /// When it cannot be written.
     pub fn with_program(client: Client, runner: &str, haltline: &str, config: &str) -> Self {
         let place = Self::new(client, runner);
-        fs::copy(haltline, place.haltline()).expect("haltline is copied");
+        place.copy(haltline, "haltline");
         place.write("home/.config/haltline/config.toml", config);
         place
     }
@@ -159,6 +159,16 @@ impl Place {
         for (name, text) in settings::beside(self.client, program, arguments) {
             self.write(&format!("home/{}", folder.with_file_name(name).display()), &text);
         }
+    }
+
+    /// Copies a program to the place's own, by a process of its own: a test beside this one that starts something would
+    /// for a moment hold it open for writing, and nobody could run it.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn copy(&self, program: &str, name: &str) {
+        let copied = Command::new("cp").arg(program).arg(self.root.join("programs").join(name)).status();
+        assert!(copied.expect("cp runs").success(), "{program} is copied");
     }
 
     /// Writes a file of the place.
