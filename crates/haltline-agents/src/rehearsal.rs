@@ -37,10 +37,31 @@ pub struct Rehearsal {
     pub round: &'static [Beat],
     /// What each round has to come to.
     pub expected: [Answer; ROUNDS],
-    /// What the client says about an event of a round.
-    pub payload: fn(&Told<'_>) -> Value,
-    /// What an answer to an event does, as the client takes it; an error where the client would ignore it.
-    pub read_answer: fn(event: &str, out: &str) -> Result<Answer, String>,
+    /// What the client says about an event: all members of these objects, in one.
+    pub says: fn(&Told<'_>) -> Vec<Value>,
+    /// What an answer to an event does, as the client takes it; silence is `null`. An error where the client would ignore it.
+    pub takes: fn(event: &str, answer: &Value) -> Result<Answer, String>,
+}
+
+impl Rehearsal {
+    /// What a hook is told of an event.
+    pub fn payload(&self, told: &Told<'_>) -> Value {
+        let members = (self.says)(told).into_iter().filter_map(|part| match part {
+            Value::Object(members) => Some(members),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+        });
+        Value::Object(members.flatten().collect())
+    }
+
+    /// What the output of a hook does.
+    pub fn read_answer(&self, event: &str, out: &str) -> Result<Answer, String> {
+        let answer = match out.trim() {
+            "" => Value::Null,
+            text => serde_json::from_str(text)
+                .map_err(|error| format!("{event} was answered with what is not JSON ({error})"))?,
+        };
+        (self.takes)(event, &answer)
+    }
 }
 
 /// How many rounds are played, where none ends the agent before.
@@ -68,6 +89,11 @@ pub struct Told<'a> {
     pub round: usize,
     /// Whether the call was refused.
     pub is_denied: bool,
+}
+
+/// Whether a field of an answer says anything.
+pub(crate) fn is_said(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.trim().is_empty())
 }
 
 /// What is wrong with the rounds, if anything.

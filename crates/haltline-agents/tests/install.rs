@@ -1,6 +1,7 @@
 //! Settings keep every byte that is not ours: whatever is in them, however they are written.
 
 use haltline_agents::Client;
+use haltline_agents::codex::trust;
 use haltline_agents::install::{Entries, Form, Hook, InstallError, Layout, Plan, StatusLine, find, install, remove};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -185,6 +186,17 @@ fn a_program_of_our_own_is_known_again_and_one_of_the_user_stays() {
             assert_eq!(find(theirs, client, OWN), Ok(Vec::new()), "{word}");
         }
     }
+}
+
+/// Codex runs a hook only as long as it is what its user trusted, to the letter. Whoever changes what `init` writes takes
+/// that trust away from everybody, and nobody is told: so this test fails first (X2).
+#[test]
+fn what_codex_users_have_trusted_is_what_init_writes() {
+    let plan = install(None, &entries_of(Client::Codex)).expect("installs");
+    let hooks = trust::hooks(&plan.text, "/home/ana/.codex/hooks.json", "", OWN);
+    let hashes: Vec<String> = hooks.iter().map(|hook| format!("{} {}", hook.key, hook.hash)).collect();
+    let digest = haltline_core::digest_hex(&[hashes.join("\n").as_bytes()], 16);
+    assert_eq!((hashes.len(), digest.as_str()), (10, "4133d4ce11a3ffd8ce4ec0b666923e4f"), "{hashes:#?}");
 }
 
 /// Anything, with the names that matter here among the keys.

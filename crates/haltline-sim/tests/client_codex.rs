@@ -3,53 +3,29 @@
 use haltline_agents::Client;
 use haltline_agents::codex::trust;
 use haltline_sim::clients::exchange::VOICE;
-use haltline_sim::clients::outcome::{Outcome, Report};
+use haltline_sim::clients::outcome::Report;
 use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::{Session, Stage};
+use haltline_sim::clients::scenarios::{Trial, one, put_programs, told};
 use haltline_sim::clients::script::{Script, Step, shell};
 use haltline_sim::clients::settings;
 use serde_json::Value;
 
-/// One run without asking a person whether hooks may run.
-const TRUSTING: &str = "--dangerously-bypass-hook-trust";
-
-fn place(config: &str) -> Place {
-    let (runner, haltline) = (env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"));
-    let place = Place::with_haltline(Client::Codex, runner, haltline, config);
-    put_programs(&place);
-    place
-}
-
-/// Each writes down that it ran: what was refused left no line.
-fn put_programs(place: &Place) {
-    place.write("project/fail", "#!/bin/sh\necho ran >> ran.txt\necho no such table: users\nexit 1\n");
-    place.write("project/a", "#!/bin/sh\necho a >> ran.txt\necho nothing new in a\n");
-    place.write("project/b", "#!/bin/sh\necho b >> ran.txt\necho nothing new in b\n");
-}
-
-fn one(command: &str) -> Step {
-    Step::Call(shell(command))
-}
-
-fn play(place: &Place, script: &Script) -> Outcome {
-    place.run(std::slice::from_ref(script), &[Stage::Clients(vec![Session::of(script).with(&[TRUSTING])])])
-}
+const TRIAL: Trial<'static> = Trial {
+    client: Client::Codex,
+    runner: env!("CARGO_BIN_EXE_client-run"),
+    haltline: env!("CARGO_BIN_EXE_haltline-now"),
+};
 
 /// Whether the client came to the end of its turn by itself.
 fn is_completed(session: &Report) -> bool {
-    assert!(!session.is_overdue, "{}", session.errors);
     session.lines.iter().any(|line| line["type"] == "turn.completed")
-}
-
-/// What the model was told by haltline with each request.
-fn told(outcome: &Outcome, script: &str) -> Vec<Vec<String>> {
-    outcome.requests(script).iter().map(|request| request.told()).collect()
 }
 
 #[test]
 fn a_failing_command_again_and_again_is_warned_of_then_refused_then_the_client_is_interrupted() {
-    let place = place("");
-    let outcome = play(&place, &Script::repeating("again", vec![one("./fail")], 20));
+    let place = TRIAL.place("");
+    let outcome = TRIAL.play(&place, &[Script::repeating("again", vec![one("./fail")], 20)]);
     let told = told(&outcome, "again");
     assert_eq!(place.lines("ran.txt").len(), 3);
     assert_eq!(told.len(), 5, "the fifth call is the last that was asked for: {told:#?}");
@@ -65,8 +41,8 @@ fn a_failing_command_again_and_again_is_warned_of_then_refused_then_the_client_i
 
 #[test]
 fn who_wants_no_interruption_gets_refusals_and_nothing_runs() {
-    let place = place("[loop]\ninterrupt = false\n");
-    let outcome = play(&place, &Script::repeating("again", vec![one("./fail")], 12));
+    let place = TRIAL.place("[loop]\ninterrupt = false\n");
+    let outcome = TRIAL.play(&place, &[Script::repeating("again", vec![one("./fail")], 12)]);
     assert!(is_completed(outcome.session()));
     assert_eq!((place.lines("ran.txt").len(), outcome.session().exit), (3, Some(0)));
     let told = told(&outcome, "again");
@@ -75,9 +51,9 @@ fn who_wants_no_interruption_gets_refusals_and_nothing_runs() {
 
 #[test]
 fn several_calls_in_one_response_share_their_answer() {
-    let place = place("[loop]\ninterrupt = false\n");
+    let place = TRIAL.place("[loop]\ninterrupt = false\n");
     let steps = vec![one("./fail"), one("./fail"), one("./fail"), Step::Calls(vec![shell("./fail"); 3]), one("./fail")];
-    let outcome = play(&place, &Script::new("batch", steps));
+    let outcome = TRIAL.play(&place, &[Script::new("batch", steps)]);
     assert_eq!(place.lines("ran.txt").len(), 3);
     let told = told(&outcome, "batch");
     assert_eq!(told[4].len(), 3, "all of the response are refused: {told:#?}");
@@ -88,12 +64,12 @@ fn several_calls_in_one_response_share_their_answer() {
 
 #[test]
 fn a_stop_hook_of_someone_else_that_always_blocks_is_ended() {
-    let place = place("");
+    let place = TRIAL.place("");
     let hooks = place.haltline_settings();
     let hooks = settings::with_foreign(&hooks, "Stop", r#"echo '{"decision":"block","reason":"not yet"}'"#, true);
     place.settings(&hooks);
     // The client itself has no limit on this.
-    let outcome = play(&place, &Script::new("nothing", vec![]));
+    let outcome = TRIAL.play(&place, &[Script::new("nothing", vec![])]);
     assert!(outcome.requests("nothing").len() <= 8, "{} requests", outcome.requests("nothing").len());
     assert!(is_completed(outcome.session()));
 }
@@ -104,9 +80,8 @@ const HOOKS: &str = "{\n    \"description\" : \"mine\",\n    \"hooks\": { \"Stop
 
 #[test]
 fn what_init_wrote_runs_once_it_is_trusted_and_is_taken_out_again_byte_for_byte() {
-    let (runner, haltline) = (env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"));
     // `uninstall` is for people; there is no terminal here to ask one at.
-    let place = Place::with_program(Client::Codex, runner, haltline, "[operator]\nunattended = true\n");
+    let place = Place::with_program(TRIAL.client, TRIAL.runner, TRIAL.haltline, "[operator]\nunattended = true\n");
     put_programs(&place);
     place.write("home/.codex/hooks.json", HOOKS);
     let script = Script::repeating("again", vec![one("./fail")], 8);

@@ -30,7 +30,7 @@ impl Player<'_> {
     fn payload(&self, event: &str, round: usize, is_denied: bool) -> Value {
         let folder = self.site.project().display().to_string();
         let told = Told { event, session: &self.session, folder: &folder, round, is_denied };
-        (self.client.protocol().rehearsal.payload)(&told)
+        self.client.protocol().rehearsal.payload(&told)
     }
 
     /// Starts the hook of one configuration.
@@ -63,7 +63,7 @@ impl Player<'_> {
         let children: Vec<Child> = (0..self.doors).map(|door| self.begin(door, payload.as_bytes())).collect();
         let read = |child| {
             let out = finish(child);
-            let answer = (self.client.protocol().rehearsal.read_answer)(event, &out);
+            let answer = self.client.protocol().rehearsal.read_answer(event, &out);
             answer.unwrap_or_else(|error| panic!("{}: {error}", self.client.title()))
         };
         children.into_iter().map(read).max().expect("at least one configuration")

@@ -183,7 +183,7 @@ fn prompt(payload: &Payload<'_>) -> Happening {
             json::name(payload.source).as_deref(),
             Some("system" | "loop_wakeup" | "schedule_wakeup" | "poll_event")
         );
-    Happening::Prompt { by_user: !is_own, bypass: !is_own && bypass::is_asked_for(&text) }
+    bypass::prompt(payload.prompt, !is_own)
 }
 
 fn running(tasks: &RawValue) -> Option<Vec<String>> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rehearsal::{Answer, Beat, Rehearsal, Told};
+use crate::rehearsal::{Answer, Beat, Rehearsal, Told, is_said};
 
 /// How the loop is played.
 pub const REHEARSAL: Rehearsal = Rehearsal {
@@ -13,14 +13,13 @@ pub const REHEARSAL: Rehearsal = Rehearsal {
         Beat { event: "PostToolBatch", comes_when_denied: true },
     ],
     expected: [Answer::Pass, Answer::Pass, Answer::Warn, Answer::Deny, Answer::Stop],
-    payload,
-    read_answer,
+    says,
+    takes,
 };
 
-/// What the client says about an event of a round.
-fn payload(told: &Told<'_>) -> Value {
+fn says(told: &Told<'_>) -> Vec<Value> {
     let Told { event, session, folder, round, is_denied } = *told;
-    let mut payload = json!({
+    let always = json!({
         "session_id": session,
         "transcript_path": format!("{folder}/{session}.jsonl"),
         "cwd": folder,
@@ -45,19 +44,11 @@ fn payload(told: &Told<'_>) -> Value {
         }
         _other => json!({}),
     };
-    if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
-        payload.extend(more);
-    }
-    payload
+    vec![always, more]
 }
 
 /// What an answer does, as the client takes it; an error where the client would ignore it.
-fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
-    if out.trim().is_empty() {
-        return Ok(Answer::Pass);
-    }
-    let answer: Value =
-        serde_json::from_str(out).map_err(|error| format!("{event} was answered with what is not JSON ({error})"))?;
+fn takes(event: &str, answer: &Value) -> Result<Answer, String> {
     let special = &answer["hookSpecificOutput"];
     if !special.is_null() && special["hookEventName"] != event {
         return Err(format!("{event} was answered for {}", special["hookEventName"]));
@@ -74,7 +65,7 @@ fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
         "PostToolBatch" if is_stopped || is_denied => Answer::Stop,
         _other if is_stopped => Answer::Stop,
         _other if is_denied => Answer::Deny,
-        _other if special["additionalContext"].as_str().is_some_and(|text| !text.is_empty()) => Answer::Warn,
+        _other if is_said(&special["additionalContext"]) => Answer::Warn,
         _other => Answer::Pass,
     })
 }
@@ -105,7 +96,7 @@ mod tests {
             ("PostToolBatch", r#"{"continue": false}"#.to_owned(), Answer::Stop),
             ("PostToolBatch", r#"{"decision": "block"}"#.to_owned(), Answer::Stop),
         ] {
-            assert_eq!(read_answer(event, &out), Ok(expected), "{event} {out}");
+            assert_eq!(REHEARSAL.read_answer(event, &out), Ok(expected), "{event} {out}");
         }
     }
 
@@ -116,14 +107,15 @@ mod tests {
             ("PreToolUse", r#"{"continue": false}"#.to_owned()),
             ("PostToolBatch", context("PreToolUse")),
         ] {
-            assert!(read_answer(event, &out).is_err(), "{event} {out}");
+            assert!(REHEARSAL.read_answer(event, &out).is_err(), "{event} {out}");
         }
     }
 
     #[test]
     fn a_round_is_told_as_the_client_tells_it() {
-        let told =
-            |event, round, is_denied| payload(&Told { event, session: "doctor-1", folder: "/p", round, is_denied });
+        let told = |event, round, is_denied| {
+            REHEARSAL.payload(&Told { event, session: "doctor-1", folder: "/p", round, is_denied })
+        };
         let failed = told("PostToolUseFailure", 2, false);
         assert_eq!(failed["tool_use_id"], told("PreToolUse", 2, false)["tool_use_id"]);
         assert!(failed["error"].as_str().is_some_and(|error| error.starts_with("Exit code 1\n")));

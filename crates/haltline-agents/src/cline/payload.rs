@@ -119,9 +119,7 @@ fn happening(
         }
         HookEvent::Prompt => {
             let prompt: Option<Prompt<'_>> = payload.user_prompt_submit.and_then(json::object);
-            let text = prompt.and_then(|prompt| prompt.prompt).and_then(json::text).unwrap_or_default();
-            let by_user = stream.agent.is_none();
-            Some(Happening::Prompt { by_user, bypass: by_user && bypass::is_asked_for(&text) })
+            Some(bypass::prompt(prompt.and_then(|prompt| prompt.prompt), stream.agent.is_none()))
         }
         HookEvent::ToolStart => start(payload, folder),
         HookEvent::ToolEnd => end(payload, folder),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rehearsal::{Answer, Beat, Rehearsal, Told};
+use crate::rehearsal::{Answer, Beat, Rehearsal, Told, is_said};
 
 /// How the loop is played.
 pub const REHEARSAL: Rehearsal = Rehearsal {
@@ -13,15 +13,15 @@ pub const REHEARSAL: Rehearsal = Rehearsal {
         Beat { event: "PostToolUse", comes_when_denied: true },
     ],
     expected: [Answer::Pass, Answer::Pass, Answer::Warn, Answer::Deny, Answer::Stop],
-    payload,
-    read_answer,
+    says,
+    takes,
 };
 
 const COMMAND: &str = "haltline-rehearsal --fail";
 
-fn payload(told: &Told<'_>) -> Value {
+fn says(told: &Told<'_>) -> Vec<Value> {
     let Told { event, session, folder, round, is_denied } = *told;
-    let mut payload = json!({
+    let always = json!({
         "clineVersion": "",
         "taskId": format!("conv_{session}"),
         "sessionContext": { "rootSessionId": session },
@@ -44,28 +44,20 @@ fn payload(told: &Told<'_>) -> Value {
                 "error": "Command exited with code 1", "success": false }] } }),
         _other => json!({}),
     };
-    if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
-        payload.extend(more);
-    }
-    payload
+    vec![always, more]
 }
 
 /// What an answer does, as the client takes it; an error where the client would throw it away.
-fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
-    if out.trim().is_empty() {
-        return Ok(Answer::Pass);
-    }
-    let answer: Value =
-        serde_json::from_str(out).map_err(|error| format!("{event} was answered with what is not JSON ({error})"))?;
-    let says = |value: &Value| value.as_str().is_some_and(|text| !text.trim().is_empty());
-    if !matches!(event, "PreToolUse" | "PostToolUse") {
+fn takes(event: &str, answer: &Value) -> Result<Answer, String> {
+    let is_read = matches!(event, "PreToolUse" | "PostToolUse");
+    if !is_read && !answer.is_null() {
         return Err(format!("{event} was answered, which nobody reads"));
     }
     if answer["cancel"] == true {
         return Ok(Answer::Stop);
     }
     let takes_away = event == "PreToolUse" && answer.get("overrideInput") == Some(&Value::Null);
-    match (takes_away, says(&answer["contextModification"])) {
+    match (takes_away, is_said(&answer["contextModification"])) {
         (true, true) => Ok(Answer::Deny),
         (true, false) => Err("a refusal without a reason".to_owned()),
         (false, true) => Ok(Answer::Warn),
@@ -80,12 +72,12 @@ mod tests {
     #[test]
     fn an_answer_that_nobody_reads_is_an_error() {
         let denial = r#"{"overrideInput":null,"contextModification":"x"}"#;
-        assert_eq!(read_answer("PreToolUse", denial), Ok(Answer::Deny));
-        assert_eq!(read_answer("PostToolUse", denial), Ok(Answer::Warn));
-        assert!(read_answer("PreToolUse", r#"{"overrideInput":null}"#).is_err());
-        assert!(read_answer("TaskStart", denial).is_err());
-        assert!(read_answer("PreToolUse", "panicked").is_err());
-        assert_eq!(read_answer("PreToolUse", r#"{"cancel":true}"#), Ok(Answer::Stop));
-        assert_eq!(read_answer("PreToolUse", "{}"), Ok(Answer::Pass));
+        assert_eq!(REHEARSAL.read_answer("PreToolUse", denial), Ok(Answer::Deny));
+        assert_eq!(REHEARSAL.read_answer("PostToolUse", denial), Ok(Answer::Warn));
+        assert!(REHEARSAL.read_answer("PreToolUse", r#"{"overrideInput":null}"#).is_err());
+        assert!(REHEARSAL.read_answer("TaskStart", denial).is_err());
+        assert!(REHEARSAL.read_answer("PreToolUse", "panicked").is_err());
+        assert_eq!(REHEARSAL.read_answer("PreToolUse", r#"{"cancel":true}"#), Ok(Answer::Stop));
+        assert_eq!(REHEARSAL.read_answer("PreToolUse", "{}"), Ok(Answer::Pass));
     }
 }

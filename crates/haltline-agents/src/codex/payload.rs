@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::call::{Call, Unread};
 use crate::hook::{Asked, HookEvent, ReadError, Reading, Unsettled};
-use crate::{Client, bypass, json};
+use crate::{Client, bypass, claude, json};
 
 #[derive(Deserialize)]
 struct Payload<'a> {
@@ -35,20 +35,11 @@ struct Spawned<'a> {
     agent_id: Unread<'a>,
 }
 
-/// The event of this name.
+/// The event of this name: those of Claude Code, and one more.
 pub fn event(name: &str) -> HookEvent {
     match name {
-        "SessionStart" => HookEvent::SessionStart,
-        "UserPromptSubmit" => HookEvent::Prompt,
-        "PreToolUse" => HookEvent::ToolStart,
-        "PostToolUse" => HookEvent::ToolEnd,
-        "SubagentStart" => HookEvent::SpawnStart,
-        "SubagentStop" => HookEvent::SpawnEnd,
-        "Stop" => HookEvent::Stop,
-        "PreCompact" => HookEvent::Compaction,
         "Interrupt" => HookEvent::Interrupted,
-        "SessionEnd" => HookEvent::SessionEnd,
-        _other => HookEvent::Other,
+        other => claude::event(other),
     }
 }
 
@@ -112,10 +103,8 @@ fn happening(
             is_nested: false,
         }),
         HookEvent::Prompt => {
-            let text = payload.prompt.and_then(json::text).unwrap_or_default();
             // A sub-agent is asked by the agent above it.
-            let by_user = stream.agent.is_none();
-            Some(Happening::Prompt { by_user, bypass: by_user && bypass::is_asked_for(&text) })
+            Some(bypass::prompt(payload.prompt, stream.agent.is_none()))
         }
         HookEvent::ToolStart => {
             let call = payload.call();

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rehearsal::{Answer, Beat, Rehearsal, Told};
+use crate::rehearsal::{Answer, Beat, Rehearsal, Told, is_said};
 
 /// How the loop is played.
 pub const REHEARSAL: Rehearsal = Rehearsal {
@@ -13,13 +13,13 @@ pub const REHEARSAL: Rehearsal = Rehearsal {
         Beat { event: "PostToolUse", comes_when_denied: false },
     ],
     expected: [Answer::Pass, Answer::Pass, Answer::Warn, Answer::Deny, Answer::Deny],
-    payload,
-    read_answer,
+    says,
+    takes,
 };
 
-fn payload(told: &Told<'_>) -> Value {
+fn says(told: &Told<'_>) -> Vec<Value> {
     let Told { event, session, folder, round, .. } = *told;
-    let mut payload = json!({
+    let always = json!({
         "session_id": session,
         "transcript_path": null,
         "cwd": folder,
@@ -38,19 +38,11 @@ fn payload(told: &Told<'_>) -> Value {
         }),
         _other => json!({}),
     };
-    if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
-        payload.extend(more);
-    }
-    payload
+    vec![always, more]
 }
 
 /// What an answer does, as the client takes it; an error where the client would throw it away.
-fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
-    if out.trim().is_empty() {
-        return Ok(Answer::Pass);
-    }
-    let answer: Value =
-        serde_json::from_str(out).map_err(|error| format!("{event} was answered with what is not JSON ({error})"))?;
+fn takes(event: &str, answer: &Value) -> Result<Answer, String> {
     let special = &answer["hookSpecificOutput"];
     if !special.is_null() && special["hookEventName"] != event {
         return Err(format!("{event} was answered for {}", special["hookEventName"]));
@@ -62,16 +54,15 @@ fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
             }
         }
     }
-    let says = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
     if special["permissionDecision"] == "deny" {
-        let is_given = says(&special["permissionDecisionReason"]);
+        let is_given = is_said(&special["permissionDecisionReason"]);
         return if is_given { Ok(Answer::Deny) } else { Err("a refusal without a reason counts as none".to_owned()) };
     }
     let is_stopped = answer["continue"] == false && event != "PostToolUse";
     Ok(match event {
         _any if is_stopped => Answer::Stop,
         "UserPromptSubmit" if answer["decision"] == "block" => Answer::Deny,
-        _other if says(&special["additionalContext"]) => Answer::Warn,
+        _other if is_said(&special["additionalContext"]) => Answer::Warn,
         _other => Answer::Pass,
     })
 }
@@ -83,11 +74,11 @@ mod tests {
     #[test]
     fn an_answer_with_a_field_too_many_is_an_error() {
         let denial = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"x"}}"#;
-        assert_eq!(read_answer("PreToolUse", denial), Ok(Answer::Deny));
-        assert!(read_answer("PreToolUse", &denial.replacen('{', r#"{"continue":false,"#, 1)).is_err());
-        assert!(read_answer("PreToolUse", &denial.replace(r#""x""#, r#""""#)).is_err());
-        assert!(read_answer("PreToolUse", "panicked").is_err());
-        assert_eq!(read_answer("Stop", r#"{"continue":false}"#), Ok(Answer::Stop));
-        assert_eq!(read_answer("PostToolUse", r#"{"continue":false}"#), Ok(Answer::Pass));
+        assert_eq!(REHEARSAL.read_answer("PreToolUse", denial), Ok(Answer::Deny));
+        assert!(REHEARSAL.read_answer("PreToolUse", &denial.replacen('{', r#"{"continue":false,"#, 1)).is_err());
+        assert!(REHEARSAL.read_answer("PreToolUse", &denial.replace(r#""x""#, r#""""#)).is_err());
+        assert!(REHEARSAL.read_answer("PreToolUse", "panicked").is_err());
+        assert_eq!(REHEARSAL.read_answer("Stop", r#"{"continue":false}"#), Ok(Answer::Stop));
+        assert_eq!(REHEARSAL.read_answer("PostToolUse", r#"{"continue":false}"#), Ok(Answer::Pass));
     }
 }

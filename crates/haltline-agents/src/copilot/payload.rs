@@ -11,6 +11,9 @@ use crate::call::{self, Call, Unread};
 use crate::hook::{Asked, HookEvent, ReadError, Reading, Unsettled};
 use crate::{Client, bypass, json};
 
+// Hooks are written down under Claude Code's names of events, and the client then speaks so.
+pub use crate::claude::event;
+
 #[derive(Deserialize)]
 struct Payload<'a> {
     #[serde(borrow)]
@@ -42,23 +45,6 @@ struct Came<'a> {
     #[serde(borrow)]
     result_type: Unread<'a>,
     text_result_for_llm: Unread<'a>,
-}
-
-/// The event of this name.
-pub fn event(name: &str) -> HookEvent {
-    match name {
-        "SessionStart" => HookEvent::SessionStart,
-        "UserPromptSubmit" => HookEvent::Prompt,
-        "PreToolUse" => HookEvent::ToolStart,
-        "PostToolUse" => HookEvent::ToolEnd,
-        "PostToolUseFailure" => HookEvent::ToolFailed,
-        "SubagentStart" => HookEvent::SpawnStart,
-        "SubagentStop" => HookEvent::SpawnEnd,
-        "Stop" => HookEvent::Stop,
-        "PreCompact" => HookEvent::Compaction,
-        "SessionEnd" => HookEvent::SessionEnd,
-        _other => HookEvent::Other,
-    }
 }
 
 /// Reads what a hook of Copilot CLI got on stdin.
@@ -136,10 +122,8 @@ fn happening(
             is_nested: false,
         }),
         HookEvent::Prompt => {
-            let text = payload.prompt.and_then(json::text).unwrap_or_default();
             // A sub-agent is asked by the agent above it.
-            let by_user = stream.agent.is_none();
-            Some(Happening::Prompt { by_user, bypass: by_user && bypass::is_asked_for(&text) })
+            Some(bypass::prompt(payload.prompt, stream.agent.is_none()))
         }
         HookEvent::ToolStart => call.tool().map(|tool| {
             let mut what = call.start(&tool, stream, folder);

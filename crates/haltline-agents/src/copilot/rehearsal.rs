@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rehearsal::{Answer, Beat, Rehearsal, Told};
+use crate::rehearsal::{Answer, Beat, Rehearsal, Told, is_said};
 
 /// How the loop is played.
 pub const REHEARSAL: Rehearsal = Rehearsal {
@@ -13,13 +13,13 @@ pub const REHEARSAL: Rehearsal = Rehearsal {
         Beat { event: "PostToolUse", comes_when_denied: false },
     ],
     expected: [Answer::Pass, Answer::Pass, Answer::Warn, Answer::Deny, Answer::Deny],
-    payload,
-    read_answer,
+    says,
+    takes,
 };
 
-fn payload(told: &Told<'_>) -> Value {
+fn says(told: &Told<'_>) -> Vec<Value> {
     let Told { event, session, folder, round, .. } = *told;
-    let mut payload = json!({
+    let always = json!({
         "hook_event_name": event,
         "session_id": session,
         // By its moment a call is told from the one before.
@@ -37,31 +37,24 @@ fn payload(told: &Told<'_>) -> Value {
         }),
         _other => json!({}),
     };
-    if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
-        payload.extend(more);
-    }
-    payload
+    vec![always, more]
 }
 
 /// What an answer does, as the client takes it.
-fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
-    if out.trim().is_empty() {
-        return Ok(Answer::Pass);
-    }
-    let answer: Value =
-        serde_json::from_str(out).map_err(|error| format!("{event} was answered with what is not JSON ({error})"))?;
-    let says = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+fn takes(event: &str, answer: &Value) -> Result<Answer, String> {
     let (flat, nested) = (&answer["additionalContext"], &answer["hookSpecificOutput"]["additionalContext"]);
     Ok(match event {
         "PreToolUse" if answer["permissionDecision"] == "deny" => {
-            let is_given = says(&answer["permissionDecisionReason"]);
+            let is_given = is_said(&answer["permissionDecisionReason"]);
             return if is_given { Ok(Answer::Deny) } else { Err("a refusal without a reason".to_owned()) };
         }
-        "PreToolUse" if says(flat) => return Err("PreToolUse was answered where the client does not look".to_owned()),
-        "PreToolUse" if says(nested) => Answer::Warn,
+        "PreToolUse" if is_said(flat) => {
+            return Err("PreToolUse was answered where the client does not look".to_owned());
+        }
+        "PreToolUse" if is_said(nested) => Answer::Warn,
         "UserPromptSubmit" if answer["decision"] == "block" => Answer::Deny,
         "PreToolUse" => Answer::Pass,
-        _other if says(flat) => Answer::Warn,
+        _other if is_said(flat) => Answer::Warn,
         _other => Answer::Pass,
     })
 }
@@ -74,13 +67,13 @@ mod tests {
     fn a_warning_counts_only_where_the_client_looks_for_it() {
         let nested = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","additionalContext":"x"}}"#;
         let flat = r#"{"additionalContext":"x"}"#;
-        assert_eq!(read_answer("PreToolUse", nested), Ok(Answer::Warn));
-        assert!(read_answer("PreToolUse", flat).is_err());
-        assert_eq!(read_answer("PostToolUse", flat), Ok(Answer::Warn));
-        assert_eq!(read_answer("PostToolUse", nested), Ok(Answer::Pass));
+        assert_eq!(REHEARSAL.read_answer("PreToolUse", nested), Ok(Answer::Warn));
+        assert!(REHEARSAL.read_answer("PreToolUse", flat).is_err());
+        assert_eq!(REHEARSAL.read_answer("PostToolUse", flat), Ok(Answer::Warn));
+        assert_eq!(REHEARSAL.read_answer("PostToolUse", nested), Ok(Answer::Pass));
         let denial = r#"{"permissionDecision":"deny","permissionDecisionReason":"x"}"#;
-        assert_eq!(read_answer("PreToolUse", denial), Ok(Answer::Deny));
-        assert!(read_answer("PreToolUse", &denial.replace(r#""x""#, r#""""#)).is_err());
-        assert!(read_answer("PreToolUse", "panicked").is_err());
+        assert_eq!(REHEARSAL.read_answer("PreToolUse", denial), Ok(Answer::Deny));
+        assert!(REHEARSAL.read_answer("PreToolUse", &denial.replace(r#""x""#, r#""""#)).is_err());
+        assert!(REHEARSAL.read_answer("PreToolUse", "panicked").is_err());
     }
 }

@@ -101,10 +101,7 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
         HookEvent::SessionStart => {
             Some(Happening::SessionStart { model: json::name(payload.model), resumed: false, is_nested: false })
         }
-        HookEvent::Prompt => {
-            let text = payload.prompt.and_then(json::text).unwrap_or_default();
-            Some(Happening::Prompt { by_user: true, bypass: bypass::is_asked_for(&text) })
-        }
+        HookEvent::Prompt => Some(bypass::prompt(payload.prompt, true)),
         HookEvent::ToolStart => {
             let tool = call.tool()?;
             Some(payload.named(call.start(&tool, stream, folder)))

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rehearsal::{Answer, Beat, Rehearsal, Told};
+use crate::rehearsal::{Answer, Beat, Rehearsal, Told, is_said};
 
 /// How the loop is played.
 pub const REHEARSAL: Rehearsal = Rehearsal {
@@ -12,13 +12,13 @@ pub const REHEARSAL: Rehearsal = Rehearsal {
         Beat { event: "postToolUse", comes_when_denied: false },
     ],
     expected: [Answer::Pass, Answer::Pass, Answer::Warn, Answer::Deny, Answer::Deny],
-    payload,
-    read_answer,
+    says,
+    takes,
 };
 
-fn payload(told: &Told<'_>) -> Value {
+fn says(told: &Told<'_>) -> Vec<Value> {
     let Told { event, session, folder, round, .. } = *told;
-    let mut payload = json!({
+    let always = json!({
         "conversation_id": session,
         "generation_id": "rehearsal",
         "model": "rehearsal",
@@ -44,30 +44,24 @@ fn payload(told: &Told<'_>) -> Value {
         }
         _other => json!({}),
     };
-    if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
-        payload.extend(more);
-    }
-    payload
+    vec![always, more]
 }
 
 /// What an answer does, as the client takes it.
-fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
+fn takes(event: &str, answer: &Value) -> Result<Answer, String> {
     let waits = matches!(event, "preToolUse" | "subagentStart" | "beforeSubmitPrompt");
-    if out.trim().is_empty() {
-        return if waits { Err(format!("{event} was answered with nothing")) } else { Ok(Answer::Pass) };
+    if waits && answer.is_null() {
+        return Err(format!("{event} was answered with nothing"));
     }
-    let answer: Value =
-        serde_json::from_str(out).map_err(|error| format!("{event} was answered with what is not JSON ({error})"))?;
-    let says = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
     Ok(match event {
-        "preToolUse" | "subagentStart" if answer["permission"] == "deny" && says(&answer["agent_message"]) => {
+        "preToolUse" | "subagentStart" if answer["permission"] == "deny" && is_said(&answer["agent_message"]) => {
             Answer::Deny
         }
         "preToolUse" | "subagentStart" if !answer["permission"].is_null() => {
             return Err(format!("{event} was answered with {}", answer["permission"]));
         }
         "beforeSubmitPrompt" if answer["continue"] == false => Answer::Deny,
-        "postToolUse" | "sessionStart" if says(&answer["additional_context"]) => Answer::Warn,
+        "postToolUse" | "sessionStart" if is_said(&answer["additional_context"]) => Answer::Warn,
         _other => Answer::Pass,
     })
 }
@@ -78,12 +72,12 @@ mod tests {
 
     #[test]
     fn where_a_permission_is_waited_for_silence_is_no_answer() {
-        assert!(read_answer("preToolUse", "").is_err());
-        assert_eq!(read_answer("preToolUse", "{}"), Ok(Answer::Pass));
-        assert_eq!(read_answer("postToolUse", ""), Ok(Answer::Pass));
-        assert!(read_answer("preToolUse", r#"{"permission":"allow"}"#).is_err());
+        assert!(REHEARSAL.read_answer("preToolUse", "").is_err());
+        assert_eq!(REHEARSAL.read_answer("preToolUse", "{}"), Ok(Answer::Pass));
+        assert_eq!(REHEARSAL.read_answer("postToolUse", ""), Ok(Answer::Pass));
+        assert!(REHEARSAL.read_answer("preToolUse", r#"{"permission":"allow"}"#).is_err());
         let denial = r#"{"permission":"deny","user_message":"x","agent_message":"y"}"#;
-        assert_eq!(read_answer("preToolUse", denial), Ok(Answer::Deny));
-        assert_eq!(read_answer("postToolUse", r#"{"additional_context":"x"}"#), Ok(Answer::Warn));
+        assert_eq!(REHEARSAL.read_answer("preToolUse", denial), Ok(Answer::Deny));
+        assert_eq!(REHEARSAL.read_answer("postToolUse", r#"{"additional_context":"x"}"#), Ok(Answer::Warn));
     }
 }

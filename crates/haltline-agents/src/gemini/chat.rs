@@ -4,6 +4,7 @@
 //! that id. Sub-agents write files of their own, which no payload names: what they took is not seen.
 
 use haltline_core::identity::Said;
+use haltline_core::loop_::Usage;
 use serde::Deserialize;
 
 use crate::call::Unread;
@@ -24,18 +25,30 @@ struct Line<'a> {
     model: Unread<'a>,
 }
 
+/// What one line says that a response took.
+pub(crate) struct Took {
+    pub(crate) id: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) usage: Usage,
+}
+
 /// Reads the whole lines of `text`, which follows what was read before.
 pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
+    sum(text, known, |line| {
+        let line = response(line)?;
+        Some(Took { usage: gemini::usage(line.tokens?)?, id: json::name(line.id), model: json::name(line.model) })
+    })
+}
+
+/// What the whole lines of `text` took, each message once.
+pub(crate) fn sum(text: &[u8], known: Known<'_>, read: impl Fn(&[u8]) -> Option<Took>) -> TranscriptUse {
     let whole = whole_lines(text);
     let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
     let mut counted = Counted::read(known.last);
-    for line in whole.split(|&byte| byte == b'\n') {
-        let Some(line) = response(line) else { continue };
-        let Some(usage) = line.tokens.and_then(gemini::usage) else { continue };
-        if counted.is_new(json::name(line.id)) {
+    for took in whole.split(|&byte| byte == b'\n').filter_map(read) {
+        if counted.is_new(took.id) {
             sum.messages = sum.messages.saturating_add(1);
-            let model = json::name(line.model);
-            sum.take(model.as_deref().or(known.model).unwrap_or_default(), &usage, 0);
+            sum.take(took.model.as_deref().or(known.model).unwrap_or_default(), &took.usage, 0);
         }
     }
     sum.last = Some(counted.write());
@@ -54,15 +67,15 @@ fn response(line: &[u8]) -> Option<Line<'_>> {
 }
 
 /// The ids of the last messages that were counted.
-pub(crate) struct Counted(Vec<String>);
+struct Counted(Vec<String>);
 
 impl Counted {
-    pub(crate) fn read(last: Option<&str>) -> Self {
+    fn read(last: Option<&str>) -> Self {
         Self(last.unwrap_or_default().split(' ').filter(|id| !id.is_empty()).map(str::to_owned).collect())
     }
 
     /// Whether a message is counted now; one without an id always is.
-    pub(crate) fn is_new(&mut self, id: Option<String>) -> bool {
+    fn is_new(&mut self, id: Option<String>) -> bool {
         let Some(id) = id.filter(|id| !id.contains(' ')) else { return true };
         if self.0.contains(&id) {
             return false;
@@ -73,15 +86,13 @@ impl Counted {
         true
     }
 
-    pub(crate) fn write(&self) -> String {
+    fn write(&self) -> String {
         self.0.join(" ")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use haltline_core::loop_::Usage;
-
     use super::*;
 
     #[test]

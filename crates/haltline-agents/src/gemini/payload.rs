@@ -119,11 +119,8 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
             resumed: json::name(payload.source).as_deref() == Some("resume"),
             is_nested: false,
         }),
-        HookEvent::Prompt => {
-            let text = payload.prompt.and_then(json::text).unwrap_or_default();
-            // The words of a hook that keeps the agent going come here too, and look the same.
-            Some(Happening::Prompt { by_user: true, bypass: bypass::is_asked_for(&text) })
-        }
+        // The words of a hook that keeps the agent going come here too, and look the same.
+        HookEvent::Prompt => Some(bypass::prompt(payload.prompt, true)),
         HookEvent::ModelStart => Some(Happening::ModelStart),
         HookEvent::ToolStart => {
             let call = payload.call();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rehearsal::{Answer, Beat, Rehearsal, Told};
+use crate::rehearsal::{Answer, Beat, Rehearsal, Told, is_said};
 
 /// How the loop is played.
 pub const REHEARSAL: Rehearsal = Rehearsal {
@@ -13,13 +13,13 @@ pub const REHEARSAL: Rehearsal = Rehearsal {
         Beat { event: "AfterTool", comes_when_denied: false },
     ],
     expected: [Answer::Pass, Answer::Pass, Answer::Warn, Answer::Deny, Answer::Stop],
-    payload,
-    read_answer,
+    says,
+    takes,
 };
 
-fn payload(told: &Told<'_>) -> Value {
+fn says(told: &Told<'_>) -> Vec<Value> {
     let Told { event, session, folder, .. } = *told;
-    let mut payload = json!({
+    let always = json!({
         "session_id": session,
         "transcript_path": "",
         "cwd": folder,
@@ -40,22 +40,13 @@ fn payload(told: &Told<'_>) -> Value {
         }),
         _other => json!({}),
     };
-    if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
-        payload.extend(more);
-    }
-    payload
+    vec![always, more]
 }
 
 /// What an answer does, as the client takes it; an error where the client would show it to the person and go on.
-fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
-    if out.trim().is_empty() {
-        return Ok(Answer::Pass);
-    }
-    let answer: Value =
-        serde_json::from_str(out).map_err(|error| format!("{event} was answered with what is not JSON ({error})"))?;
-    let says = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+fn takes(event: &str, answer: &Value) -> Result<Answer, String> {
     let is_denied = matches!(answer["decision"].as_str(), Some("deny" | "block"));
-    if is_denied && !says(&answer["reason"]) {
+    if is_denied && !is_said(&answer["reason"]) {
         return Err(format!("{event} was refused without a reason"));
     }
     Ok(match event {
@@ -63,7 +54,7 @@ fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
         _any if answer["continue"] == false => Answer::Stop,
         "BeforeModel" if is_denied => Answer::Stop,
         "BeforeTool" | "BeforeAgent" | "AfterTool" if is_denied => Answer::Deny,
-        "BeforeAgent" | "AfterTool" if says(&answer["hookSpecificOutput"]["additionalContext"]) => Answer::Warn,
+        "BeforeAgent" | "AfterTool" if is_said(&answer["hookSpecificOutput"]["additionalContext"]) => Answer::Warn,
         _other => Answer::Pass,
     })
 }
@@ -75,11 +66,18 @@ mod tests {
     #[test]
     fn answers_are_read_as_the_client_takes_them() {
         let told = r#"{"hookSpecificOutput":{"additionalContext":"x"}}"#;
-        assert_eq!(read_answer("AfterTool", told), Ok(Answer::Warn));
-        assert_eq!(read_answer("BeforeTool", told), Ok(Answer::Pass), "before a call the model is told nothing");
-        assert_eq!(read_answer("BeforeTool", r#"{"decision":"deny","reason":"x"}"#), Ok(Answer::Deny));
-        assert_eq!(read_answer("BeforeTool", r#"{"decision":"deny","continue":false,"reason":"x"}"#), Ok(Answer::Stop));
-        assert!(read_answer("BeforeTool", r#"{"decision":"deny"}"#).is_err());
-        assert!(read_answer("BeforeTool", "panicked").is_err());
+        assert_eq!(REHEARSAL.read_answer("AfterTool", told), Ok(Answer::Warn));
+        assert_eq!(
+            REHEARSAL.read_answer("BeforeTool", told),
+            Ok(Answer::Pass),
+            "before a call the model is told nothing"
+        );
+        assert_eq!(REHEARSAL.read_answer("BeforeTool", r#"{"decision":"deny","reason":"x"}"#), Ok(Answer::Deny));
+        assert_eq!(
+            REHEARSAL.read_answer("BeforeTool", r#"{"decision":"deny","continue":false,"reason":"x"}"#),
+            Ok(Answer::Stop)
+        );
+        assert!(REHEARSAL.read_answer("BeforeTool", r#"{"decision":"deny"}"#).is_err());
+        assert!(REHEARSAL.read_answer("BeforeTool", "panicked").is_err());
     }
 }

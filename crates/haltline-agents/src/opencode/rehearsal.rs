@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rehearsal::{Answer, Beat, Rehearsal, Told};
+use crate::rehearsal::{Answer, Beat, Rehearsal, Told, is_said};
 
 /// How the loop is played.
 pub const REHEARSAL: Rehearsal = Rehearsal {
@@ -12,39 +12,28 @@ pub const REHEARSAL: Rehearsal = Rehearsal {
         Beat { event: "tool.execute.after", comes_when_denied: false },
     ],
     expected: [Answer::Pass, Answer::Pass, Answer::Warn, Answer::Deny, Answer::Stop],
-    payload,
-    read_answer,
+    says,
+    takes,
 };
 
-fn payload(told: &Told<'_>) -> Value {
+fn says(told: &Told<'_>) -> Vec<Value> {
     let Told { event, session, folder, round, .. } = *told;
-    let mut payload = json!({ "event": event, "session": session, "folder": folder });
+    let always = json!({ "event": event, "session": session, "folder": folder });
     let call = json!({
         "tool": "bash", "call": format!("call_{round}"), "message": format!("msg_{session}_{round}"),
         "input": { "command": "haltline-rehearsal --fail", "description": "A command that always fails" },
     });
     let end = json!({ "output": "haltline-rehearsal: failed as it should\n", "metadata": { "exit": 1 } });
-    let more: &[Value] = match event {
-        "tool.execute.before" => &[call],
-        "tool.execute.after" => &[call, end],
-        _other => &[],
-    };
-    if let Some(payload) = payload.as_object_mut() {
-        for (key, value) in more.iter().filter_map(Value::as_object).flatten() {
-            payload.insert(key.clone(), value.clone());
-        }
+    match event {
+        "tool.execute.before" => vec![always, call],
+        "tool.execute.after" => vec![always, call, end],
+        _other => vec![always],
     }
-    payload
 }
 
 /// What an answer does, as the plugin takes it; an error where the plugin would ignore it.
-fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
-    if out.trim().is_empty() {
-        return Ok(Answer::Pass);
-    }
-    let answer: Value =
-        serde_json::from_str(out).map_err(|error| format!("{event} was answered with what is not JSON ({error})"))?;
-    let says = |key: &str| answer[key].as_str().is_some_and(|text| !text.is_empty());
+fn takes(event: &str, answer: &Value) -> Result<Answer, String> {
+    let says = |key: &str| is_said(&answer[key]);
     let is_before = event == "tool.execute.before";
     if says("deny") && !is_before {
         return Err(format!("{event} was answered with deny, which nobody hears there"));
@@ -64,7 +53,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_taken_as_the_plugin_takes_it() {
-        let before = |out: &str| read_answer("tool.execute.before", out);
+        let before = |out: &str| REHEARSAL.read_answer("tool.execute.before", out);
         assert_eq!(before(""), Ok(Answer::Pass));
         assert_eq!(before(r#"{"notice":"x"}"#), Ok(Answer::Pass));
         assert_eq!(before(r#"{"tell":"x"}"#), Ok(Answer::Warn));
@@ -72,6 +61,6 @@ mod tests {
         assert_eq!(before(r#"{"deny":"x","stop":true}"#), Ok(Answer::Stop));
         assert!(before(r#"{"stop":true}"#).is_err());
         assert!(before("panicked").is_err());
-        assert!(read_answer("tool.execute.after", r#"{"deny":"x"}"#).is_err());
+        assert!(REHEARSAL.read_answer("tool.execute.after", r#"{"deny":"x"}"#).is_err());
     }
 }

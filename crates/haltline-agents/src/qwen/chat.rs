@@ -4,8 +4,8 @@ use haltline_core::identity::Said;
 use serde::Deserialize;
 
 use crate::call::Unread;
-use crate::feed::{Known, TranscriptUse, whole_lines};
-use crate::gemini::chat::Counted;
+use crate::feed::{Known, TranscriptUse};
+use crate::gemini::chat::{Took, sum};
 use crate::json;
 use crate::transcript::gemini::Part;
 use crate::transcript::{qwen, record};
@@ -29,20 +29,14 @@ struct Message<'a> {
 
 /// Reads the whole lines of `text`, which follows what was read before.
 pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
-    let whole = whole_lines(text);
-    let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
-    let mut counted = Counted::read(known.last);
-    for line in whole.split(|&byte| byte == b'\n') {
-        let Some(line) = response(line) else { continue };
-        let Some(usage) = line.usage_metadata.and_then(qwen::usage) else { continue };
-        if counted.is_new(json::name(line.uuid)) {
-            sum.messages = sum.messages.saturating_add(1);
-            let model = json::name(line.model);
-            sum.take(model.as_deref().or(known.model).unwrap_or_default(), &usage, 0);
-        }
-    }
-    sum.last = Some(counted.write());
-    sum
+    sum(text, known, |line| {
+        let line = response(line)?;
+        Some(Took {
+            usage: qwen::usage(line.usage_metadata?)?,
+            id: json::name(line.uuid),
+            model: json::name(line.model),
+        })
+    })
 }
 
 /// What the last response said.

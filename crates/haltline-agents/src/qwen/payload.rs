@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::call::{Call, Unread};
 use crate::gemini::shell_text;
 use crate::hook::{Asked, HookEvent, ReadError, Reading};
-use crate::{Client, bypass, json};
+use crate::{Client, bypass, claude, json};
 
 #[derive(Deserialize)]
 struct Payload<'a> {
@@ -38,21 +38,11 @@ struct Response<'a> {
     llm_content: Unread<'a>,
 }
 
-/// The event of this name. What a prompt means depends on who asks.
+/// The event of this name: those of Claude Code, but what a prompt means depends on who asks.
 pub fn event(name: &str, has_prompt: bool) -> HookEvent {
-    match name {
-        "SessionStart" => HookEvent::SessionStart,
-        "UserPromptSubmit" if has_prompt => HookEvent::Prompt,
-        "UserPromptSubmit" => HookEvent::ModelStart,
-        "PreToolUse" => HookEvent::ToolStart,
-        "PostToolUse" => HookEvent::ToolEnd,
-        "PostToolUseFailure" => HookEvent::ToolFailed,
-        "SubagentStart" => HookEvent::SpawnStart,
-        "SubagentStop" => HookEvent::SpawnEnd,
-        "Stop" => HookEvent::Stop,
-        "PreCompact" => HookEvent::Compaction,
-        "SessionEnd" => HookEvent::SessionEnd,
-        _other => HookEvent::Other,
+    match claude::event(name) {
+        HookEvent::Prompt if !has_prompt => HookEvent::ModelStart,
+        event => event,
     }
 }
 
@@ -107,10 +97,7 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
             resumed: json::name(payload.source).as_deref() == Some("resume"),
             is_nested: false,
         }),
-        HookEvent::Prompt => {
-            let text = payload.prompt.and_then(json::text).unwrap_or_default();
-            Some(Happening::Prompt { by_user: true, bypass: bypass::is_asked_for(&text) })
-        }
+        HookEvent::Prompt => Some(bypass::prompt(payload.prompt, true)),
         HookEvent::ModelStart => Some(Happening::ModelStart),
         HookEvent::ToolStart => {
             let call = payload.call();

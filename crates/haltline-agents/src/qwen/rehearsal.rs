@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rehearsal::{Answer, Beat, Rehearsal, Told};
+use crate::rehearsal::{Answer, Beat, Rehearsal, Told, is_said};
 
 /// How the loop is played.
 pub const REHEARSAL: Rehearsal = Rehearsal {
@@ -13,13 +13,13 @@ pub const REHEARSAL: Rehearsal = Rehearsal {
         Beat { event: "UserPromptSubmit", comes_when_denied: true },
     ],
     expected: [Answer::Pass, Answer::Pass, Answer::Warn, Answer::Deny, Answer::Stop],
-    payload,
-    read_answer,
+    says,
+    takes,
 };
 
-fn payload(told: &Told<'_>) -> Value {
+fn says(told: &Told<'_>) -> Vec<Value> {
     let Told { event, session, folder, round, .. } = *told;
-    let mut payload = json!({
+    let always = json!({
         "session_id": session,
         "transcript_path": "",
         "cwd": folder,
@@ -43,29 +43,20 @@ fn payload(told: &Told<'_>) -> Value {
         }),
         _other => json!({}),
     };
-    if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
-        payload.extend(more);
-    }
-    payload
+    vec![always, more]
 }
 
 /// What an answer does, as the client takes it; an error where the client would show it to the person and go on.
-fn read_answer(event: &str, out: &str) -> Result<Answer, String> {
-    if out.trim().is_empty() {
-        return Ok(Answer::Pass);
-    }
-    let answer: Value =
-        serde_json::from_str(out).map_err(|error| format!("{event} was answered with what is not JSON ({error})"))?;
+fn takes(event: &str, answer: &Value) -> Result<Answer, String> {
     let special = &answer["hookSpecificOutput"];
-    let says = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
     Ok(match event {
         "PreToolUse" if special["permissionDecision"] == "deny" => {
-            let is_given = says(&special["permissionDecisionReason"]);
+            let is_given = is_said(&special["permissionDecisionReason"]);
             return if is_given { Ok(Answer::Deny) } else { Err("a call was refused without a reason".to_owned()) };
         }
         "PreToolUse" | "Stop" => Answer::Pass,
         "UserPromptSubmit" if answer["decision"] == "block" => Answer::Stop,
-        _other if says(&special["additionalContext"]) => Answer::Warn,
+        _other if is_said(&special["additionalContext"]) => Answer::Warn,
         _other => Answer::Pass,
     })
 }
@@ -77,10 +68,14 @@ mod tests {
     #[test]
     fn answers_are_read_as_the_client_takes_them() {
         let told = r#"{"hookSpecificOutput":{"additionalContext":"x"}}"#;
-        assert_eq!(read_answer("PostToolUse", told), Ok(Answer::Warn));
-        assert_eq!(read_answer("PreToolUse", told), Ok(Answer::Pass), "before a call the model is told nothing");
-        assert_eq!(read_answer("PreToolUse", r#"{"continue":false}"#), Ok(Answer::Pass));
-        assert_eq!(read_answer("UserPromptSubmit", r#"{"decision":"block","reason":"x"}"#), Ok(Answer::Stop));
-        assert!(read_answer("PreToolUse", "panicked").is_err());
+        assert_eq!(REHEARSAL.read_answer("PostToolUse", told), Ok(Answer::Warn));
+        assert_eq!(
+            REHEARSAL.read_answer("PreToolUse", told),
+            Ok(Answer::Pass),
+            "before a call the model is told nothing"
+        );
+        assert_eq!(REHEARSAL.read_answer("PreToolUse", r#"{"continue":false}"#), Ok(Answer::Pass));
+        assert_eq!(REHEARSAL.read_answer("UserPromptSubmit", r#"{"decision":"block","reason":"x"}"#), Ok(Answer::Stop));
+        assert!(REHEARSAL.read_answer("PreToolUse", "panicked").is_err());
     }
 }

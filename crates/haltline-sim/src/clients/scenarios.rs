@@ -38,12 +38,10 @@ const UNTIL_MORNING: &str = "[loop.tool_failure]\ncooldown_base_seconds = 3600\n
 const TURNS_MAX: usize = 30;
 
 impl Trial<'_> {
-    /// A place with haltline's hooks, and programs that write down that they ran: what was refused left no line.
+    /// A place with haltline's hooks and the programs of the scripts.
     pub fn place(&self, config: &str) -> Place {
         let place = Place::with_haltline(self.client, self.runner, self.haltline, config);
-        place.write("project/fail", "#!/bin/sh\necho ran >> ran.txt\necho no such table: users\nexit 1\n");
-        place.write("project/a", "#!/bin/sh\necho a >> ran.txt\necho nothing new in a\n");
-        place.write("project/b", "#!/bin/sh\necho b >> ran.txt\necho nothing new in b\n");
+        put_programs(&place);
         place
     }
 
@@ -181,6 +179,13 @@ impl Trial<'_> {
         assert_eq!(uninstall.commands[0].exit, Some(0), "{}", uninstall.commands[0].output);
         assert_eq!(tree(&home), as_it_was, "byte for byte");
     }
+}
+
+/// The programs of the scripts. Each writes down that it ran: what was refused left no line.
+pub fn put_programs(place: &Place) {
+    place.write("project/fail", "#!/bin/sh\necho ran >> ran.txt\necho no such table: users\nexit 1\n");
+    place.write("project/a", "#!/bin/sh\necho a >> ran.txt\necho nothing new in a\n");
+    place.write("project/b", "#!/bin/sh\necho b >> ran.txt\necho nothing new in b\n");
 }
 
 /// A response with one command.

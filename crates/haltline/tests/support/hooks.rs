@@ -55,7 +55,7 @@ impl Client<'_> {
         let output = child.wait_with_output().expect("waited for");
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!((output.status.code(), err.as_ref()), (Some(0), ""), "{out}");
-        let answer = (claude::REHEARSAL.read_answer)(event, &out).expect("an answer the client understands");
+        let answer = claude::REHEARSAL.read_answer(event, &out).expect("an answer the client understands");
         let json: Value = serde_json::from_str(&out).unwrap_or_default();
         let special = &json["hookSpecificOutput"];
         let texts = [&special["permissionDecisionReason"], &special["additionalContext"], &json["reason"]];

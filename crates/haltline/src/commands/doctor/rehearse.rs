@@ -127,11 +127,11 @@ impl Play<'_> {
             return Err(format!("the hook of {event} has no --state"));
         }
         let told = Told { event, session: &self.session, folder: &root, round, is_denied };
-        let told = (self.rehearsal.payload)(&told).to_string();
+        let told = self.rehearsal.payload(&told).to_string();
         let patience = Patience::new(Duration::from_secs(TIMEOUT_SECONDS));
         let out = self.start(&hook, &told, &patience).map_err(|problem| format!("the hook of {event} {problem}"))?;
         self.took_ms.push(patience.used().as_secs_f64() * 1000.0);
-        (self.rehearsal.read_answer)(event, &out)
+        self.rehearsal.read_answer(event, &out)
     }
 
     /// Runs a hook as the client does; what it printed.
