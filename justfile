@@ -4,7 +4,7 @@
 test:
     cargo test --workspace
 
-# An unmodified Claude Code against a scripted model, offline; needs npm, root and iproute2. `just clients NAME` runs one
+# Unmodified clients against a scripted model, offline; needs npm, root and iproute2. `just clients NAME` runs one
 clients *ARGS:
     .ci/clients {{ARGS}}
 
