@@ -84,6 +84,8 @@ struct Draft<'a> {
     call: Option<Digest>,
     /// The response it belongs to, where the client says.
     message: Option<Digest>,
+    /// It was answered before: what is said now is the same, and nothing comes of it.
+    is_told_again: bool,
     /// The call saves work after a hard limit, if nobody else refuses it.
     is_saving: bool,
     facts: Vec<Recorded>,
@@ -125,6 +127,7 @@ impl<'a> Draft<'a> {
             tree,
             call: None,
             message: None,
+            is_told_again: false,
             is_saving: false,
             facts: Vec::new(),
             effects: Vec::new(),
@@ -609,8 +612,7 @@ impl<'a> Draft<'a> {
     fn refuse(&mut self, refusal: Refusal, text: Option<String>) -> Verdict {
         let Refusal { grounds, key, trip, retry } = refusal;
         let step = self.lane.board.next_step(key, self.lane.turn);
-        let fact = self.refused(key, grounds.pattern, step);
-        self.lane_with(self.now, LaneFact::Board(fact), text);
+        self.refused(key, grounds.pattern, step, text);
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let wait = trip.map(|trip| words::cooldown(&trip, self.now));
         let said = words::refusal(&grounds, wait.as_deref(), step, refused);
@@ -624,8 +626,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn refused(&self, key: Digest, pattern: Pattern, step: RungStep) -> BoardFact {
-        BoardFact::Refused { key, pattern, step, turn: self.lane.turn, call: self.call, message: self.message }
+    /// Writes a refusal down, unless it was before.
+    fn refused(&mut self, key: Digest, pattern: Pattern, step: RungStep, text: Option<String>) {
+        if self.is_told_again {
+            return;
+        }
+        let (call, message, turn) = (self.call, self.message, self.lane.turn);
+        let fact = BoardFact::Refused { key, pattern, step, turn, call, message };
+        self.lane_with(self.now, LaneFact::Board(fact), text);
     }
 
     /// A sub-agent that is stopped sends no word of its end.

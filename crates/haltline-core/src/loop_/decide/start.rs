@@ -36,8 +36,10 @@ impl Draft<'_> {
         }
         self.call = Some(call);
         self.message = start.message.map(|message| Digest::of(&[message.as_bytes()]));
+        self.is_told_again = self.was_refused(call, start.message);
+        let known = (self.facts.len(), self.effects.len(), self.notices.len());
         let traits = self.traits(start.action);
-        let turn = self.turn_of(start.message);
+        let turn = if self.is_told_again { self.lane.turn } else { self.turn_of(start.message) };
         let is_new_turn = turn != self.lane.turn || self.lane.is_unused;
         self.lane.turn = turn;
         if traits.is_spawn || traits.is_api || self.limits.budget.is_set() || self.may_be_told_to_end() {
@@ -47,6 +49,12 @@ impl Draft<'_> {
         let scopes = self.scopes(start, turn)?;
         let front = self.front(start.action, traits);
         let refused = self.refusal(start, traits, &front, (&guards, &scopes))?;
+        if self.is_told_again {
+            self.facts.truncate(known.0);
+            self.effects.truncate(known.1);
+            self.notices.truncate(known.2);
+            return Ok(refused.unwrap_or(Verdict::Pass));
+        }
         if is_new_turn && self.limits.budget.is_set() {
             self.tree(TreeFact::Turn);
         }
@@ -89,6 +97,18 @@ impl Draft<'_> {
             (Some(message), Some(last)) => Digest::of(&[message.as_bytes()]) != last,
             (Some(_) | None, _) => self.question.stream.is_batched && self.lane.is_fresh,
         }
+    }
+
+    /// Whether a call was refused before and is told again, through another door: it gets the same answer, in the same
+    /// turn, and counts nothing. Where starts are named by their moment the name alone says so.
+    fn was_refused(&self, call: Digest, message: Option<&str>) -> bool {
+        self.lane.refused.contains(&call)
+            && match &self.question.stream.naming {
+                Naming::Own => !self.is_next_response(message),
+                Naming::Begun => true,
+                // Each start is a call.
+                Naming::Counted { .. } => false,
+            }
     }
 
     fn admit(&mut self, start: &Start<'_>, call: Digest, traits: Traits, turn: u64) {
@@ -207,7 +227,7 @@ impl Draft<'_> {
         if let Some(reason) = scope.verdict.reason() {
             // A turn whose only call was refused is a turn: who asks again in the next is another asker (E5).
             let key = Digest::of(&[reason.circuit.as_str().as_bytes()]);
-            self.lane(LaneFact::Board(self.refused(key, Pattern::Constraint, step)));
+            self.refused(key, Pattern::Constraint, step, None);
         }
         match step {
             RungStep::Stop => self.stopped(),
@@ -284,7 +304,7 @@ impl Draft<'_> {
         self.facts.extend(guard.facts.iter().cloned());
         let key = Digest::of(&[reason.circuit.as_str().as_bytes()]);
         let step = self.lane.board.next_step(key, self.lane.turn);
-        self.lane(LaneFact::Board(self.refused(key, Pattern::Constraint, step)));
+        self.refused(key, Pattern::Constraint, step, None);
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let grounds = Grounds {
             pattern: Pattern::Constraint,
