@@ -39,7 +39,7 @@ impl Draft<'_> {
         self.is_told_again = self.was_refused(call, start.message);
         let known = (self.facts.len(), self.effects.len(), self.notices.len());
         let traits = self.traits(start.action);
-        let turn = if self.is_told_again { self.lane.turn } else { self.turn_of(start.message) };
+        let turn = if self.is_told_again { self.lane.turn } else { self.turn_of(start.message, traits) };
         let is_new_turn = turn != self.lane.turn || self.lane.is_unused;
         self.lane.turn = turn;
         if traits.is_spawn || traits.is_api || self.limits.budget.is_set() || self.may_be_told_to_end() {
@@ -120,7 +120,7 @@ impl Draft<'_> {
     }
 
     /// The turn a call belongs to (L3).
-    fn turn_of(&self, message: Option<&str>) -> u64 {
+    fn turn_of(&self, message: Option<&str>, traits: Traits) -> u64 {
         let lane = &self.lane;
         let next = lane.turn.saturating_add(1);
         if lane.is_unused {
@@ -129,10 +129,12 @@ impl Draft<'_> {
         if let (Some(message), Some(last)) = (message, lane.message) {
             return if Digest::of(&[message.as_bytes()]) == last { lane.turn } else { next };
         }
-        // A sub-agent whose calls are told as its parent's has turns of its own while the parent waits for it.
-        let is_waiting = lane.flights.iter().any(|flight| flight.traits.is_spawn);
-        let is_marked = self.question.stream.is_batched || (lane.is_marked && !is_waiting);
-        let is_idle = lane.flights.iter().all(|flight| flight.traits.is_spawn);
+        // A sub-agent whose calls are told as its parent's has turns of its own while the parent waits for it. Who starts
+        // another beside it is the parent, in the same response.
+        let is_childs = !traits.is_spawn && lane.flights.iter().any(|flight| flight.traits.is_spawn);
+        let is_marked = self.question.stream.is_batched || (lane.is_marked && !is_childs);
+        let is_idle =
+            lane.flights.is_empty() || (is_childs && lane.flights.iter().all(|flight| flight.traits.is_spawn));
         let is_next = lane.is_fresh || (!is_marked && is_idle);
         if is_next { next } else { lane.turn }
     }
