@@ -33,6 +33,8 @@ use crate::workplace::PROJECT_MARKS;
 
 /// How long a hook waits for others before it lets the agent go on (E2).
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a hook reads a transcript on which another one was faster. What it leaves is the next hook's.
+const READINGS_MAX: usize = 4;
 /// How the sessions that `doctor` plays are called: nobody is told of their trips.
 const REHEARSAL: &str = "doctor-";
 /// No client says more in one event.
@@ -206,8 +208,13 @@ impl Hook {
         let mut notices = self.problems(&asked.stream.session);
         let mut verdict = Verdict::Pass;
         self.look_around(&mut reading);
-        for heard in transcript::hear(&self.engine, &mut reading)? {
-            verdict = self.report(&reading.asked.stream, heard, verdict, &mut notices)?;
+        for _ in 0..READINGS_MAX {
+            let Some(heard) = transcript::hear(&self.engine, &mut reading)? else { break };
+            let (told, is_taken) = self.report(&reading.asked.stream, heard, verdict, &mut notices)?;
+            verdict = told;
+            if is_taken {
+                break;
+            }
         }
         let is_shell = match &reading.what {
             Some(Happening::ToolEnd { action: Some(action), .. }) => action.command.is_some(),
@@ -218,7 +225,7 @@ impl Hook {
             Some(_) | None => None,
         };
         if let Some(what) = reading.what.take() {
-            verdict = self.report(&reading.asked.stream, what, verdict, &mut notices)?;
+            (verdict, _) = self.report(&reading.asked.stream, what, verdict, &mut notices)?;
         }
         let of_slices = self.slices(asked, is_shell)?;
         if of_slices.severity() > verdict.severity() {
@@ -257,19 +264,21 @@ impl Hook {
         }
     }
 
-    /// Reports one thing that happened; of two verdicts the one that holds back more stays.
+    /// Reports one thing that happened; of two verdicts the one that holds back more stays. Also whether it was a passage of
+    /// the transcript that counts.
     fn report(
         &self,
         stream: &Stream,
         what: Happening,
         verdict: Verdict,
         notices: &mut Vec<String>,
-    ) -> Result<Verdict, EngineError> {
+    ) -> Result<(Verdict, bool), EngineError> {
         let committed = self.engine.report(stream, what)?;
         self.follow(&stream.session, &committed.decision);
+        let is_taken = transcript::is_taken(&committed.decision);
         notices.extend(committed.decision.notices);
         let is_more = committed.decision.verdict.severity() >= verdict.severity();
-        Ok(if is_more { committed.decision.verdict } else { verdict })
+        Ok((if is_more { committed.decision.verdict } else { verdict }, is_taken))
     }
 
     /// Where the agent works now: its paths start there.

@@ -13,7 +13,7 @@ pub(super) use stuck::futile_key;
 use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
 use super::words::{self, Grounds};
 use super::{
-    Agent, Happening, Lane, LaneFact, Limits, Naming, Nature, Pattern, Preset, Stream, Tree, TreeFact, Usage, Windowed,
+    Agent, Happening, Lane, LaneFact, Limits, Naming, Nature, Passage, Pattern, Preset, Stream, Tree, TreeFact, Usage, Windowed,
     pattern,
 };
 use crate::identity::{Digest, Said};
@@ -224,12 +224,10 @@ impl<'a> Draft<'a> {
             Happening::SessionStart { is_nested, .. } => self.session_start(*is_nested)?,
             Happening::Prompt { by_user, bypass } => self.prompt(*by_user, *bypass)?,
             Happening::Message { usage, cost, offset, last, said } => {
-                // Hooks that run beside each other may have read the same lines.
-                if *offset == Some(self.lane.transcript) && *last == self.lane.reported {
+                if let Some(passage) = offset
+                    && !self.read_on(passage, last.as_deref())?
+                {
                     return Ok(self.decided(Verdict::Pass));
-                }
-                if let Some(offset) = offset {
-                    self.lane(LaneFact::Reported { offset: *offset, last: last.clone() });
                 }
                 if usage.is_some() || cost.is_some() {
                     self.need_tree()?;
@@ -285,6 +283,20 @@ impl<'a> Draft<'a> {
 
     fn decided(self, verdict: Verdict) -> Decision {
         Decision { facts: self.facts, verdict, effects: self.effects, notices: self.notices }
+    }
+
+    /// Takes a passage of the client's transcript, unless another hook has read on since: then it is dropped whole.
+    fn read_on(&mut self, passage: &Passage, last: Option<&str>) -> Asked<bool> {
+        if passage.from != self.lane.transcript || passage.known != self.lane.reported {
+            return Ok(false);
+        }
+        for (call, answer) in &passage.ended {
+            if self.lane.flight(self.call(call)).is_some() {
+                self.tool_end(call, None, answer)?;
+            }
+        }
+        self.lane(LaneFact::Reported { offset: passage.to, last: last.map(str::to_owned) });
+        Ok(true)
     }
 
     /// What was said and what it cost is kept only where somebody wants it watched.

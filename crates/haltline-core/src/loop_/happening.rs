@@ -62,6 +62,20 @@ pub struct Usage {
     pub cache_write: u64,
 }
 
+/// A passage of a client's transcript. It counts only where nobody has read on in the meantime: hooks that run beside each
+/// other see the same lines, or some more of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// How far the transcript had been read.
+    pub from: u64,
+    /// The last response that had been counted.
+    pub known: Option<String>,
+    /// How far it is read now.
+    pub to: u64,
+    /// Calls that are over, by their names, with what came back. Those that are not in flight say nothing new.
+    pub ended: Vec<(String, Answer)>,
+}
+
 /// A constraint that stands in front of an action (C8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guarded {
@@ -96,8 +110,8 @@ pub enum Happening {
         usage: Option<Usage>,
         /// In millionths of a dollar; `None` where nobody knows the price.
         cost: Option<u64>,
-        /// How far the client's transcript was read, for the next report.
-        offset: Option<u64>,
+        /// The passage of the client's transcript that says so, where it was read.
+        offset: Option<Passage>,
         /// The last response that was counted.
         last: Option<String>,
         /// What the last of them said, where that is known.
