@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use haltline_agents::Client;
 use haltline_agents::hook::{Asked, HookEvent, Reading};
-use haltline_core::loop_::{Happening, Naming, Stream};
+use haltline_core::loop_::{Happening, Stream};
 use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict, digest_hex};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Fail, Places, load_or_compile};
@@ -138,7 +138,7 @@ fn event(client: Client, arguments: &Arguments, payload: &[u8], clock: Clock) ->
     if reading.asked.event == HookEvent::Other {
         return (Answer::default(), None);
     }
-    reading.asked.stream.come_through(&arguments.door);
+    reading.asked.stream.door = Some(arguments.door.clone());
     let asked = reading.asked.clone();
     match Hook::open(arguments, &reading, clock) {
         Ok(hook) => {
@@ -332,7 +332,7 @@ impl Hook {
         spool::take(&self.state_folder, self.engine.project().key, |content| {
             let Some((client, door, payload)) = unspooled(content) else { return true };
             let Ok(mut reading) = (client.protocol().read)(payload) else { return true };
-            reading.asked.stream.come_through(door);
+            reading.asked.stream.door = door.map(str::to_owned);
             transcript::settle(&mut reading);
             let Some(what) = reading.what.take() else { return true };
             !matches!(self.engine.report(&reading.asked.stream, what), Err(EngineError::Store(_)))
@@ -387,24 +387,23 @@ impl Hook {
     }
 }
 
-/// An event as it waits: the client's word on a line of its own, with the door where that matters, then what the client
-/// said.
+/// An event as it waits: the client's word and the door on a line of their own, then what the client said.
 fn spooled(asked: &Asked, stdin: &[u8]) -> Vec<u8> {
-    let word = asked.client.word().as_bytes();
-    match &asked.stream.naming {
-        Naming::Own | Naming::Begun => [word, b"\n", stdin].concat(),
-        Naming::Counted { door } => [word, b" ", door.as_bytes(), b"\n", stdin].concat(),
-    }
+    let door = asked.stream.door.as_deref().unwrap_or_default();
+    [asked.client.word().as_bytes(), b" ", door.as_bytes(), b"\n", stdin].concat()
 }
 
-fn unspooled(content: &[u8]) -> Option<(Client, &str, &[u8])> {
-    // Earlier versions knew one client and wrote no word.
+fn unspooled(content: &[u8]) -> Option<(Client, Option<&str>, &[u8])> {
+    // Earlier versions knew one client and wrote no word, and knew no door.
     if content.starts_with(b"{") {
-        return Some((Client::Claude, "", content));
+        return Some((Client::Claude, None, content));
     }
     let end = content.iter().position(|&byte| byte == b'\n')?;
     let line = std::str::from_utf8(&content[..end]).ok()?;
-    let (word, door) = line.split_once(' ').unwrap_or((line, ""));
+    let (word, door) = match line.split_once(' ') {
+        Some((word, door)) => (word, Some(door).filter(|door| !door.is_empty())),
+        None => (line, None),
+    };
     Some((Client::of_word(word)?, door, &content[end + 1..]))
 }
 

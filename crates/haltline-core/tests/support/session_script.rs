@@ -71,11 +71,15 @@ impl Play {
             }
             "agent" => world.stream.agent = Some(words.next()?).filter(|name| name != "main"),
             "client" => {
+                world.stream.door = None;
                 (world.stream.is_batched, world.stream.naming) = match words.next()?.as_str() {
                     "marks-batches" => (true, Naming::Own),
                     "plain" => (false, Naming::Own),
                     "names-starts" => (false, Naming::Begun),
-                    "counted" => (false, Naming::Counted { door: words.next()? }),
+                    "counted" => {
+                        world.stream.door = Some(words.next()?);
+                        (false, Naming::Counted)
+                    }
                     unknown => {
                         return Err(format!(
                             "{unknown:?}: expected marks-batches, plain, names-starts or counted DOOR"
@@ -88,6 +92,7 @@ impl Play {
                 world.policy.loop_ = set(&world.policy.loop_, key, value.trim())?;
                 return Ok(());
             }
+            "door" => world.stream.door = Some(words.next()?),
             "message" => world.message = Some(words.next()?),
             "observe" => world.policy.mode = Mode::Observe,
             "enforce" => world.policy.mode = Mode::Enforce,

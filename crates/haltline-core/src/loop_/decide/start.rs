@@ -95,7 +95,7 @@ impl Draft<'_> {
     fn is_next_response(&self, message: Option<&str>) -> bool {
         match (message, self.lane.message) {
             (Some(message), Some(last)) => Digest::of(&[message.as_bytes()]) != last,
-            (Some(_) | None, _) => self.question.stream.is_batched && self.lane.is_fresh,
+            (Some(_) | None, _) => (self.question.stream.is_batched || self.lane.is_marked) && self.lane.is_fresh,
         }
     }
 
@@ -107,7 +107,7 @@ impl Draft<'_> {
                 Naming::Own => !self.is_next_response(message),
                 Naming::Begun => true,
                 // Each start is a call.
-                Naming::Counted { .. } => false,
+                Naming::Counted => false,
             }
     }
 
