@@ -147,3 +147,21 @@ fn a_call_without_an_id_has_the_same_name_before_and_after() {
     assert_eq!(name("PreToolUse.without-id.json"), name("PostToolUse.Bash.without-id.json"));
     assert_ne!(name("PreToolUse.without-id.json"), name("PreToolUse.Edit.json"));
 }
+
+#[test]
+fn a_call_that_says_when_is_still_claudes() {
+    let mut names: Vec<_> = fs::read_dir(folder()).expect("there").flatten().map(|file| file.file_name()).collect();
+    names.retain(|name| name.to_string_lossy().ends_with(".json"));
+    let mut calls = 0;
+    for name in names {
+        let mut dated: serde_json::Value = serde_json::from_slice(&payload(&name.to_string_lossy())).expect("JSON");
+        let plain = dated.to_string();
+        if !["tool_use_id", "tool_response", "tool_calls"].iter().any(|word| dated.get(word).is_some()) {
+            continue;
+        }
+        calls += 1;
+        dated["timestamp"] = "2026-03-01T10:15:33.400Z".into();
+        assert_eq!(read(dated.to_string().as_bytes()), read(plain.as_bytes()), "{name:?}");
+    }
+    assert!(calls > 5, "{calls}");
+}

@@ -84,7 +84,7 @@ fn wrong_kinds_are_unknown_and_without_a_session_there_is_nothing() {
     )
     .expect("readable");
     assert_eq!((reading.folder, reading.model), (None, None));
-    assert_eq!(reading.asked.stream.naming, Naming::Counted { door: String::new() });
+    assert_eq!(reading.asked.stream.naming, Naming::Counted);
     for input in [
         r#"{"conversation_id":"s","hook_event_name":"preToolUse","tool_name":null}"#,
         r#"{"conversation_id":"s","hook_event_name":"subagentStart","subagent_id":3}"#,

@@ -73,7 +73,7 @@ fn calls_have_no_names_and_are_told_as_such() {
     let payload = br#"{"session_id":"s","hook_event_name":"BeforeTool","tool_name":"run_shell_command",
         "tool_input":{"command":"make"},"timestamp":"2026-11-16T10:00:00.000Z"}"#;
     let reading = read(payload).expect("readable");
-    assert_eq!(reading.asked.stream.naming, Naming::Counted { door: String::new() });
+    assert_eq!(reading.asked.stream.naming, Naming::Counted);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Events that found the store busy wait here, one file each, until the next writer of their project takes them in (E2).
 //!
-//! Only what clients report comes here, never what a person decides. A file is taken in by whoever moves it first; one
-//! that was taken in twice, because its taker died in between, is recognised by the names of its calls.
+//! Only what clients report comes here, never what a person decides. A file is taken in by whoever moves it first. One that
+//! was taken in twice, because its taker died between its commit and the removal of the file, is recognised by the names of
+//! its calls; an event without a name, or a call of a client that names none, then counts twice.
 
 use std::fs;
 use std::io;

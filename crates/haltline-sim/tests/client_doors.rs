@@ -9,6 +9,7 @@ use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::Stage;
 use haltline_sim::clients::scenarios::{Trial, one, told};
 use haltline_sim::clients::script::{Script, Step, shell};
+use haltline_sim::clients::settings;
 use serde_json::{Value, json};
 
 fn trial(client: Client) -> Trial<'static> {
@@ -71,6 +72,7 @@ fn assert_ladder(trial: &Trial<'_>, place: &Place, more: &[&str]) -> Outcome {
     let is_heard: Vec<bool> = told.iter().map(|texts| !texts.is_empty()).collect();
     assert_eq!(is_heard, [false, false, false, true, true], "{told:#?}");
     assert!(!told[4].iter().any(is_stop), "the fourth is refused and not more: {told:#?}");
+    assert!(!told[4].iter().any(|text| text.contains("times now")), "and for the first time: {told:#?}");
     outcome
 }
 
@@ -142,5 +144,24 @@ mod codex {
         let place = two_doors();
         assert_ladder(&trial(Client::Codex), &place, &[]);
         assert_all_came(&place, &["first", "second"], 8);
+    }
+
+    #[test]
+    fn the_same_line_in_user_and_project_hooks_is_started_for_each() {
+        let place = two_doors();
+        place.write("project/.codex/hooks.json", &door(&place, "first"));
+        trial(Client::Codex).play(&place, &[Script::new("nothing", vec![])]);
+        assert_eq!(came(&place, "first"), 3, "begin, prompt, stop");
+    }
+
+    #[test]
+    fn a_stop_hook_that_blocks_is_counted_once_for_both_doors() {
+        let place = two_doors();
+        let blocking = r#"echo '{"decision":"block","reason":"not yet"}'"#;
+        place.settings(&settings::with_foreign(&door(&place, "first"), "Stop", blocking, true));
+        let outcome = trial(Client::Codex).play(&place, &[Script::new("nothing", vec![])]);
+        assert_all_came(&place, &["first", "second"], 6);
+        // Five blocks open the circuit, and the sixth is ended: as through one door.
+        assert_eq!(outcome.requests("nothing").len(), 7);
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use haltline_agents::Client;
 use haltline_agents::hook::{Asked, HookEvent, Reading};
-use haltline_core::loop_::{Happening, Naming, Stream};
+use haltline_core::loop_::{Happening, Stream};
 use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict, digest_hex};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Fail, Places, load_or_compile};
@@ -33,6 +33,8 @@ use crate::workplace::PROJECT_MARKS;
 
 /// How long a hook waits for others before it lets the agent go on (E2).
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a hook reads a transcript on which another one was faster. What it leaves is the next hook's.
+const READINGS_MAX: usize = 4;
 /// How the sessions that `doctor` plays are called: nobody is told of their trips.
 const REHEARSAL: &str = "doctor-";
 /// No client says more in one event.
@@ -136,7 +138,7 @@ fn event(client: Client, arguments: &Arguments, payload: &[u8], clock: Clock) ->
     if reading.asked.event == HookEvent::Other {
         return (Answer::default(), None);
     }
-    reading.asked.stream.come_through(&arguments.door);
+    reading.asked.stream.door = Some(arguments.door.clone());
     let asked = reading.asked.clone();
     match Hook::open(arguments, &reading, clock) {
         Ok(hook) => {
@@ -206,8 +208,13 @@ impl Hook {
         let mut notices = self.problems(&asked.stream.session);
         let mut verdict = Verdict::Pass;
         self.look_around(&mut reading);
-        for heard in transcript::hear(&self.engine, &mut reading)? {
-            verdict = self.report(&reading.asked.stream, heard, verdict, &mut notices)?;
+        for _ in 0..READINGS_MAX {
+            let Some(heard) = transcript::hear(&self.engine, &mut reading)? else { break };
+            let (told, is_taken) = self.report(&reading.asked.stream, heard, verdict, &mut notices)?;
+            verdict = told;
+            if is_taken {
+                break;
+            }
         }
         let is_shell = match &reading.what {
             Some(Happening::ToolEnd { action: Some(action), .. }) => action.command.is_some(),
@@ -218,7 +225,7 @@ impl Hook {
             Some(_) | None => None,
         };
         if let Some(what) = reading.what.take() {
-            verdict = self.report(&reading.asked.stream, what, verdict, &mut notices)?;
+            (verdict, _) = self.report(&reading.asked.stream, what, verdict, &mut notices)?;
         }
         let of_slices = self.slices(asked, is_shell)?;
         if of_slices.severity() > verdict.severity() {
@@ -257,19 +264,21 @@ impl Hook {
         }
     }
 
-    /// Reports one thing that happened; of two verdicts the one that holds back more stays.
+    /// Reports one thing that happened; of two verdicts the one that holds back more stays. Also whether it was a passage of
+    /// the transcript that counts.
     fn report(
         &self,
         stream: &Stream,
         what: Happening,
         verdict: Verdict,
         notices: &mut Vec<String>,
-    ) -> Result<Verdict, EngineError> {
+    ) -> Result<(Verdict, bool), EngineError> {
         let committed = self.engine.report(stream, what)?;
         self.follow(&stream.session, &committed.decision);
+        let is_taken = transcript::is_taken(&committed.decision);
         notices.extend(committed.decision.notices);
         let is_more = committed.decision.verdict.severity() >= verdict.severity();
-        Ok(if is_more { committed.decision.verdict } else { verdict })
+        Ok((if is_more { committed.decision.verdict } else { verdict }, is_taken))
     }
 
     /// Where the agent works now: its paths start there.
@@ -323,7 +332,7 @@ impl Hook {
         spool::take(&self.state_folder, self.engine.project().key, |content| {
             let Some((client, door, payload)) = unspooled(content) else { return true };
             let Ok(mut reading) = (client.protocol().read)(payload) else { return true };
-            reading.asked.stream.come_through(door);
+            reading.asked.stream.door = door.map(str::to_owned);
             transcript::settle(&mut reading);
             let Some(what) = reading.what.take() else { return true };
             !matches!(self.engine.report(&reading.asked.stream, what), Err(EngineError::Store(_)))
@@ -378,24 +387,23 @@ impl Hook {
     }
 }
 
-/// An event as it waits: the client's word on a line of its own, with the door where that matters, then what the client
-/// said.
+/// An event as it waits: the client's word and the door on a line of their own, then what the client said.
 fn spooled(asked: &Asked, stdin: &[u8]) -> Vec<u8> {
-    let word = asked.client.word().as_bytes();
-    match &asked.stream.naming {
-        Naming::Own | Naming::Begun => [word, b"\n", stdin].concat(),
-        Naming::Counted { door } => [word, b" ", door.as_bytes(), b"\n", stdin].concat(),
-    }
+    let door = asked.stream.door.as_deref().unwrap_or_default();
+    [asked.client.word().as_bytes(), b" ", door.as_bytes(), b"\n", stdin].concat()
 }
 
-fn unspooled(content: &[u8]) -> Option<(Client, &str, &[u8])> {
-    // Earlier versions knew one client and wrote no word.
+fn unspooled(content: &[u8]) -> Option<(Client, Option<&str>, &[u8])> {
+    // Earlier versions knew one client and wrote no word, and knew no door.
     if content.starts_with(b"{") {
-        return Some((Client::Claude, "", content));
+        return Some((Client::Claude, None, content));
     }
     let end = content.iter().position(|&byte| byte == b'\n')?;
     let line = std::str::from_utf8(&content[..end]).ok()?;
-    let (word, door) = line.split_once(' ').unwrap_or((line, ""));
+    let (word, door) = match line.split_once(' ') {
+        Some((word, door)) => (word, Some(door).filter(|door| !door.is_empty())),
+        None => (line, None),
+    };
     Some((Client::of_word(word)?, door, &content[end + 1..]))
 }
 

@@ -24,6 +24,8 @@ struct Player<'a> {
     session: String,
     /// How many configurations tell of each event.
     doors: usize,
+    /// The words after `haltline hook` in them, in turn.
+    words: Vec<&'static str>,
 }
 
 impl Player<'_> {
@@ -35,13 +37,9 @@ impl Player<'_> {
 
     /// Starts the hook of one configuration.
     fn begin(&self, door: usize, payload: &[u8]) -> Child {
+        // Where there are no names, only the words of a configuration tell who tells.
         let own = door.to_string();
-        let mut words = vec!["hook", self.client.word()];
-        if !self.has_names(payload) {
-            // Without names only the words of a configuration tell who tells.
-            words.extend(["--configuration", &own]);
-        }
-        let mut command = self.site.command(&words);
+        let mut command = self.site.command(&["hook", self.words[door % self.words.len()], "--configuration", &own]);
         command.env("XDG_RUNTIME_DIR", self.site.home());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
@@ -52,9 +50,11 @@ impl Player<'_> {
         child
     }
 
-    fn has_names(&self, payload: &[u8]) -> bool {
-        let reading = (self.client.protocol().read)(payload);
-        reading.is_ok_and(|reading| reading.asked.stream.naming == Naming::Own)
+    /// Whether each stream is heard through one door only.
+    fn is_counted(&self) -> bool {
+        let opening = self.payload(self.client.protocol().rehearsal.opening, 0, false).to_string();
+        let reading = (self.client.protocol().read)(opening.as_bytes()).expect("its own words");
+        reading.asked.stream.naming == Naming::Counted
     }
 
     /// Tells an event through all configurations at once; the strongest answer.
@@ -95,6 +95,28 @@ impl Player<'_> {
         strongest
     }
 
+    /// What each configuration says to each event of the whole rehearsal, one after the other.
+    fn recital(&self) -> Vec<Vec<String>> {
+        self.open();
+        let mut all = Vec::new();
+        for number in 1..=ROUNDS {
+            let mut strongest = Answer::Pass;
+            for beat in self.client.protocol().rehearsal.round {
+                let is_denied = strongest >= Answer::Deny;
+                if is_denied && !beat.comes_when_denied {
+                    continue;
+                }
+                let payload = self.payload(beat.event, number, is_denied).to_string();
+                let said: Vec<String> =
+                    (0..self.doors).map(|door| words_of(&finish(self.begin(door, payload.as_bytes())))).collect();
+                strongest =
+                    strongest.max(if said.iter().any(|text| is_refusal(text)) { Answer::Deny } else { Answer::Pass });
+                all.push(said);
+            }
+        }
+        all
+    }
+
     fn rounds(&self, change: &dyn Fn(Value) -> Value) -> Vec<Answer> {
         (1..=ROUNDS).map(|number| self.round(number, change)).collect()
     }
@@ -108,8 +130,79 @@ fn finish(child: Child) -> String {
     out.into_owned()
 }
 
+/// What haltline says in an answer, up to the time that is left.
+fn words_of(out: &str) -> String {
+    let answer: Value = serde_json::from_str(out).unwrap_or_default();
+    let said = text_in(&answer).unwrap_or_default();
+    said.split("Cooldown").next().unwrap_or_default().to_owned()
+}
+
+/// The first text that is haltline's to the agent, wherever the client wants it.
+fn text_in(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => text.starts_with("HALTLINE").then_some(text),
+        Value::Array(elements) => elements.iter().find_map(text_in),
+        Value::Object(members) => members.values().find_map(text_in),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+fn is_refusal(text: &str) -> bool {
+    [": refused", ": stopped", ": still stopped"].iter().any(|word| text.contains(word))
+}
+
+/// How often each word stands in the journal.
+fn totals(site: &Site) -> BTreeMap<String, usize> {
+    let mut totals = BTreeMap::new();
+    for fact in facts(site) {
+        *totals.entry(fact["word"].to_string()).or_default() += 1;
+    }
+    totals
+}
+
+fn assert_same_through_all(client: Client, words: &[&'static str]) {
+    let (alone, together) = (Site::new(), Site::new());
+    let own = vec![client.word()];
+    let one = Player { site: &alone, client, session: "doors".to_owned(), doors: 1, words: own };
+    let many = Player { site: &together, client, session: "doors".to_owned(), doors: 3, words: words.to_vec() };
+    let (expected, said) = (one.recital(), many.recital());
+    assert_eq!(said.len(), expected.len(), "{}: {said:#?}", client.title());
+    for (expected, said) in expected.iter().flatten().zip(&said) {
+        let heard: Vec<&String> = said.iter().filter(|text| !text.is_empty()).collect();
+        // A refusal is everybody's; a word that goes along with a call is said once.
+        let times = match (expected.is_empty(), is_refusal(expected) && !many.is_counted()) {
+            (true, _) => 0,
+            (false, true) => 3,
+            (false, false) => 1,
+        };
+        assert_eq!(heard, vec![expected; times], "{}: {said:#?}", client.title());
+    }
+    let (mut expected, mut counted) = (totals(&alone), totals(&together));
+    if many.is_counted() {
+        // Each door says that it begins; the last one is heard.
+        expected.remove("\"began\"");
+        counted.remove("\"began\"");
+    }
+    assert_eq!(counted, expected, "{}", client.title());
+    together.assert_verifies();
+}
+
+#[test]
+fn through_three_doors_every_client_hears_and_counts_what_it_does_through_one() {
+    for client in Client::ALL {
+        assert_same_through_all(client, &[client.word()]);
+    }
+}
+
+#[test]
+fn copilot_hears_the_same_through_its_own_hooks_and_through_claudes() {
+    assert_same_through_all(Client::Copilot, &["copilot", "claude"]);
+    assert_same_through_all(Client::Copilot, &["claude", "copilot"]);
+}
+
 fn players(site: &Site, doors: usize, session: impl Fn(Client) -> String) -> Vec<Player<'_>> {
-    Client::ALL.into_iter().map(|client| Player { site, client, session: session(client), doors }).collect()
+    let player = |client: Client| Player { site, client, session: session(client), doors, words: vec![client.word()] };
+    Client::ALL.into_iter().map(player).collect()
 }
 
 fn as_it_is(payload: Value) -> Value {
@@ -121,7 +214,8 @@ fn fifty_calls_told_twice_at_once_are_fifty_calls_in_every_client() {
     for client in Client::ALL {
         let site = Site::new();
         for session in 0..50 / ROUNDS {
-            let player = Player { site: &site, client, session: format!("twice-{session}"), doors: 2 };
+            let (session_name, words) = (format!("twice-{session}"), vec![client.word()]);
+            let player = Player { site: &site, client, session: session_name, doors: 2, words };
             player.open();
             let expected = client.protocol().rehearsal.expected;
             assert_eq!(player.rounds(&as_it_is), expected, "{}, session {session}", client.title());
@@ -307,7 +401,8 @@ fn two_hundred_calls_of_one_response_are_two_hundred_calls_and_nobody_is_warned(
     const AT_ONCE: usize = 5;
     for client in [Client::Claude, Client::Cline] {
         let site = Site::new();
-        let player = Player { site: &site, client, session: "wide".to_owned(), doors: 2 };
+        let words = vec![client.word()];
+        let player = Player { site: &site, client, session: "wide".to_owned(), doors: 2, words };
         player.open();
         let calls: Vec<[Value; 2]> = (0..CALLS).map(|number| wide_call(&player, number)).collect();
         let count = || facts(&site).iter().filter(|fact| fact["fact"].pointer("/lane/ended/call").is_some()).count();

@@ -4,7 +4,9 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Child;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::process::{Child, Stdio};
 
 use haltline_agents::rehearsal::Answer;
 use haltline_core::identity::Digest;
@@ -185,4 +187,86 @@ fn what_waits_is_taken_in_by_its_own_project_only() {
     assert_eq!(waiting(&site), 0);
     assert_eq!(counted(&facts(&site), "/lane/started/flight/call").len(), 2);
     assert_eq!(site.run(&["journal", "verify", "--all"]).code, Some(0));
+}
+
+/// A session of Codex whose transcript grows while its hooks run.
+struct Growing<'a> {
+    site: &'a Site,
+    transcript: std::path::PathBuf,
+}
+
+impl Growing<'_> {
+    fn write(&self, kind: &str, payload: Value) {
+        let line = json!({ "timestamp": "2026-03-01T10:15:33.400Z", "type": kind, "payload": payload });
+        let mut file = OpenOptions::new().append(true).create(true).open(&self.transcript).expect("a transcript");
+        writeln!(file, "{line}").expect("written");
+    }
+
+    fn begin(&self, event: &str, call: &str, more: Value) -> Child {
+        let mut payload = json!({
+            "session_id": "growing",
+            "transcript_path": self.transcript,
+            "cwd": self.site.project(),
+            "model": "gpt-5.4",
+            "hook_event_name": event,
+            "tool_name": "Bash",
+            "tool_use_id": call,
+            "tool_input": { "command": format!("echo {call}") },
+        });
+        if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
+            payload.extend(more);
+        }
+        let mut command = self.site.command(&["hook", "codex"]);
+        command.env("XDG_RUNTIME_DIR", self.site.home());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let mut stdin = child.stdin.take().expect("piped");
+        stdin.write_all(payload.to_string().as_bytes()).expect("the hook reads its event");
+        child
+    }
+}
+
+fn finish_silently(children: Vec<Child>) {
+    for child in children {
+        let output = child.wait_with_output().expect("waited for");
+        assert_eq!((output.status.code(), output.stdout, output.stderr), (Some(0), Vec::new(), Vec::new()));
+    }
+}
+
+#[test]
+fn hooks_that_read_one_growing_transcript_at_once_count_each_response_once() {
+    const RESPONSES: usize = 14;
+    let site = Site::new();
+    let growing = Growing { site: &site, transcript: site.home().join("rollout.jsonl") };
+    for response in 0..RESPONSES {
+        let names: Vec<String> = (0..AT_ONCE).map(|place| format!("call_{response}_{place}")).collect();
+        for name in &names {
+            growing.write("response_item", json!({ "type": "function_call", "call_id": name }));
+        }
+        let usage = json!({ "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 0 });
+        growing.write("token_usage_record", json!({ "response_id": format!("r{response}"), "usage": usage }));
+        // Each hook finds a line more than the one before.
+        let begin = |event: &str, name: &String, more: Value| {
+            growing.write("event_msg", json!({ "type": "item_completed" }));
+            growing.begin(event, name, more)
+        };
+        finish_silently(names.iter().map(|name| begin("PreToolUse", name, json!({}))).collect());
+        let after = |name: &String| begin("PostToolUse", name, json!({ "tool_response": name }));
+        finish_silently(names.iter().map(after).collect());
+        for name in &names {
+            let output = format!("Process exited with code 0\nOutput:\n{name}");
+            growing
+                .write("response_item", json!({ "type": "function_call_output", "call_id": name, "output": output }));
+        }
+    }
+    finish_silently((0..AT_ONCE).map(|_| growing.begin("Stop", "", json!({ "stop_hook_active": false }))).collect());
+    let facts = facts(&site);
+    let spent = facts.iter().filter_map(|fact| fact["fact"].pointer("/tree/spent/tokens")).filter_map(Value::as_u64);
+    assert_eq!(spent.sum::<u64>(), 1000 * RESPONSES as u64);
+    for path in ["/lane/started/flight/call", "/lane/ended/call"] {
+        let counts = counted(&facts, path);
+        assert_eq!((counts.len(), counts.values().max()), (RESPONSES * AT_ONCE, Some(&1)), "{path}");
+    }
+    assert_eq!(counted(&facts, "/lane/started/flight/turn").len(), RESPONSES);
+    site.assert_verifies();
 }

@@ -73,9 +73,7 @@ pub fn event(name: &str) -> HookEvent {
 pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let text = json::mended(stdin);
     let payload: Payload<'_> = json::payload(&text)?;
-    if payload.timestamp.is_some() {
-        // Claude Code never says when. Copilot CLI does, and runs the hooks of a project's Claude settings beside its own:
-        // a call must count the same through both.
+    if payload.is_of_copilot() {
         return copilot::read_for(Client::Claude, &text);
     }
     let session = json::name(payload.session_id).ok_or(ReadError::NoSession)?;
@@ -217,6 +215,13 @@ fn calls_of(calls: &RawValue) -> Vec<Call<'_>> {
 }
 
 impl<'a> Payload<'a> {
+    /// Copilot CLI runs the hooks of a project's Claude settings beside its own, and a call must count the same through both.
+    /// It says when, which Claude Code does not, and has none of the words in which Claude Code speaks of calls.
+    fn is_of_copilot(&self) -> bool {
+        let own = [self.tool_use_id, self.tool_response, self.tool_calls];
+        self.timestamp.is_some() && own.iter().all(Option::is_none)
+    }
+
     fn call(&self) -> Call<'a> {
         Call {
             tool_name: self.tool_name,

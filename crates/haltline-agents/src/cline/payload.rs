@@ -1,7 +1,7 @@
 //! The fields of a hook's stdin, and what each event means.
 
 use haltline_core::identity::{Action, Answer};
-use haltline_core::loop_::{Happening, Naming, Stream};
+use haltline_core::loop_::{Happening, Stream};
 use serde::Deserialize;
 
 use super::call::{self, Output};
@@ -80,14 +80,7 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let session = session.or_else(|| json::name(payload.task_id)).ok_or(ReadError::NoSession)?;
     let name = json::owned_text(payload.hook_name).unwrap_or_default();
     let agent = json::name(payload.parent).and_then(|_parent| json::name(payload.agent));
-    let stream = Stream {
-        session,
-        agent,
-        root: None,
-        client: Client::Cline.name().to_owned(),
-        is_batched: false,
-        naming: Naming::Own,
-    };
+    let stream = Stream { session, agent, client: Client::Cline.name().to_owned(), ..Stream::default() };
     let roots: Vec<Unread<'_>> = payload.workspace_roots.and_then(json::list).unwrap_or_default();
     let folder = roots.first().copied().flatten().and_then(|root| json::name(Some(root)));
     let event = event(&name);

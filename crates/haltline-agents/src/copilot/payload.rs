@@ -125,17 +125,11 @@ fn happening(
             // A sub-agent is asked by the agent above it.
             Some(bypass::prompt(payload.prompt, stream.agent.is_none()))
         }
-        HookEvent::ToolStart => call.tool().map(|tool| {
-            let mut what = call.start(&tool, stream, folder);
-            if let Happening::ToolStart { call, .. } = &mut what {
-                *call = call::at(call, &json::owned_text(payload.timestamp).unwrap_or_default());
-            }
-            what
-        }),
+        HookEvent::ToolStart => call.tool().map(|tool| payload.dated(call.start(&tool, stream, folder))),
         HookEvent::ToolEnd => return end(payload, stream, folder).unwrap_or_default(),
         HookEvent::ToolFailed => call.tool().map(|tool| {
             let error = payload.error.map(json::shown).unwrap_or_default();
-            call.end(&tool, stream, folder, Answer::new(Outcome::Failed, None, &error))
+            payload.dated(call.end(&tool, stream, folder, Answer::new(Outcome::Failed, None, &error)))
         }),
         HookEvent::SpawnStart => json::name(payload.agent_id).map(|child| Happening::SpawnStart { child, depth: None }),
         HookEvent::SpawnEnd => json::name(payload.agent_id).map(|child| Happening::SpawnEnd { child }),
@@ -174,7 +168,8 @@ fn end(payload: &Payload<'_>, stream: &Stream, folder: Option<&str>) -> Option<(
     };
     let is_shell = matches!(tool.as_str(), "Bash" | "bash" | "PowerShell" | "powershell");
     if !is_shell || outcome != Outcome::Ok {
-        return Some((Some(call.end(&tool, stream, folder, Answer::new(outcome, None, &text))), None));
+        let what = call.end(&tool, stream, folder, Answer::new(outcome, None, &text));
+        return Some((Some(payload.dated(what)), None));
     }
     let (said, exit) = ended(&text);
     let answer = match exit {
@@ -185,7 +180,7 @@ fn end(payload: &Payload<'_>, stream: &Stream, folder: Option<&str>) -> Option<(
         call: payload.tool_input.map(json::compact).unwrap_or_default().into_owned(),
         text: text.to_string(),
     });
-    Some((Some(call.end(&tool, stream, folder, answer)), unsettled))
+    Some((Some(payload.dated(call.end(&tool, stream, folder, answer))), unsettled))
 }
 
 /// What a command said, without the last line in which the client says how it ended.
@@ -204,6 +199,14 @@ fn is_too_long(text: &str) -> bool {
 }
 
 impl<'a> Payload<'a> {
+    /// The start or the end of a call, named by its moment.
+    fn dated(&self, mut what: Happening) -> Happening {
+        if let Happening::ToolStart { call, .. } | Happening::ToolEnd { call, .. } = &mut what {
+            *call = call::at(call, &json::owned_text(self.timestamp).unwrap_or_default());
+        }
+        what
+    }
+
     fn call(&self) -> Call<'a> {
         Call {
             tool_name: self.tool_name,

@@ -75,7 +75,7 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let session = session.ok_or(ReadError::NoSession)?;
     let naming = match json::name(payload.tool_use_id) {
         Some(_) => Naming::Own,
-        None => Naming::Counted { door: String::new() },
+        None => Naming::Counted,
     };
     let stream = Stream { session, client: Client::Cursor.name().to_owned(), naming, ..Stream::default() };
     let folder = json::name(payload.cwd).or_else(|| payload.workspace_roots.and_then(first_root));

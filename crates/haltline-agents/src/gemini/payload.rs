@@ -74,12 +74,8 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let session = json::name(payload.session_id).ok_or(ReadError::NoSession)?;
     let name = json::owned_text(payload.hook_event_name).unwrap_or_default();
     let event = event(&name);
-    let stream = Stream {
-        session,
-        client: Client::Gemini.name().to_owned(),
-        naming: Naming::Counted { door: String::new() },
-        ..Stream::default()
-    };
+    let stream =
+        Stream { session, client: Client::Gemini.name().to_owned(), naming: Naming::Counted, ..Stream::default() };
     let folder = json::name(payload.cwd);
     let model = payload.llm_request.and_then(json::object::<Request<'_>>).and_then(|request| json::name(request.model));
     Ok(Reading {

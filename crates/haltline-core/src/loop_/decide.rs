@@ -13,8 +13,8 @@ pub(super) use stuck::futile_key;
 use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
 use super::words::{self, Grounds};
 use super::{
-    Agent, Happening, Lane, LaneFact, Limits, Naming, Nature, Pattern, Preset, Stream, Tree, TreeFact, Usage, Windowed,
-    pattern,
+    Agent, Happening, Lane, LaneFact, Limits, Naming, Nature, Passage, Pattern, Preset, Stream, Tree, TreeFact, Usage,
+    Windowed, pattern,
 };
 use crate::identity::{Digest, Said};
 use crate::{
@@ -84,6 +84,10 @@ struct Draft<'a> {
     call: Option<Digest>,
     /// The response it belongs to, where the client says.
     message: Option<Digest>,
+    /// The end that is told, where it has a name of its own.
+    end: Option<Digest>,
+    /// It was answered before: what is said now is the same, and nothing comes of it.
+    is_told_again: bool,
     /// The call saves work after a hard limit, if nobody else refuses it.
     is_saving: bool,
     facts: Vec<Recorded>,
@@ -125,11 +129,14 @@ impl<'a> Draft<'a> {
             tree,
             call: None,
             message: None,
+            end: None,
+            is_told_again: false,
             is_saving: false,
             facts: Vec::new(),
             effects: Vec::new(),
             notices: Vec::new(),
         };
+        draft.is_told_again = draft.is_told_before();
         draft.begin(root);
         Ok(draft)
     }
@@ -167,11 +174,14 @@ impl<'a> Draft<'a> {
             | Happening::Cleanup { .. }
             | Happening::SessionEnd { .. } => (false, false, self.lane.is_nested),
         };
-        if self.is_new || starts {
+        if self.is_new || (starts && !self.is_told_again) {
             let unseen = self.is_new && stream.is_batched && stream.agent.is_none() && !starts;
             let client = stream.client.clone();
-            let door = self.door();
-            self.lane(LaneFact::Began { client, root, is_nested, resumed, door, unseen });
+            let (door, told_by) = match stream.naming {
+                Naming::Own | Naming::Begun => (None, self.door()),
+                Naming::Counted => (self.door(), None),
+            };
+            self.lane(LaneFact::Began { client, root, is_nested, resumed, door, told_by, unseen });
             if unseen {
                 self.notices.push(format!(
                     "haltline has no memory of this running session ({}): it was installed while the session ran, or its store was taken away. Counting starts now.",
@@ -192,17 +202,36 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The door that tells this, where the client's calls have no names.
+    /// The door that tells this.
     fn door(&self) -> Option<Digest> {
-        match &self.question.stream.naming {
-            Naming::Own | Naming::Begun => None,
-            Naming::Counted { door } => Some(Digest::of(&[b"door", door.as_bytes()])),
+        let stream = self.question.stream;
+        let door = stream.door.as_deref()?;
+        Some(match stream.naming {
+            // One client may tell as itself and as another.
+            Naming::Own | Naming::Begun => Digest::of(&[b"door", door.as_bytes(), stream.client.as_bytes()]),
+            Naming::Counted => Digest::of(&[b"door", door.as_bytes()]),
+        })
+    }
+
+    /// Whether an event without a name was told before, through another door.
+    fn is_told_before(&self) -> bool {
+        match self.question.stream.naming {
+            Naming::Own | Naming::Begun => {
+                let (kind, door) = (self.question.what.nameless(), self.door());
+                kind.zip(door).is_some_and(|(kind, door)| self.lane.is_told(kind, door, self.now))
+            }
+            // It is heard through one door, whatever it tells.
+            Naming::Counted => false,
         }
     }
 
     /// Whether a client without names for its calls tells the same through another door. A session that begins is heard
     /// through the door that says so last: from then on it is the only one.
     fn is_overheard(&self) -> bool {
+        match self.question.stream.naming {
+            Naming::Own | Naming::Begun => return false,
+            Naming::Counted => {}
+        }
         let is_beginning = matches!(self.question.what, Happening::SessionStart { .. });
         let (door, own) = (self.door(), self.lane.door);
         !is_beginning && door.is_some() && own.is_some() && door != own
@@ -221,12 +250,10 @@ impl<'a> Draft<'a> {
             Happening::SessionStart { is_nested, .. } => self.session_start(*is_nested)?,
             Happening::Prompt { by_user, bypass } => self.prompt(*by_user, *bypass)?,
             Happening::Message { usage, cost, offset, last, said } => {
-                // Hooks that run beside each other may have read the same lines.
-                if *offset == Some(self.lane.transcript) && *last == self.lane.reported {
+                if let Some(passage) = offset
+                    && !self.read_on(passage, last.as_deref())?
+                {
                     return Ok(self.decided(Verdict::Pass));
-                }
-                if let Some(offset) = offset {
-                    self.lane(LaneFact::Reported { offset: *offset, last: last.clone() });
                 }
                 if usage.is_some() || cost.is_some() {
                     self.need_tree()?;
@@ -253,8 +280,9 @@ impl<'a> Draft<'a> {
             }
             Happening::Hook { name } => self.hook(name)?,
             Happening::Stop { blocked, running } => self.stop(*blocked, running.as_deref())?,
+            Happening::Compaction { .. } | Happening::SessionEnd { .. } if self.is_told_again => Verdict::Pass,
             Happening::Compaction { trigger } => {
-                self.lane(LaneFact::Compacted { trigger: trigger.clone() });
+                self.lane(LaneFact::Compacted { trigger: trigger.clone(), door: self.door() });
                 Verdict::Pass
             }
             Happening::Cleanup { files_rotated, sessions_pruned, bytes_freed } => {
@@ -273,7 +301,7 @@ impl<'a> Draft<'a> {
                         self.agent_ended(&id);
                     }
                 }
-                self.lane(LaneFact::Over { reason: reason.clone() });
+                self.lane(LaneFact::Over { reason: reason.clone(), door: self.door() });
                 Verdict::Pass
             }
         };
@@ -282,6 +310,20 @@ impl<'a> Draft<'a> {
 
     fn decided(self, verdict: Verdict) -> Decision {
         Decision { facts: self.facts, verdict, effects: self.effects, notices: self.notices }
+    }
+
+    /// Takes a passage of the client's transcript, unless another hook has read on since: then it is dropped whole.
+    fn read_on(&mut self, passage: &Passage, last: Option<&str>) -> Asked<bool> {
+        if passage.from != self.lane.transcript || passage.known != self.lane.reported {
+            return Ok(false);
+        }
+        for (call, answer) in &passage.ended {
+            if self.lane.flight(self.call(call)).is_some() {
+                self.tool_end(call, None, answer)?;
+            }
+        }
+        self.lane(LaneFact::Reported { offset: passage.to, last: last.map(str::to_owned) });
+        Ok(true)
     }
 
     /// What was said and what it cost is kept only where somebody wants it watched.
@@ -296,7 +338,8 @@ impl<'a> Draft<'a> {
     }
 
     fn session_start(&mut self, is_nested: bool) -> Asked<Verdict> {
-        let Some(root) = self.question.stream.root.as_deref().filter(|_| is_nested) else { return Ok(Verdict::Pass) };
+        let is_new = is_nested && !self.is_told_again;
+        let Some(root) = self.question.stream.root.as_deref().filter(|_| is_new) else { return Ok(Verdict::Pass) };
         // A client inside a client: from a shell call it is an agent more; from nowhere, a hook started it.
         let parent = CircuitName::lane(root, None);
         let Some(row) = self.memory.row(&parent) else { return Err(vec![parent]) };
@@ -347,12 +390,17 @@ impl<'a> Draft<'a> {
             crate::Mode::Observe => false,
         };
         let is_refused = !by_user && is_stopped;
-        self.lane(LaneFact::Prompted { by_user, is_refused });
+        if !self.is_told_again {
+            self.lane(LaneFact::Prompted { by_user, is_refused, door: self.door() });
+        }
         if is_refused {
             return Ok(self.still_stopped());
         }
         if !by_user {
             return Ok(Verdict::Pass);
+        }
+        if self.is_told_again {
+            return Ok(self.inside_hooks()?.unwrap_or(Verdict::Pass));
         }
         if !self.question.stream.is_batched {
             // Whoever asks again no longer waits: a call whose end was lost must not hold the turn open (L3).
@@ -433,8 +481,11 @@ impl<'a> Draft<'a> {
     }
 
     fn stop(&mut self, blocked: bool, running: Option<&[String]>) -> Asked<Verdict> {
+        if self.is_told_again {
+            return if blocked { self.stop_again() } else { Ok(Verdict::Pass) };
+        }
         self.close_flights()?;
-        self.lane(LaneFact::Stopped { blocked });
+        self.lane(LaneFact::Stopped { blocked, door: self.door() });
         // A session inside another lists its own agents only.
         if let Some(running) = running.filter(|_| self.lane.root.is_none()) {
             self.need_tree()?;
@@ -451,11 +502,27 @@ impl<'a> Draft<'a> {
             }
             return Ok(Verdict::Pass);
         }
+        self.stop_hook()
+    }
+
+    fn stop_hook(&mut self) -> Asked<Verdict> {
         match self.hook(STOP_HOOK)? {
             // The agent cannot be refused its wish to end; the hook that keeps it going can.
             Verdict::Deny(reason) => Ok(Verdict::Stop(reason)),
             other @ (Verdict::Pass | Verdict::Warn(_) | Verdict::Stop(_)) => Ok(other),
         }
+    }
+
+    /// Another door tells of the same: it hears what the first one heard. The run that opened the circuit was let go on.
+    fn stop_again(&mut self) -> Asked<Verdict> {
+        let key = hook_key(STOP_HOOK);
+        let is_open = match self.lane.board.standing(key, self.now) {
+            Standing::Open(_) | Standing::Probing(_) => true,
+            Standing::Closed | Standing::Trial(..) => false,
+        };
+        let rung = self.lane.board.rung(key).filter(|_| is_open);
+        let is_refused = rung.is_some_and(|rung| rung.step.is_some() && rung.turn == self.lane.turn);
+        if is_refused { self.stop_hook() } else { Ok(Verdict::Pass) }
     }
 
     /// Whether a person declared this a false alarm.
@@ -609,8 +676,7 @@ impl<'a> Draft<'a> {
     fn refuse(&mut self, refusal: Refusal, text: Option<String>) -> Verdict {
         let Refusal { grounds, key, trip, retry } = refusal;
         let step = self.lane.board.next_step(key, self.lane.turn);
-        let fact = self.refused(key, grounds.pattern, step);
-        self.lane_with(self.now, LaneFact::Board(fact), text);
+        self.refused(key, grounds.pattern, step, text);
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let wait = trip.map(|trip| words::cooldown(&trip, self.now));
         let said = words::refusal(&grounds, wait.as_deref(), step, refused);
@@ -624,8 +690,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn refused(&self, key: Digest, pattern: Pattern, step: RungStep) -> BoardFact {
-        BoardFact::Refused { key, pattern, step, turn: self.lane.turn, call: self.call, message: self.message }
+    /// Writes a refusal down, unless it was before.
+    fn refused(&mut self, key: Digest, pattern: Pattern, step: RungStep, text: Option<String>) {
+        if self.is_told_again {
+            return;
+        }
+        let (call, message, turn) = (self.call, self.message, self.lane.turn);
+        let fact = BoardFact::Refused { key, pattern, step, turn, call, message };
+        self.lane_with(self.now, LaneFact::Board(fact), text);
     }
 
     /// A sub-agent that is stopped sends no word of its end.

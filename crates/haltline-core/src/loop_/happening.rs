@@ -1,5 +1,7 @@
 //! What an agent does, in the words of the plain events (EVENTS.md).
 
+use serde::{Deserialize, Serialize};
+
 use crate::ConstraintId;
 use crate::attempt::Touched;
 use crate::constraint::Seen;
@@ -20,16 +22,8 @@ pub struct Stream {
     pub is_batched: bool,
     /// How its calls are told apart.
     pub naming: Naming,
-}
-
-impl Stream {
-    /// Says which configuration told of it, where that matters.
-    pub fn come_through(&mut self, name: &str) {
-        match &mut self.naming {
-            Naming::Own | Naming::Begun => {}
-            Naming::Counted { door } => name.clone_into(door),
-        }
-    }
+    /// The configuration that tells of it, where somebody says: a client may tell the same through several.
+    pub door: Option<String>,
 }
 
 /// How the calls of a client are told apart.
@@ -38,15 +32,31 @@ pub enum Naming {
     /// Each has a name: one that is told twice is known by it.
     #[default]
     Own,
-    /// Each start has one, the same through every door, and no end has: it belongs to the oldest call of the same words. An
-    /// end without such a call was told before.
+    /// Each start has one and each end another, the same through every door. An end belongs to the oldest call of the same
+    /// words; without such a call it was told before.
     Begun,
     /// None has. Each start is a call, and an end belongs to the oldest of the same words. What is told twice can then only
     /// be known by who tells it, so each stream is heard through one door.
-    Counted {
-        /// The configuration that tells of it.
-        door: String,
-    },
+    Counted,
+}
+
+/// A kind of event that has no name. Told twice it is known by who tells: until a call begins or some time has passed, the
+/// events of a kind are heard through the door that told of the first of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Nameless {
+    /// The session begins.
+    Begin,
+    /// A person asks.
+    Prompt,
+    /// The client asks.
+    Notice,
+    /// The agent wants to end its turn.
+    Stop,
+    /// The conversation is shortened.
+    Compaction,
+    /// The session is over.
+    End,
 }
 
 /// What a model response took.
@@ -60,6 +70,20 @@ pub struct Usage {
     pub cache_read: u64,
     /// Tokens written to the cache.
     pub cache_write: u64,
+}
+
+/// A passage of a client's transcript. It counts only where nobody has read on in the meantime: hooks that run beside each
+/// other see the same lines, or some more of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// How far the transcript had been read.
+    pub from: u64,
+    /// The last response that had been counted.
+    pub known: Option<String>,
+    /// How far it is read now.
+    pub to: u64,
+    /// Calls that are over, by their names, with what came back. Those that are not in flight say nothing new.
+    pub ended: Vec<(String, Answer)>,
 }
 
 /// A constraint that stands in front of an action (C8).
@@ -96,8 +120,8 @@ pub enum Happening {
         usage: Option<Usage>,
         /// In millionths of a dollar; `None` where nobody knows the price.
         cost: Option<u64>,
-        /// How far the client's transcript was read, for the next report.
-        offset: Option<u64>,
+        /// The passage of the client's transcript that says so, where it was read.
+        offset: Option<Passage>,
         /// The last response that was counted.
         last: Option<String>,
         /// What the last of them said, where that is known.
@@ -191,6 +215,28 @@ pub struct BatchEnd {
 }
 
 impl Happening {
+    /// Its kind, where it has no name to be known by.
+    pub fn nameless(&self) -> Option<Nameless> {
+        match self {
+            Happening::SessionStart { .. } => Some(Nameless::Begin),
+            Happening::Prompt { by_user: true, .. } => Some(Nameless::Prompt),
+            Happening::Prompt { by_user: false, .. } => Some(Nameless::Notice),
+            Happening::Stop { .. } => Some(Nameless::Stop),
+            Happening::Compaction { .. } => Some(Nameless::Compaction),
+            Happening::SessionEnd { .. } => Some(Nameless::End),
+            // These have names, count nothing, or come through one door only.
+            Happening::Message { .. }
+            | Happening::ModelStart
+            | Happening::ToolStart { .. }
+            | Happening::ToolEnd { .. }
+            | Happening::Batch { .. }
+            | Happening::SpawnStart { .. }
+            | Happening::SpawnEnd { .. }
+            | Happening::Hook { .. }
+            | Happening::Cleanup { .. } => None,
+        }
+    }
+
     /// The word the journal keeps, as plain events spell it.
     pub fn cause(&self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ use super::board::{Board, BoardFact, Opening, Step};
 use super::decide::futile_key;
 use super::past::Mark;
 use super::rut::{Landing, Rut};
-use super::{Chant, Compaction, Ending, Flight, Growth, LaneFact, Nature, Past, Pattern, Progress};
+use super::{Chant, Compaction, Ending, Flight, Growth, LaneFact, Nameless, Nature, Past, Pattern, Progress};
 use crate::identity::{Action, Digest, Outcome};
 use crate::memory::rise;
 use crate::{Elapsed, Moment};
@@ -69,10 +69,11 @@ pub struct Lane {
     /// Calls that have not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flights: Vec<Flight>,
-    /// Calls of the present turn that were refused: the client reports their end as well.
+    /// Calls of the present turn that were refused: the client reports their end as well, and may tell of all that again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Digest>,
-    /// Calls of the present turn that ended: a wide one has more of them than the past keeps, and each may be told again.
+    /// Calls of the present turn that ended: a wide one has more of them than the past keeps, and each may be told again. Also
+    /// their ends, where those have names of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<Digest>,
     /// The last calls that ended, oldest first.
@@ -108,6 +109,9 @@ pub struct Lane {
     /// The door it is heard through, where its calls have no names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub door: Option<Digest>,
+    /// Events without names since a call began: through which door the last of each kind was told, and when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<(Nameless, Digest, Moment)>,
     /// Turns in which a sub-agent was started, one entry each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spawned: Vec<u64>,
@@ -141,6 +145,8 @@ pub struct Lane {
 const TROUBLE_CALLS: usize = 10;
 /// After so long without an event the world may have changed by itself.
 const REST_MS: u64 = 30_000;
+/// All doors tell of an event within this time; a door that is gone silences the others no longer.
+const TOLD_MS: u64 = 60_000;
 /// How many calls in flight are remembered: more are not of one model.
 const FLIGHTS_MAX: usize = 64;
 /// How many calls of one turn that ended are known by name.
@@ -174,6 +180,7 @@ impl Lane {
             hooks: Vec::new(),
             hooks_before: Vec::new(),
             door: None,
+            told: Vec::new(),
             is_marked: false,
             spawned: Vec::new(),
             denied_in_a_row: 0,
@@ -199,7 +206,7 @@ impl Lane {
 
     /// Whether a call of this name ended since the last prompt. Names may come again after it.
     pub fn has_ended(&self, call: Digest) -> bool {
-        !self.is_prompted && (self.since_prompt().iter().any(|past| past.call == call) || self.closed.contains(&call))
+        self.since_prompt().iter().any(|past| past.call == call) || self.closed.contains(&call)
     }
 
     /// The past calls since the last prompt.
@@ -222,19 +229,26 @@ impl Lane {
         lane.is_rested = lane.has_rested(at);
         lane.seen = at;
         match fact {
-            LaneFact::Began { client, root, is_nested, door, .. } => {
+            LaneFact::Began { client, root, is_nested, door, told_by, .. } => {
                 lane.client.clone_from(client);
                 lane.root.clone_from(root);
                 lane.is_nested = *is_nested;
                 lane.door = *door;
+                lane.told.clear();
+                lane.hear(Nameless::Begin, *told_by, at);
             }
             LaneFact::PolicyChanged { policy } => lane.policy.clone_from(policy),
-            LaneFact::Prompted { by_user, .. } => lane.prompted(*by_user),
+            LaneFact::Prompted { by_user, door, .. } => {
+                lane.hear(if *by_user { Nameless::Prompt } else { Nameless::Notice }, *door, at);
+                lane.prompted(*by_user);
+            }
             LaneFact::Started { flight, message } => {
                 if flight.turn != lane.turn {
                     lane.closed.clear();
+                    lane.refused.clear();
                 }
                 lane.turn = flight.turn;
+                lane.told.clear();
                 lane.is_unused = false;
                 lane.is_fresh = false;
                 lane.is_rested = false;
@@ -252,7 +266,8 @@ impl Lane {
                 rise(&mut lane.totals.unended);
             }
             LaneFact::Stray { .. } => {}
-            LaneFact::Denied { call, tool } => {
+            LaneFact::Denied { call, tool, end } => {
+                lane.close(*end);
                 lane.flights.retain(|flight| flight.call != *call);
                 if !lane.denied_tools.contains(tool) && lane.denied_tools.len() < FLIGHTS_MAX {
                     lane.denied_tools.push(*tool);
@@ -265,7 +280,6 @@ impl Lane {
             LaneFact::TurnEnded => {
                 lane.is_fresh = true;
                 lane.is_marked = true;
-                lane.refused.clear();
             }
             LaneFact::HookRan { name, keep } => {
                 lane.hooks.push(HookRun(*name, lane.turn));
@@ -277,8 +291,12 @@ impl Lane {
                 let excess = lane.spawned.len().saturating_sub(*keep as usize);
                 lane.spawned.drain(..excess);
             }
-            LaneFact::Stopped { blocked } => lane.stopped(*blocked),
-            LaneFact::Compacted { .. } => {
+            LaneFact::Stopped { blocked, door } => {
+                lane.hear(Nameless::Stop, *door, at);
+                lane.stopped(*blocked);
+            }
+            LaneFact::Compacted { door, .. } => {
+                lane.hear(Nameless::Compaction, *door, at);
                 lane.compaction.shortened();
                 lane.is_shortened = true;
                 lane.end_rut();
@@ -290,10 +308,24 @@ impl Lane {
             }
             LaneFact::Responded { spent } => lane.growth.pay(*spent),
             LaneFact::Spoke { said } => lane.chant.hear(said),
-            LaneFact::Over { .. } => lane.is_fresh = true,
+            LaneFact::Over { door, .. } => {
+                lane.hear(Nameless::End, *door, at);
+                lane.is_fresh = true;
+            }
             LaneFact::Board(fact) => lane.on_board(fact, at),
         }
         lane
+    }
+
+    /// Whether an event of this kind was just told through another door: it is the same one.
+    pub(super) fn is_told(&self, kind: Nameless, door: Digest, now: Moment) -> bool {
+        let is_recent = |at: Moment| matches!(now.since(at), Elapsed::Known(elapsed) if elapsed < TOLD_MS);
+        self.told.iter().any(|(told, by, at)| *told == kind && *by != door && is_recent(*at))
+    }
+
+    fn hear(&mut self, kind: Nameless, door: Option<Digest>, at: Moment) {
+        self.told.retain(|(told, ..)| *told != kind);
+        self.told.extend(door.map(|door| (kind, door, at)));
     }
 
     fn prompted(&mut self, by_user: bool) {
@@ -341,9 +373,7 @@ impl Lane {
     fn ended(&mut self, ending: &Ending) {
         let Some(place) = self.flights.iter().position(|flight| flight.call == ending.call) else { return };
         let flight = self.flights.remove(place);
-        self.closed.push(ending.call);
-        let excess = self.closed.len().saturating_sub(CLOSED_MAX);
-        self.closed.drain(..excess);
+        self.close([Some(ending.call), ending.end].into_iter().flatten());
         let is_answered = match ending.outcome {
             Outcome::Ok | Outcome::Failed => true,
             Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited | Outcome::Unknown => false,
@@ -466,7 +496,11 @@ impl Lane {
             BoardFact::Refused { call, message, turn, .. } => {
                 if let Some(call) = call {
                     // A turn whose only call was refused is a turn: the next attempt is a rung higher (E5).
+                    if *turn != self.turn {
+                        self.refused.clear();
+                    }
                     self.turn = *turn;
+                    self.told.clear();
                     self.is_unused = false;
                     self.is_fresh = false;
                     self.message = message.or(self.message);
@@ -509,6 +543,13 @@ impl Lane {
                 past.mark(Mark::Closed);
             }
         }
+    }
+
+    /// What is told again under these names is known.
+    fn close(&mut self, names: impl IntoIterator<Item = Digest>) {
+        self.closed.extend(names);
+        let excess = self.closed.len().saturating_sub(CLOSED_MAX);
+        self.closed.drain(..excess);
     }
 
     /// Whatever is told of this call later is not counted again.

@@ -42,6 +42,9 @@ pub struct Ending {
     /// What came back says next to nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_terse: bool,
+    /// The name of the end, where it has another than the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Digest>,
 }
 
 /// What became true of an agent's stream.
@@ -64,6 +67,9 @@ pub enum LaneFact {
         /// The door it is heard through, where its calls have no names.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         door: Option<Digest>,
+        /// The door that told of it, where they have.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told_by: Option<Digest>,
         /// Nobody saw it begin: haltline was installed while it ran, or its memory was taken away.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unseen: bool,
@@ -80,6 +86,9 @@ pub enum LaneFact {
         /// It was turned away: the turn had been ended, and only a person takes it up again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_refused: bool,
+        /// The door that told of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        door: Option<Digest>,
     },
     /// A call started.
     Started {
@@ -109,6 +118,9 @@ pub enum LaneFact {
         call: Digest,
         /// Its tool.
         tool: Digest,
+        /// The name of its end: told again under that, it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end: Option<Digest>,
     },
     /// All calls of one response have ended.
     TurnEnded,
@@ -128,11 +140,17 @@ pub enum LaneFact {
     Stopped {
         /// A hook had kept it going.
         blocked: bool,
+        /// The door that told of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        door: Option<Digest>,
     },
     /// The conversation was shortened.
     Compacted {
         /// By whom.
         trigger: String,
+        /// The door that told of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        door: Option<Digest>,
     },
     /// The client's transcript was read up to here.
     Reported {
@@ -164,6 +182,9 @@ pub enum LaneFact {
     Over {
         /// Why.
         reason: String,
+        /// The door that told of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        door: Option<Digest>,
     },
     /// Of one of its circuits.
     Board(BoardFact),
@@ -201,8 +222,8 @@ impl LaneFact {
             LaneFact::Began { .. } => "began",
             LaneFact::PolicyChanged { .. } => "policy_changed",
             LaneFact::Prompted { by_user: true, .. } => "prompted",
-            LaneFact::Prompted { by_user: false, is_refused: false } => "notified",
-            LaneFact::Prompted { by_user: false, is_refused: true } => "kept_stopped",
+            LaneFact::Prompted { by_user: false, is_refused: false, .. } => "notified",
+            LaneFact::Prompted { by_user: false, is_refused: true, .. } => "kept_stopped",
             LaneFact::Started { .. } => "started",
             LaneFact::Ended(Ending { is_failed: false, .. }) => "ended",
             LaneFact::Ended(Ending { is_failed: true, .. }) => "failed",
@@ -212,8 +233,8 @@ impl LaneFact {
             LaneFact::TurnEnded => "turn_ended",
             LaneFact::HookRan { .. } => "hook_ran",
             LaneFact::Spawned { .. } => "spawned",
-            LaneFact::Stopped { blocked: false } => "stopping",
-            LaneFact::Stopped { blocked: true } => "kept_going",
+            LaneFact::Stopped { blocked: false, .. } => "stopping",
+            LaneFact::Stopped { blocked: true, .. } => "kept_going",
             LaneFact::Compacted { .. } => "compacted",
             LaneFact::Reported { .. } => "reported",
             LaneFact::Responded { .. } => "responded",

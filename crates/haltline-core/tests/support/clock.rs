@@ -9,6 +9,7 @@ pub struct Clock {
     pub boot: Option<Boot>,
 }
 
+#[allow(dead_code, reason = "not every test moves the clocks in every way")]
 impl Clock {
     pub fn now(&self) -> Moment {
         Moment { at: self.wall, boot: self.boot }

@@ -21,7 +21,37 @@ pub fn rows(now: Moment) -> Vec<Row> {
     let shared = (Fact::Tree(TreeFact::Board(shared)), "recovered", true);
     let exempt = exempt(now).map(|(fact, word)| (Fact::Exempt(fact), word, true));
     let words = words(now).map(|(fact, word)| (Fact::Lane(fact), word, false));
-    lane.into_iter().chain(board).chain(tree).chain([shared]).chain(exempt).chain(words).collect()
+    let doors = doors().map(|(fact, word)| (Fact::Lane(fact), word, false));
+    lane.into_iter().chain(board).chain(tree).chain([shared]).chain(exempt).chain(words).chain(doors).collect()
+}
+
+/// Since events without names are known by the door that told of them, and ends may have names of their own.
+fn doors() -> [(LaneFact, &'static str); 7] {
+    let door = Some(Digest(88));
+    let client = "copilot".to_owned();
+    let (is_nested, resumed, unseen) = (false, false, false);
+    let ending = Ending {
+        call: CALL,
+        outcome: Outcome::Ok,
+        normal: Digest(33),
+        raw: Digest(44),
+        is_failed: false,
+        progress: Progress::None,
+        keep: 50,
+        shared: Vec::new(),
+        is_named: false,
+        is_terse: false,
+        end: Some(Digest(99)),
+    };
+    [
+        (LaneFact::Began { client, root: None, is_nested, resumed, door: None, told_by: door, unseen }, "began"),
+        (LaneFact::Prompted { by_user: true, is_refused: false, door }, "prompted"),
+        (LaneFact::Stopped { blocked: true, door }, "kept_going"),
+        (LaneFact::Compacted { trigger: "auto".to_owned(), door }, "compacted"),
+        (LaneFact::Over { reason: "exit".to_owned(), door }, "over"),
+        (LaneFact::Ended(ending), "ended"),
+        (LaneFact::Denied { call: CALL, tool: Digest(66), end: Some(Digest(99)) }, "denied"),
+    ]
 }
 
 /// Since calls have words, and what came back is held against them.
@@ -42,6 +72,7 @@ fn words(now: Moment) -> [(LaneFact, &'static str); 8] {
         shared: vec![Word(7), Word(8)],
         is_named: true,
         is_terse: false,
+        end: None,
     };
     let terse = Ending {
         outcome: Outcome::Ok,
@@ -102,6 +133,7 @@ fn lane() -> [(LaneFact, &'static str); 23] {
             shared: Vec::new(),
             is_named: false,
             is_terse: false,
+            end: None,
         })
     };
     [
@@ -112,6 +144,7 @@ fn lane() -> [(LaneFact, &'static str); 23] {
                 is_nested: false,
                 resumed: false,
                 door: None,
+                told_by: None,
                 unseen: false,
             },
             "began",
@@ -123,6 +156,7 @@ fn lane() -> [(LaneFact, &'static str); 23] {
                 is_nested: true,
                 resumed: true,
                 door: None,
+                told_by: None,
                 unseen: true,
             },
             "began",
@@ -134,30 +168,31 @@ fn lane() -> [(LaneFact, &'static str); 23] {
                 is_nested: false,
                 resumed: false,
                 door: Some(Digest(7)),
+                told_by: None,
                 unseen: false,
             },
             "began",
         ),
         (LaneFact::PolicyChanged { policy: "abcd".to_owned() }, "policy_changed"),
-        (LaneFact::Prompted { by_user: true, is_refused: false }, "prompted"),
-        (LaneFact::Prompted { by_user: false, is_refused: false }, "notified"),
-        (LaneFact::Prompted { by_user: false, is_refused: true }, "kept_stopped"),
+        (LaneFact::Prompted { by_user: true, is_refused: false, door: None }, "prompted"),
+        (LaneFact::Prompted { by_user: false, is_refused: false, door: None }, "notified"),
+        (LaneFact::Prompted { by_user: false, is_refused: true, door: None }, "kept_stopped"),
         (LaneFact::Started { flight: flight.clone(), message: None }, "started"),
         (LaneFact::Started { flight, message: Some(Digest(55)) }, "started"),
         (ended(false, Progress::Written), "ended"),
         (ended(true, Progress::None), "failed"),
         (LaneFact::Unended { call: CALL }, "unended"),
         (LaneFact::Stray { call: CALL, outcome: Outcome::RateLimited }, "stray_end"),
-        (LaneFact::Denied { call: CALL, tool: Digest(66) }, "denied"),
+        (LaneFact::Denied { call: CALL, tool: Digest(66), end: None }, "denied"),
         (LaneFact::TurnEnded, "turn_ended"),
         (LaneFact::HookRan { name: KEY, keep: 16 }, "hook_ran"),
         (LaneFact::Spawned { keep: 16 }, "spawned"),
-        (LaneFact::Stopped { blocked: false }, "stopping"),
-        (LaneFact::Stopped { blocked: true }, "kept_going"),
-        (LaneFact::Compacted { trigger: "auto".to_owned() }, "compacted"),
+        (LaneFact::Stopped { blocked: false, door: None }, "stopping"),
+        (LaneFact::Stopped { blocked: true, door: None }, "kept_going"),
+        (LaneFact::Compacted { trigger: "auto".to_owned(), door: None }, "compacted"),
         (LaneFact::Reported { offset: 4096, last: Some("msg_1".to_owned()) }, "reported"),
         (LaneFact::MemoryCleaned { files_rotated: 2, sessions_pruned: 5, bytes_freed: 123_456 }, "memory_cleaned"),
-        (LaneFact::Over { reason: "exit".to_owned() }, "over"),
+        (LaneFact::Over { reason: "exit".to_owned(), door: None }, "over"),
     ]
 }
 

@@ -3,7 +3,7 @@
 //! Nothing is guessed and nothing left over: a word that is not understood is an error.
 
 use haltline_core::identity::{Action, Answer, By, Outcome, Said};
-use haltline_core::loop_::{BatchEnd, Board, Happening, Limits, Naming, Stage, Standing, Usage, Verb};
+use haltline_core::loop_::{BatchEnd, Board, Happening, Limits, Naming, Passage, Stage, Standing, Usage, Verb};
 use haltline_core::{Decision, Mode, Moment, Rejection, Retry};
 
 use crate::sessions::{Sessions, show};
@@ -71,11 +71,15 @@ impl Play {
             }
             "agent" => world.stream.agent = Some(words.next()?).filter(|name| name != "main"),
             "client" => {
+                world.stream.door = None;
                 (world.stream.is_batched, world.stream.naming) = match words.next()?.as_str() {
                     "marks-batches" => (true, Naming::Own),
                     "plain" => (false, Naming::Own),
                     "names-starts" => (false, Naming::Begun),
-                    "counted" => (false, Naming::Counted { door: words.next()? }),
+                    "counted" => {
+                        world.stream.door = Some(words.next()?);
+                        (false, Naming::Counted)
+                    }
                     unknown => {
                         return Err(format!(
                             "{unknown:?}: expected marks-batches, plain, names-starts or counted DOOR"
@@ -88,6 +92,7 @@ impl Play {
                 world.policy.loop_ = set(&world.policy.loop_, key, value.trim())?;
                 return Ok(());
             }
+            "door" => world.stream.door = Some(words.next()?),
             "message" => world.message = Some(words.next()?),
             "observe" => world.policy.mode = Mode::Observe,
             "enforce" => world.policy.mode = Mode::Enforce,
@@ -169,6 +174,7 @@ impl Play {
                 let cost = if words.take("cost") { Some(parse_dollars(&words.next()?)?) } else { None };
                 Happening::Message { usage, cost, offset: None, last: None, said: None }
             }
+            "transcript" => words.passage()?,
             "begins" => {
                 Happening::SessionStart { model: None, resumed: words.take("resumed"), is_nested: words.take("nested") }
             }
@@ -231,6 +237,7 @@ impl Play {
             "spawns" => number(tree.map(|tree| tree.spawns)),
             "api-calls" => number(tree.map(|tree| tree.api.count)),
             "turns-used" => number(tree.map(|tree| tree.spent.turns)),
+            "tokens" => number(tree.map(|tree| tree.spent.tokens)),
             "saved" => number(tree.map(|tree| tree.saving.into())),
             _unknown => return None,
         })
@@ -317,6 +324,21 @@ impl Words {
             }
             () => return Ok(None),
         }))
+    }
+
+    /// A passage of a transcript: from where to where, what it took, one call that ended in it. Where a passage ends says also
+    /// which response was the last.
+    fn passage(&mut self) -> Result<Happening, String> {
+        let place = |words: &mut Self| Ok::<u64, String>(parse_number(&words.next()?)?.into());
+        let (from, to) = (place(self)?, place(self)?);
+        let usage = match self.take("tokens") {
+            true => Some(Usage { input: place(self)?, ..Usage::default() }),
+            false => None,
+        };
+        let ended = if self.take("ended") { vec![(self.next()?, self.answer()?)] } else { Vec::new() };
+        let response = |at: u64| (at > 0).then(|| format!("response at {at}"));
+        let passage = Passage { from, known: response(from), to, ended };
+        Ok(Happening::Message { usage, cost: None, offset: Some(passage), last: response(to), said: None })
     }
 
     /// What came back: the outcome, then an exit code, a text, a price, a sub-agent.

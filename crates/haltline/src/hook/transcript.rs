@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use haltline_agents::feed::{Feed, Known};
 use haltline_agents::hook::Reading;
 use haltline_agents::price::Price;
-use haltline_core::CircuitName;
 use haltline_core::identity::{Digest, Outcome};
-use haltline_core::loop_::{Happening, Lane};
+use haltline_core::loop_::{Happening, Lane, LaneFact, Passage};
+use haltline_core::{CircuitName, Decision, Fact};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
 use haltline_engine::store::{Sqlite, Store, StoreError};
@@ -21,18 +21,23 @@ use crate::surroundings::variable;
 const BYTES_MAX: u64 = 512 * 1024;
 
 /// Completes a reading by its transcript; what else it says, to be reported before the event itself.
-pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Vec<Happening>, StoreError> {
-    let Some(feed) = &reading.asked.client.protocol().feed else { return Ok(Vec::new()) };
-    let Some(path) = path(reading) else { return Ok(Vec::new()) };
+pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Option<Happening>, StoreError> {
+    let Some(feed) = &reading.asked.client.protocol().feed else { return Ok(None) };
+    let Some(path) = path(reading) else { return Ok(None) };
     if reading.unsettled.is_some() {
         settle(reading);
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let stream = &reading.asked.stream;
     let lane = CircuitName::lane(&stream.session, stream.agent.as_deref());
     let state = engine.store().circuit(engine.project().key, &lane)?;
     let known = state.as_ref().and_then(|state| state.as_lane());
-    Ok(read_on(feed, &path, known, engine, reading).unwrap_or_default())
+    Ok(read_on(feed, &path, known, engine, reading))
+}
+
+/// Whether what was heard was taken: another hook may have read on in the meantime.
+pub fn is_taken(decision: &Decision) -> bool {
+    decision.facts.iter().any(|recorded| matches!(recorded.fact, Fact::Lane(LaneFact::Reported { .. })))
 }
 
 /// Where the transcript lies. One that begins with `~/` is below the client's own folder of the user.
@@ -77,12 +82,12 @@ fn read_on(
     known: Option<&Lane>,
     engine: &Engine<Sqlite>,
     reading: &mut Reading,
-) -> Option<Vec<Happening>> {
+) -> Option<Happening> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
-    let (offset, last) = known.map_or((0, None), |lane| (lane.transcript, lane.reported.as_deref()));
+    let (from, last) = known.map_or((0, None), |lane| (lane.transcript, lane.reported.as_deref()));
     // A transcript that got shorter was written anew: its responses are known by their names.
-    let offset = if length < offset { 0 } else { offset };
+    let offset = if length < from { 0 } else { from };
     let text = if length == offset { Vec::new() } else { piece(&mut file, offset)? };
     let call = match &reading.what {
         Some(Happening::ToolStart { call, .. }) => Some(call.as_str()),
@@ -103,21 +108,19 @@ fn read_on(
     let config = engine.config();
     let extra: Vec<Price> = config.prices().iter().map(priced).collect();
     let has_use = !used.by_model.is_empty();
-    let message = Happening::Message {
+    let cost = used.cost(&extra).filter(|_| has_use);
+    let is_open = |call: &str| known.is_some_and(|lane| lane.flight(Digest::of(&[call.as_bytes()])).is_some());
+    let ended = used.ended.into_iter().filter(|ended| is_open(&ended.call)).map(|ended| (ended.call, ended.answer));
+    let (to, ended) = (offset + consumed, ended.collect());
+    let passage = Passage { from, known: last.map(str::to_owned), to, ended };
+    Some(Happening::Message {
         usage: has_use.then_some(used.usage),
-        cost: used.cost(&extra).filter(|_| has_use),
-        offset: Some(offset + consumed),
+        cost,
+        offset: Some(passage),
         last: used.last,
         // What was said is read only where somebody hears.
         said: if config.policy().loop_.chanting.enabled { (feed.said)(&text) } else { None },
-    };
-    let is_open = |call: &str| known.is_some_and(|lane| lane.flight(Digest::of(&[call.as_bytes()])).is_some());
-    let ended = used.ended.into_iter().filter(|ended| is_open(&ended.call)).map(|ended| Happening::ToolEnd {
-        call: ended.call,
-        action: None,
-        answer: Box::new(ended.answer),
-    });
-    Some(ended.chain([message]).collect())
+    })
 }
 
 /// A price the owner wrote down; one kept for an hour costs what the service asks for it, 1.6 times the usual.

@@ -7,10 +7,17 @@ use crate::loop_::{BatchEnd, Ending, Flight, Past, Progress, Traits};
 impl Draft<'_> {
     /// Takes the end of one call.
     pub(super) fn tool_end(&mut self, call: &str, action: Option<&Action>, answer: &Answer) -> Asked<()> {
+        self.end = match &self.question.stream.naming {
+            Naming::Own | Naming::Counted => None,
+            Naming::Begun => Some(Digest::of(&[b"end", call.as_bytes()])),
+        };
+        if self.end.is_some_and(|end| self.lane.closed.contains(&end)) {
+            return Ok(());
+        }
         let call = self.call(call);
         let flight = match (&self.question.stream.naming, action) {
-            (Naming::Begun | Naming::Counted { .. }, Some(action)) => self.lane.oldest_flight(action),
-            (Naming::Own | Naming::Begun | Naming::Counted { .. }, _) => self.lane.flight(call),
+            (Naming::Begun | Naming::Counted, Some(action)) => self.lane.oldest_flight(action),
+            (Naming::Own | Naming::Begun | Naming::Counted, _) => self.lane.flight(call),
         };
         if let Some(flight) = flight.cloned() {
             return self.land(&flight, action, answer);
@@ -33,7 +40,7 @@ impl Draft<'_> {
     pub(super) fn call(&self, name: &str) -> Digest {
         match &self.question.stream.naming {
             Naming::Own | Naming::Begun => Digest::of(&[name.as_bytes()]),
-            Naming::Counted { .. } => Digest::of(&[name.as_bytes(), &self.lane.totals.calls.to_be_bytes()]),
+            Naming::Counted => Digest::of(&[name.as_bytes(), &self.lane.totals.calls.to_be_bytes()]),
         }
     }
 
@@ -55,7 +62,10 @@ impl Draft<'_> {
             }
         }
         self.close_flights()?;
-        self.lane(LaneFact::TurnEnded);
+        // Told again, nothing ended since.
+        if !self.lane.is_fresh {
+            self.lane(LaneFact::TurnEnded);
+        }
         Ok(worst)
     }
 
@@ -146,6 +156,7 @@ impl Draft<'_> {
             shared,
             is_named,
             is_terse: answer.is_terse && !is_failed,
+            end: self.end,
         });
         self.lane_with(self.now, ended, text);
         if answer.outcome == Outcome::RateLimited && !flight.traits.is_api {
@@ -172,7 +183,8 @@ impl Draft<'_> {
         let is_probe = |stage: &Stage| matches!(stage, Stage::Probing(probe) if probe.call == flight.call);
         let is_again = self.lane.board.held.iter().any(|held| held.trip.key == denials_key() && is_probe(&held.stage));
         self.abandon_probes(flight);
-        self.lane(LaneFact::Denied { call: flight.call, tool: Digest::of(&[flight.tool.as_bytes()]) });
+        let tool = Digest::of(&[flight.tool.as_bytes()]);
+        self.lane(LaneFact::Denied { call: flight.call, tool, end: self.end.or(Some(flight.call)) });
         let limits = self.limits.denials;
         let mask = if limits.recent >= 64 { u64::MAX } else { (1 << limits.recent) - 1 };
         let recent = (self.lane.denied_recent & mask).count_ones();

@@ -37,8 +37,7 @@ impl Draft<'_> {
             avoid: "start anything else.",
         };
         let text = words::refusal(&grounds, None, RungStep::Stop, 1);
-        let fact = self.refused(limit_key("stop_oldest"), grounds.pattern, RungStep::Stop);
-        self.lane(LaneFact::Board(fact));
+        self.refused(limit_key("stop_oldest"), grounds.pattern, RungStep::Stop, None);
         self.stopped();
         let circuit = self.circuit(grounds.pattern);
         Some(Verdict::Stop(Reason { circuit, code: grounds.code, text, retry: Retry::Person }))

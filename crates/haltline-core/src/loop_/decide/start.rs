@@ -36,8 +36,10 @@ impl Draft<'_> {
         }
         self.call = Some(call);
         self.message = start.message.map(|message| Digest::of(&[message.as_bytes()]));
+        self.is_told_again = self.was_refused(call, start.message);
+        let known = (self.facts.len(), self.effects.len(), self.notices.len());
         let traits = self.traits(start.action);
-        let turn = self.turn_of(start.message);
+        let turn = if self.is_told_again { self.lane.turn } else { self.turn_of(start.message, traits) };
         let is_new_turn = turn != self.lane.turn || self.lane.is_unused;
         self.lane.turn = turn;
         if traits.is_spawn || traits.is_api || self.limits.budget.is_set() || self.may_be_told_to_end() {
@@ -47,6 +49,12 @@ impl Draft<'_> {
         let scopes = self.scopes(start, turn)?;
         let front = self.front(start.action, traits);
         let refused = self.refusal(start, traits, &front, (&guards, &scopes))?;
+        if self.is_told_again {
+            self.facts.truncate(known.0);
+            self.effects.truncate(known.1);
+            self.notices.truncate(known.2);
+            return Ok(refused.unwrap_or(Verdict::Pass));
+        }
         if is_new_turn && self.limits.budget.is_set() {
             self.tree(TreeFact::Turn);
         }
@@ -87,8 +95,20 @@ impl Draft<'_> {
     fn is_next_response(&self, message: Option<&str>) -> bool {
         match (message, self.lane.message) {
             (Some(message), Some(last)) => Digest::of(&[message.as_bytes()]) != last,
-            (Some(_) | None, _) => self.question.stream.is_batched && self.lane.is_fresh,
+            (Some(_) | None, _) => (self.question.stream.is_batched || self.lane.is_marked) && self.lane.is_fresh,
         }
+    }
+
+    /// Whether a call was refused before and is told again, through another door: it gets the same answer, in the same
+    /// turn, and counts nothing. Where starts are named by their moment the name alone says so.
+    fn was_refused(&self, call: Digest, message: Option<&str>) -> bool {
+        self.lane.refused.contains(&call)
+            && match &self.question.stream.naming {
+                Naming::Own => !self.is_next_response(message),
+                Naming::Begun => true,
+                // Each start is a call.
+                Naming::Counted => false,
+            }
     }
 
     fn admit(&mut self, start: &Start<'_>, call: Digest, traits: Traits, turn: u64) {
@@ -100,7 +120,7 @@ impl Draft<'_> {
     }
 
     /// The turn a call belongs to (L3).
-    fn turn_of(&self, message: Option<&str>) -> u64 {
+    fn turn_of(&self, message: Option<&str>, traits: Traits) -> u64 {
         let lane = &self.lane;
         let next = lane.turn.saturating_add(1);
         if lane.is_unused {
@@ -109,10 +129,12 @@ impl Draft<'_> {
         if let (Some(message), Some(last)) = (message, lane.message) {
             return if Digest::of(&[message.as_bytes()]) == last { lane.turn } else { next };
         }
-        // A sub-agent whose calls are told as its parent's has turns of its own while the parent waits for it.
-        let is_waiting = lane.flights.iter().any(|flight| flight.traits.is_spawn);
-        let is_marked = self.question.stream.is_batched || (lane.is_marked && !is_waiting);
-        let is_idle = lane.flights.iter().all(|flight| flight.traits.is_spawn);
+        // A sub-agent whose calls are told as its parent's has turns of its own while the parent waits for it. Who starts
+        // another beside it is the parent, in the same response.
+        let is_childs = !traits.is_spawn && lane.flights.iter().any(|flight| flight.traits.is_spawn);
+        let is_marked = self.question.stream.is_batched || (lane.is_marked && !is_childs);
+        let is_idle =
+            lane.flights.is_empty() || (is_childs && lane.flights.iter().all(|flight| flight.traits.is_spawn));
         let is_next = lane.is_fresh || (!is_marked && is_idle);
         if is_next { next } else { lane.turn }
     }
@@ -207,7 +229,7 @@ impl Draft<'_> {
         if let Some(reason) = scope.verdict.reason() {
             // A turn whose only call was refused is a turn: who asks again in the next is another asker (E5).
             let key = Digest::of(&[reason.circuit.as_str().as_bytes()]);
-            self.lane(LaneFact::Board(self.refused(key, Pattern::Constraint, step)));
+            self.refused(key, Pattern::Constraint, step, None);
         }
         match step {
             RungStep::Stop => self.stopped(),
@@ -284,7 +306,7 @@ impl Draft<'_> {
         self.facts.extend(guard.facts.iter().cloned());
         let key = Digest::of(&[reason.circuit.as_str().as_bytes()]);
         let step = self.lane.board.next_step(key, self.lane.turn);
-        self.lane(LaneFact::Board(self.refused(key, Pattern::Constraint, step)));
+        self.refused(key, Pattern::Constraint, step, None);
         let refused = self.lane.board.rung(key).map_or(1, |rung| rung.refused);
         let grounds = Grounds {
             pattern: Pattern::Constraint,
