@@ -4,6 +4,7 @@
 
 use haltline_agents::Client;
 use haltline_sim::clients::place::Place;
+use haltline_sim::clients::plan::Stage;
 use haltline_sim::clients::scenarios::{Trial, assert_untouched, one, told};
 use haltline_sim::clients::script::{Script, Step, read, shell, spawn};
 
@@ -85,4 +86,16 @@ fn a_budget_counts_the_dollars_that_the_client_tells() {
     TRIAL.play(&place, &[Script::new("spend", steps)]);
     let ran = place.lines("ran.txt").len();
     assert!((4..=6).contains(&ran), "{ran} calls ran");
+}
+
+#[test]
+fn a_fork_pays_for_itself_alone() {
+    // Four responses of 0.0045 dollars before it, and four of its own.
+    let place = TRIAL.place("[budget]\nusd_hard = 0.02\n");
+    let spend = |name: &str| Script::new(name, vec![one(&format!("echo {name} >> ran.txt")); 3]);
+    let (first, second) = (spend("first"), spend("second"));
+    let fork = TRIAL.session(&second).with(&["--continue", "--fork"]);
+    let stages = [Stage::Clients(vec![TRIAL.session(&first)]), Stage::Clients(vec![fork])];
+    place.run(&[first, second], &stages);
+    assert_eq!(place.lines("ran.txt"), ["first", "first", "first", "second", "second", "second"]);
 }

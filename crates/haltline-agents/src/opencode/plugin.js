@@ -157,6 +157,10 @@ export const haltline = async ({ client, directory }) => {
   const sessions = new Map()
   // By session and call: the response the call belongs to.
   const responses = new Map()
+  // By message: whether it is a copy. A fork writes every old message of its session again, and its parts after it.
+  const copies = new Map()
+  // The parts that were told.
+  const told = new Map()
   // By session: the model that works, and what it is still to be told.
   const models = new Map()
   const unsaid = new Map()
@@ -209,6 +213,13 @@ export const haltline = async ({ client, directory }) => {
 
   const key = (id, call) => `${id}/${call}`
 
+  // Whether a part tells something that happened just now, and for the first time.
+  const isNews = ({ id, messageID }) => {
+    if (copies.get(messageID) || told.has(id)) return false
+    if (id) keep(told, id, true)
+    return true
+  }
+
   // What the bus tells and no hook does.
   const heard = async ({ type, properties }) => {
     const { info, part } = properties ?? {}
@@ -221,13 +232,15 @@ export const haltline = async ({ client, directory }) => {
     }
     if (type === "message.updated" && info?.role === "assistant") {
       keep(models, id, info.modelID)
+      // A message is first heard of when its response begins; a copy is complete from the start.
+      if (!copies.has(info.id)) keep(copies, info.id, info.time?.completed !== undefined)
     } else if (type === "message.part.updated" && part?.type === "tool") {
       keep(responses, key(id, part.callID), part.messageID)
-      if (part.state?.status !== "error") return
+      if (part.state?.status !== "error" || !isNews(part)) return
       const { tool, callID, state } = part
       const failed = { input: state.input, error: state.error, metadata: { interrupted: state.metadata?.interrupted } }
       return ask("tool.failed", id, { tool, call: callID, message: part.messageID, ...failed })
-    } else if (type === "message.part.updated" && part?.type === "step-finish") {
+    } else if (type === "message.part.updated" && part?.type === "step-finish" && isNews(part)) {
       return ask("step-finish", id, { message: part.messageID, tokens: part.tokens, cost: part.cost })
     } else if (type === "session.idle" || type === "session.deleted") {
       const place = sessions.get(id)

@@ -115,6 +115,31 @@ test("events come in order, each with the session at the top and the agent that 
   ])
 })
 
+test("what a fork copies from its session is told no second time, and what comes after it is", async () => {
+  const { hooks, noted } = await stage()
+  await hooks.event(created("s2"))
+  const message = (id, time) =>
+    hooks.event({ event: { type: "message.updated", properties: { sessionID: "s2", info: { id, role: "assistant", time } } } })
+  const piece = (more) => hooks.event({ event: { type: "message.part.updated", properties: { sessionID: "s2", part: more } } })
+  const failed = { type: "tool", tool: "read", callID: "c1", state: { status: "error", input: {}, error: "gone" } }
+  await message("old", { created: 1, completed: 2 })
+  await piece({ id: "p1", messageID: "old", ...failed })
+  await piece({ id: "p2", messageID: "old", type: "step-finish", cost: 0.1 })
+  await message("new", { created: 3 })
+  await piece({ id: "p3", messageID: "new", ...failed })
+  for (let time = 0; time < 2; time++) await piece({ id: "p4", messageID: "new", type: "step-finish", cost: 0.1 })
+  await message("new", { created: 3, completed: 4 })
+  await piece({ id: "p5", messageID: "new", ...failed, callID: "c2" })
+  await hooks.dispose()
+  assert.deepEqual(noted().slice(1).map(({ event, message, call }) => [event, message, call]), [
+    ["session.created", undefined, undefined],
+    ["tool.failed", "new", "c1"],
+    ["step-finish", "new", undefined],
+    ["tool.failed", "new", "c2"],
+    ["session.ended", undefined, undefined],
+  ])
+})
+
 test("a session that was there before is asked for once and taken up", async () => {
   const { hooks, done, noted } = await stage("haltline.mjs", { s2: "s1" })
   await Promise.all([before(hooks, "{}", "c1", "s2"), before(hooks, "{}", "c2", "s2")])
