@@ -7,6 +7,7 @@ use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::Stage;
 use haltline_sim::clients::scenarios::{Trial, assert_untouched, one, told};
 use haltline_sim::clients::script::{Script, Step, read, shell, spawn};
+use serde_json::Value;
 
 const TRIAL: Trial<'static> = Trial {
     client: Client::OpenCode,
@@ -98,4 +99,22 @@ fn a_fork_pays_for_itself_alone() {
     let stages = [Stage::Clients(vec![TRIAL.session(&first)]), Stage::Clients(vec![fork])];
     place.run(&[first, second], &stages);
     assert_eq!(place.lines("ran.txt"), ["first", "first", "first", "second", "second", "second"]);
+}
+
+#[test]
+fn calls_that_find_the_store_busy_together_are_all_counted() {
+    let place = TRIAL.place("");
+    let lock = place.state().join("state.lock");
+    let hold = "touch held; until [ $(wc -l < ran.txt) -ge 8 ]; do sleep 0.1; done";
+    let held = format!("flock {} sh -c '{hold}' < /dev/null > /dev/null 2>&1 &", lock.display());
+    place.write("project/hold", &format!("#!/bin/sh\ntouch ran.txt\n{held}\nuntil [ -e held ]; do sleep 0.1; done\n"));
+    let eight = Step::Calls((1..=8).map(|number| shell(&format!("echo {number} >> ran.txt"))).collect());
+    let script = Script::new("together", vec![one("./hold"), eight, one("echo 9 >> ran.txt")]);
+    let export = format!("HALTLINE_STATE_DIR={} haltline journal export", place.state().display());
+    let stages = [Stage::Clients(vec![TRIAL.session(&script)]), Stage::Command(export)];
+    let outcome = place.run(&[script], &stages);
+    assert_eq!(place.lines("ran.txt").len(), 9);
+    let facts = outcome.commands[0].output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let started = facts.filter(|fact| !fact["fact"]["lane"]["started"].is_null()).count();
+    assert_eq!(started, 10, "the one that held it, the eight, and the one after them");
 }

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 use support::Site;
+use support::hooks::{facts, waiting};
 
 /// A stream, and the plugin's side of it.
 struct Stream {
@@ -27,7 +28,15 @@ impl Stream {
     }
 
     fn ask(&mut self, line: &str) -> Value {
+        self.tell(line);
+        self.hear()
+    }
+
+    fn tell(&mut self, line: &str) {
         writeln!(self.input, "{line}").expect("it reads its events");
+    }
+
+    fn hear(&mut self) -> Value {
         let mut answer = String::new();
         self.output.read_line(&mut answer).expect("it answers");
         serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
@@ -50,6 +59,14 @@ fn call(site: &Site, event: &str, number: usize) -> String {
         line["metadata"] = json!({ "exit": 2 });
     }
     line.to_string()
+}
+
+fn read_call(site: &Site, number: usize) -> String {
+    let folder = site.project().display().to_string();
+    let path = format!("/src/{number}.rs");
+    json!({ "event": "tool.execute.before", "session": "ses_1", "folder": folder, "tool": "read", "message": "msg_9",
+        "call": format!("call_{number}"), "input": { "filePath": path } })
+    .to_string()
 }
 
 /// What the answer does, in one word.
@@ -104,4 +121,27 @@ fn every_line_gets_a_line_whatever_it_is() {
     }
     assert_eq!(word(&stream.ask(&call(&site, "tool.execute.before", 1))), "pass");
     stream.end();
+}
+
+#[test]
+fn lines_that_find_the_store_busy_together_are_all_counted_later() {
+    let site = Site::new();
+    let mut stream = Stream::start(&site);
+    assert_eq!(word(&stream.ask(&call(&site, "tool.execute.before", 0))), "pass");
+    let lock = std::fs::File::options().write(true).open(site.state().join("state.lock")).expect("there is a store");
+    lock.lock().expect("locked");
+    for number in 1..=8 {
+        stream.tell(&read_call(&site, number));
+    }
+    for _ in 1..=8 {
+        assert_eq!(word(&stream.hear()), "pass");
+    }
+    assert_eq!(waiting(&site), 8);
+    lock.unlock().expect("unlocked");
+    stream.ask(&read_call(&site, 9));
+    stream.end();
+    assert_eq!(waiting(&site), 0);
+    let started = facts(&site).iter().filter(|fact| !fact["fact"]["lane"]["started"].is_null()).count();
+    assert_eq!(started, 10);
+    site.assert_verifies();
 }

@@ -39,6 +39,7 @@ class Haltline {
     this.complain = complain
     this.child = undefined
     this.waiting = []
+    this.timer = undefined
     this.pausedUntil = 0
   }
 
@@ -52,14 +53,28 @@ class Haltline {
     }
     return new Promise((resolve) => {
       const child = this.child
-      const timer = setTimeout(() => this.fail(child, `gave no answer for ${DEADLINE_MS / 1000} seconds`), DEADLINE_MS)
-      this.waiting.push({ resolve, timer })
+      this.waiting.push(resolve)
+      if (this.waiting.length === 1) this.wait()
       try {
         child.stdin.write(line + "\n")
       } catch (error) {
         this.fail(child, `does not listen (${error.message})`)
       }
     })
+  }
+
+  // Events are answered one after another: the time runs for the one at the head of the line.
+  wait() {
+    clearTimeout(this.timer)
+    const { child } = this
+    const late = () => this.fail(child, `gave no answer for ${DEADLINE_MS / 1000} seconds`)
+    if (this.waiting.length > 0) this.timer = setTimeout(late, DEADLINE_MS)
+  }
+
+  // Whoever still waits gets an empty answer.
+  release() {
+    for (const resolve of this.waiting.splice(0)) resolve({})
+    this.wait()
   }
 
   isRunning() {
@@ -104,10 +119,10 @@ class Haltline {
     } catch {
       return this.fail(child, "gave an answer that is none")
     }
-    const asked = this.waiting.shift()
-    if (!asked) return this.fail(child, "answered what nobody asked")
-    clearTimeout(asked.timer)
-    asked.resolve(answer ?? {})
+    const resolve = this.waiting.shift()
+    if (!resolve) return this.fail(child, "answered what nobody asked")
+    this.wait()
+    resolve(answer ?? {})
   }
 
   fail(child, why) {
@@ -115,10 +130,7 @@ class Haltline {
     this.child = undefined
     this.pausedUntil = Date.now() + PAUSE_MS
     child.kill("SIGKILL")
-    for (const { resolve, timer } of this.waiting.splice(0)) {
-      clearTimeout(timer)
-      resolve({})
-    }
+    this.release()
     this.complain(`haltline ${why}; the agent goes on unwatched, and haltline is tried again later (see: haltline doctor)`)
   }
 
@@ -127,10 +139,7 @@ class Haltline {
     const child = this.child
     this.child = undefined
     child?.stdin.end()
-    for (const { resolve, timer } of this.waiting.splice(0)) {
-      clearTimeout(timer)
-      resolve({})
-    }
+    this.release()
   }
 }
 

@@ -193,6 +193,26 @@ test("a haltline that gives no answer is waited for no longer than the plugin wa
   await hooks.dispose()
 })
 
+test("of events that wait in line each has its time from when it is at the head", async () => {
+  const { hooks, done } = await stage()
+  await before(hooks, "{}")
+  mock.timers.enable({ apis: ["setTimeout"] })
+  // Nothing else keeps node from ending: the plugin does not.
+  const alive = setInterval(() => {}, 1_000)
+  const [first, second] = [before(hooks, "nothing"), before(hooks, "nothing")]
+  mock.timers.tick(4_000)
+  // One line comes for each that is asked for, and answers the oldest question.
+  const third = before(hooks, "{}")
+  await first
+  mock.timers.tick(4_000)
+  const fourth = before(hooks, '{}\n{}\n{"deny":"it still hears"}')
+  await Promise.all([second, third, assert.rejects(fourth)])
+  clearInterval(alive)
+  mock.timers.reset()
+  assert.deepEqual(done.toasts, [])
+  await hooks.dispose()
+})
+
 test("of two installations in one folder the newest speaks", async () => {
   const { hooks, again, noted } = await stage()
   const newer = await again()

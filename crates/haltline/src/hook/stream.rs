@@ -1,12 +1,16 @@
 //! `--stream`: one process for a client that would otherwise start one at every event. Each line is an event and gets a
 //! line, in order, as if a hook of its own had answered it: nothing is kept from one to the next.
 
-use std::io::{self, BufRead, Read, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use haltline_agents::Client;
 use haltline_engine::clock::Clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Arguments, STDIN_BYTES_MAX, event, stop, told, without_panic};
+use super::{Arguments, PATIENCE, STDIN_BYTES_MAX, event, stop, told, without_panic};
 
 /// An answer that says nothing: who asks waits for a line.
 const SILENCE: &str = "{}";
@@ -15,12 +19,14 @@ const BUFFER_BYTES_KEPT: usize = 1024 * 1024;
 
 /// Answers lines until the input ends or nobody listens any more.
 pub fn run(client: Client, arguments: &Arguments, clock: Clock) {
-    let mut input = io::stdin().lock();
+    let Ok(input) = io::stdin().as_fd().try_clone_to_owned() else { return };
+    let mut input = BufReader::new(File::from(input));
     let mut line = Vec::new();
+    let mut patience = PATIENCE;
     while let Ok(Some(is_whole)) = next(&mut input, &mut line, STDIN_BYTES_MAX) {
         let answer = without_panic(Some(client), || {
             if is_whole {
-                event(client, arguments, &line, clock).0
+                event(client, arguments, &line, patience, clock).0
             } else {
                 let text = "haltline was told an event that is too long to read; the agent goes on unwatched this time";
                 told::complaint(Some(client), "stdin", text).into()
@@ -34,7 +40,17 @@ pub fn run(client: Client, arguments: &Arguments, clock: Clock) {
         if answered.is_err() {
             return;
         }
+        // A line that came meanwhile has waited for the same store already: a client that asks for eight calls at once is
+        // not to wait eight times.
+        patience = if answer.found_busy && is_waiting(&input) { Duration::ZERO } else { PATIENCE };
     }
+}
+
+/// Whether more of the input is there already.
+fn is_waiting(input: &BufReader<File>) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    !input.buffer().is_empty()
+        || poll(&mut [PollFd::new(input.get_ref(), PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 /// Reads the next line into `line`, and past its end. Whether all of it is there; `None` where the input has ended.
