@@ -56,7 +56,7 @@ class Haltline {
       this.waiting.push(resolve)
       if (this.waiting.length === 1) this.wait()
       try {
-        child.stdin.write(line + "\n")
+        child.stdin?.write(line + "\n")
       } catch (error) {
         this.fail(child, `does not listen (${error.message})`)
       }
@@ -90,9 +90,13 @@ class Haltline {
 
   start() {
     // Until it is there, a failure has something to end.
-    this.child = { kill: () => {} }
+    this.child = {}
     const child = spawn(COMMAND[0], [...COMMAND.slice(1), "--stream"], { stdio: ["pipe", "pipe", "ignore"] })
     this.child = child
+    const parts = [child, child.stdin, child.stdout]
+    for (const part of parts) part?.on("error", (error) => this.fail(child, `failed (${error.message})`))
+    // A system that has no files left gives none; why it could not be started follows.
+    if (!child.stdout) return
     let text = ""
     child.stdout.setEncoding("utf8")
     child.stdout.on("data", (piece) => {
@@ -105,11 +109,10 @@ class Haltline {
       if (text.length > ANSWER_CHARS_MAX) this.fail(child, "answered without end")
     })
     const ended = () => this.fail(child, "ended")
-    for (const part of [child, child.stdin, child.stdout]) part.on("error", (error) => this.fail(child, `failed (${error.message})`))
     child.on("exit", ended)
     child.stdout.on("close", ended)
     // The client's own end does not wait for haltline, which ends when its input does.
-    for (const part of [child, child.stdin, child.stdout]) part.unref?.()
+    for (const part of parts) part.unref?.()
   }
 
   hear(child, line) {
@@ -129,7 +132,8 @@ class Haltline {
     if (!child || this.child !== child) return
     this.child = undefined
     this.pausedUntil = Date.now() + PAUSE_MS
-    child.kill("SIGKILL")
+    // One that never ran has no number of its own, and the signal would be everybody's.
+    if (child.pid) child.kill("SIGKILL")
     this.release()
     this.complain(`haltline ${why}; the agent goes on unwatched, and haltline is tried again later (see: haltline doctor)`)
   }
@@ -138,7 +142,7 @@ class Haltline {
   end() {
     const child = this.child
     this.child = undefined
-    child?.stdin.end()
+    child?.stdin?.end()
     this.release()
   }
 }

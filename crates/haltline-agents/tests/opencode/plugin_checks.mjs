@@ -1,6 +1,7 @@
 // What the plugin does with answers, and with a haltline that is not there, by hand: no client is needed for it.
 // PLUGINS names the folder of the plugins to check; a Rust test writes them and starts this.
 import assert from "node:assert/strict"
+import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -164,6 +165,30 @@ test("a haltline that is not there is in nobody's way, and the person is told on
   await hooks.dispose()
   assert.equal(done.toasts.length, 1)
   assert.match(done.toasts[0], /unwatched/)
+})
+
+test("a client that can open no more files goes on", () => {
+  const program = `
+    import { closeSync, openSync } from "node:fs"
+    import { haltline } from ${JSON.stringify(pathToFileURL(join(process.env.PLUGINS, "haltline.mjs")).href)}
+    const shown = []
+    const client = { session: { get: async () => ({}) }, tui: { showToast: async ({ body }) => void shown.push(body.message) } }
+    const hooks = await haltline({ client, directory: "." })
+    const opened = []
+    try { for (;;) opened.push(openSync("/dev/null")) } catch {}
+    for (let left = Number(process.argv[1]); left > 0; left--) closeSync(opened.pop())
+    await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s1", callID: "c1" }, { args: {} })
+    for (const file of opened) closeSync(file)
+    console.log(shown.join())
+  `
+  // None left for its pipes, and too few.
+  for (const left of ["0", "1", "2", "3"]) {
+    const limited = 'ulimit -n 64 && exec "$0" --input-type=module --eval "$1" "$2"'
+    const words = ["-c", limited, process.execPath, program, left]
+    const { status, signal, stdout, stderr } = spawnSync("sh", words, { encoding: "utf8", detached: true })
+    assert.deepEqual([status, signal, stderr], [0, null, ""], left)
+    assert.match(stdout, /EMFILE.*unwatched/, left)
+  }
 })
 
 test("a haltline that dies or babbles lets the call pass, and is tried again later", async () => {
