@@ -18,9 +18,9 @@ const TRIAL: Trial<'static> = Trial {
 /// What is refused stays so, however slow the machine is.
 const LONG_COOLDOWN: &str = "[loop.tool_failure]\ncooldown_base_seconds = 3600\n";
 
-/// The same plugin in the project, in the other folder that the client looks into.
-fn install_for_the_project(place: &Place) {
-    place.write("project/.opencode/plugin/haltline.js", &place.haltline_settings());
+/// A plugin in the project, in the other folder that the client looks into.
+fn install_for_the_project(place: &Place, plugin: &str) {
+    place.write("project/.opencode/plugin/haltline.js", plugin);
     for file in ["package-lock.json", "node_modules/.keep"] {
         let of_user = place.root().join("home/.config/opencode").join(file);
         let text = std::fs::read_to_string(of_user).expect("the driver wrote it");
@@ -42,7 +42,7 @@ fn a_tool_that_throws_is_seen_on_the_bus_and_refused() {
 #[test]
 fn installed_twice_it_counts_once_and_calls_of_one_response_share_their_answer() {
     let place = TRIAL.place(LONG_COOLDOWN);
-    install_for_the_project(&place);
+    install_for_the_project(&place, &place.haltline_settings());
     let fail = || one("./fail");
     let steps = vec![fail(), fail(), fail(), Step::Calls(vec![shell("./fail"); 3]), fail(), fail()];
     let outcome = TRIAL.play(&place, &[Script::new("batch", steps)]);
@@ -52,6 +52,15 @@ fn installed_twice_it_counts_once_and_calls_of_one_response_share_their_answer()
     // The rung rises with the next response, which ends the session, and not with each call of one.
     assert_eq!(counts, [0, 0, 0, 1, 3], "{told:#?}");
     assert!(told[4].iter().all(|text| text.contains(": refused")), "{told:#?}");
+}
+
+#[test]
+fn a_plugin_in_the_project_that_was_installed_elsewhere_silences_nobody() {
+    let place = TRIAL.place(LONG_COOLDOWN);
+    let here = place.haltline().display().to_string();
+    install_for_the_project(&place, &place.haltline_settings().replace(&here, "/home/bo/bin/haltline"));
+    TRIAL.play(&place, &[Script::repeating("again", vec![one("./fail")], 8)]);
+    assert_eq!(place.lines("ran.txt").len(), 3);
 }
 
 #[test]

@@ -16,8 +16,10 @@ const EVENT_CHARS_MAX = 32_000_000
 const ANSWER_CHARS_MAX = 1_000_000
 const KEPT_MAX = 1_000
 
-// One plugin speaks for a folder, though it may be installed for the user and for the project: the newest.
-const speakers = (globalThis[Symbol.for("haltline.opencode")] ??= new Map())
+// By folder: who speaks, and the haltlines that can be asked. The plugin may be installed for the user and for the project:
+// the newest speaks, and where its own haltline does not answer, which on another machine may not even be there, it asks
+// the one before.
+const folders = (globalThis[Symbol.for("haltline.opencode")] ??= new Map())
 
 // Puts a value into a map that never grows without end.
 const keep = (map, key, value) => {
@@ -33,10 +35,10 @@ const within = (promise, otherwise) =>
     Promise.resolve(promise).then(resolve, () => resolve(otherwise)).finally(() => clearTimeout(timer))
   })
 
-// A running `haltline hook opencode --stream`. An event that gets no answer is answered with an empty one.
+// A running `haltline hook opencode --stream`. An event that it does not answer has none.
 class Haltline {
-  constructor(complain) {
-    this.complain = complain
+  constructor() {
+    this.why = undefined
     this.child = undefined
     this.waiting = []
     this.timer = undefined
@@ -47,7 +49,8 @@ class Haltline {
     let line
     try {
       line = JSON.stringify(event)
-      if (!line || line.length > EVENT_CHARS_MAX || !this.isRunning()) return Promise.resolve({})
+      if (!line || line.length > EVENT_CHARS_MAX) return Promise.resolve({})
+      if (!this.isRunning()) return Promise.resolve()
     } catch {
       return Promise.resolve({})
     }
@@ -71,9 +74,8 @@ class Haltline {
     if (this.waiting.length > 0) this.timer = setTimeout(late, DEADLINE_MS)
   }
 
-  // Whoever still waits gets an empty answer.
-  release() {
-    for (const resolve of this.waiting.splice(0)) resolve({})
+  release(answer) {
+    for (const resolve of this.waiting.splice(0)) resolve(answer)
     this.wait()
   }
 
@@ -134,8 +136,8 @@ class Haltline {
     this.pausedUntil = Date.now() + PAUSE_MS
     // One that never ran has no number of its own, and the signal would be everybody's.
     if (child.pid) child.kill("SIGKILL")
+    this.why = why
     this.release()
-    this.complain(`haltline ${why}; the agent goes on unwatched, and haltline is tried again later (see: haltline doctor)`)
   }
 
   // What was asked is still written, and nothing is waited for.
@@ -143,14 +145,20 @@ class Haltline {
     const child = this.child
     this.child = undefined
     child?.stdin?.end()
-    this.release()
+    this.release({})
   }
 }
 
 export const haltline = async ({ client, directory }) => {
   const own = Symbol(directory)
-  speakers.set(directory, own)
-  const speaks = () => speakers.get(directory) === own
+  const folder = folders.get(directory) ?? { streams: new Map() }
+  folders.set(directory, folder)
+  folder.speaker = own
+  const speaks = () => folder.speaker === own
+  const command = COMMAND.join("\0")
+  const stream = folder.streams.get(command) ?? new Haltline()
+  folder.streams.delete(command)
+  folder.streams.set(command, stream)
 
   // What the person is told. Nobody waits for it, and it may well find no screen.
   const show = (message) => {
@@ -161,10 +169,16 @@ export const haltline = async ({ client, directory }) => {
     for (const show of shown) Promise.resolve().then(show).catch(() => {})
   }
   let complained = false
-  const stream = new Haltline((text) => {
-    if (!complained) show(text)
+  const tellHaltline = async (event) => {
+    for (const each of [...folder.streams.values()].reverse()) {
+      const answer = await each.ask(event)
+      if (answer) return answer
+    }
+    const then = "the agent goes on unwatched, and haltline is tried again later (see: haltline doctor)"
+    if (!complained) show(`haltline ${stream.why}; ${then}`)
     complained = true
-  })
+    return {}
+  }
 
   // By the session's id: the session at the top, and the one above. Sub-agents are sessions of their own.
   const sessions = new Map()
@@ -193,7 +207,7 @@ export const haltline = async ({ client, directory }) => {
     const parent = found?.data?.parentID
     const above = parent && parent !== id ? await placeOf(parent) : undefined
     const place = { root: above?.root ?? id, parent }
-    if (!parent) await act(id, await stream.ask({ event: "session.created", ...at(id, place), resumed: true }), false)
+    if (!parent) await act(id, await tellHaltline({ event: "session.created", ...at(id, place), resumed: true }), false)
     return keep(sessions, id, place)
   }
   const placeOf = (id) => sessions.get(id) ?? keep(sessions, id, find(id))
@@ -217,7 +231,7 @@ export const haltline = async ({ client, directory }) => {
       if (!speaks() || !id) return
       // Waiting only where it must be keeps events in their order.
       const place = sessions.get(id)?.root ? sessions.get(id) : await placeOf(id)
-      answer = await stream.ask({ event, ...at(id, place), ...more })
+      answer = await tellHaltline({ event, ...at(id, place), ...more })
     } catch {
       return
     }
@@ -297,11 +311,13 @@ export const haltline = async ({ client, directory }) => {
       if (root && env) env.HALTLINE_OPENCODE_SESSION = root
     },
     dispose: async () => {
-      if (!speaks()) return stream.end()
+      // The one that speaks may still need this one's haltline.
+      if (!speaks()) return
       const tops = [...sessions].filter(([id, place]) => place.root === id)
       await within(Promise.all(tops.map(([id]) => ask("session.ended", id, {}))))
-      speakers.delete(directory)
-      stream.end()
+      folder.speaker = undefined
+      if (folders.get(directory) === folder) folders.delete(directory)
+      for (const each of folder.streams.values()) each.end()
     },
   }
 }

@@ -29,7 +29,8 @@ const stage = async (name = "haltline.mjs", sessions = {}) => {
   const plugin = await load(name)
   const hooks = await plugin({ client, directory: folder })
   const noted = () => readFileSync(join(folder, "noted"), "utf8").trim().split("\n").map((line) => JSON.parse(line))
-  return { hooks, done, noted, again: () => plugin({ client, directory: folder }) }
+  const again = async (other = name) => (await load(other))({ client, directory: folder })
+  return { hooks, done, noted, again }
 }
 
 const before = (hooks, says, callID = "c1", sessionID = "s1") =>
@@ -252,6 +253,30 @@ test("of two installations in one folder the newest speaks", async () => {
     "tool.execute.before",
     "tool.execute.before",
     "session.ended",
+  ])
+})
+
+test("an installation whose haltline is not there silences no other, and no event is lost", async () => {
+  const { hooks, again, done, noted } = await stage()
+  const newer = await again("missing.mjs")
+  for (const each of [hooks, newer]) await each.event(created("s1"))
+  const both = async (...call) => {
+    for (const each of [hooks, newer]) await before(each, ...call)
+  }
+  await Promise.all([both("{}", "c1"), both("{}", "c2")])
+  await assert.rejects(both('{"deny":"the same again"}', "c3"), { message: "the same again" })
+  mock.timers.enable({ apis: ["Date"], now: Date.now() + 31_000 })
+  await both("{}", "c4")
+  mock.timers.reset()
+  for (const each of [hooks, newer]) await each.dispose()
+  assert.deepEqual(done.toasts, [])
+  assert.deepEqual(noted().slice(1).map(({ event, call }) => [event, call]), [
+    ["session.created", undefined],
+    ["tool.execute.before", "c1"],
+    ["tool.execute.before", "c2"],
+    ["tool.execute.before", "c3"],
+    ["tool.execute.before", "c4"],
+    ["session.ended", undefined],
   ])
 })
 
