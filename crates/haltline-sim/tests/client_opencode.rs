@@ -127,3 +127,18 @@ fn calls_that_find_the_store_busy_together_are_all_counted() {
     let started = facts.filter(|fact| !fact["fact"]["lane"]["started"].is_null()).count();
     assert_eq!(started, 10, "the one that held it, the eight, and the one after them");
 }
+
+#[test]
+fn a_haltline_that_is_replaced_while_a_session_runs_is_the_one_that_is_asked_from_then_on() {
+    let place = TRIAL.place(LONG_COOLDOWN);
+    place.copy(TRIAL.haltline, "new-haltline");
+    let programs = place.root().join("programs");
+    let new = format!("#!/bin/sh\necho started >> started.txt\nexec {}/new-haltline \"$@\"\n", programs.display());
+    place.write("programs/new", &new);
+    let replace = format!("#!/bin/sh\nmv {0}/new {0}/haltline\n", programs.display());
+    place.write("project/replace", &replace);
+    let mut steps = vec![one("./fail"), one("./replace")];
+    steps.extend(vec![one("./fail"); 8]);
+    TRIAL.play(&place, &[Script::new("replaced", steps)]);
+    assert_eq!((place.lines("started.txt").len(), place.lines("ran.txt").len()), (1, 3));
+}

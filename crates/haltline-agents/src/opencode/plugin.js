@@ -41,6 +41,7 @@ class Haltline {
     this.why = undefined
     this.child = undefined
     this.waiting = []
+    this.hasAnswered = false
     this.timer = undefined
     this.pausedUntil = 0
   }
@@ -55,15 +56,19 @@ class Haltline {
       return Promise.resolve({})
     }
     return new Promise((resolve) => {
-      const child = this.child
-      this.waiting.push(resolve)
+      this.waiting.push({ line, resolve })
       if (this.waiting.length === 1) this.wait()
-      try {
-        child.stdin?.write(line + "\n")
-      } catch (error) {
-        this.fail(child, `does not listen (${error.message})`)
-      }
+      this.write(line)
     })
+  }
+
+  write(line) {
+    const { child } = this
+    try {
+      child?.stdin?.write(line + "\n")
+    } catch (error) {
+      this.fail(child, `does not listen (${error.message})`)
+    }
   }
 
   // Events are answered one after another: the time runs for the one at the head of the line.
@@ -75,7 +80,7 @@ class Haltline {
   }
 
   release(answer) {
-    for (const resolve of this.waiting.splice(0)) resolve(answer)
+    for (const { resolve } of this.waiting.splice(0)) resolve(answer)
     this.wait()
   }
 
@@ -95,8 +100,10 @@ class Haltline {
     this.child = {}
     const child = spawn(COMMAND[0], [...COMMAND.slice(1), "--stream"], { stdio: ["pipe", "pipe", "ignore"] })
     this.child = child
-    const parts = [child, child.stdin, child.stdout]
-    for (const part of parts) part?.on("error", (error) => this.fail(child, `failed (${error.message})`))
+    this.hasAnswered = false
+    child.on("error", (error) => this.fail(child, `failed (${error.message})`))
+    // A pipe that breaks says less than the end that follows, or the answer that does not.
+    for (const pipe of [child.stdin, child.stdout]) pipe?.on("error", () => {})
     // A system that has no files left gives none; why it could not be started follows.
     if (!child.stdout) return
     let text = ""
@@ -110,11 +117,22 @@ class Haltline {
       }
       if (text.length > ANSWER_CHARS_MAX) this.fail(child, "answered without end")
     })
-    const ended = () => this.fail(child, "ended")
-    child.on("exit", ended)
-    child.stdout.on("close", ended)
+    child.on("exit", (code) => code !== 0 && this.fail(child, "ended"))
+    // By then everything that it said is heard.
+    child.on("close", (code) => this.ended(child, code))
     // The client's own end does not wait for haltline, which ends when its input does.
-    for (const part of parts) part.unref?.()
+    for (const part of [child, child.stdin, child.stdout]) part.unref?.()
+  }
+
+  // A haltline that was replaced ends by itself before it takes the next event: what waits is asked of the new one.
+  ended(child, code) {
+    if (this.child !== child) return
+    if (code !== 0 || !this.hasAnswered) return this.fail(child, "ended")
+    this.child = undefined
+    if (this.waiting.length === 0) return
+    if (!this.isRunning()) return this.release()
+    this.wait()
+    for (const { line } of this.waiting) this.write(line)
   }
 
   hear(child, line) {
@@ -124,10 +142,11 @@ class Haltline {
     } catch {
       return this.fail(child, "gave an answer that is none")
     }
-    const resolve = this.waiting.shift()
-    if (!resolve) return this.fail(child, "answered what nobody asked")
+    const asked = this.waiting.shift()
+    if (!asked) return this.fail(child, "answered what nobody asked")
+    this.hasAnswered = true
     this.wait()
-    resolve(answer ?? {})
+    asked.resolve(answer ?? {})
   }
 
   fail(child, why) {

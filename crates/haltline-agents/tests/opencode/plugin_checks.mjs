@@ -30,11 +30,11 @@ const stage = async (name = "haltline.mjs", sessions = {}) => {
   const hooks = await plugin({ client, directory: folder })
   const noted = () => readFileSync(join(folder, "noted"), "utf8").trim().split("\n").map((line) => JSON.parse(line))
   const again = async (other = name) => (await load(other))({ client, directory: folder })
-  return { hooks, done, noted, again }
+  return { hooks, done, noted, again, folder }
 }
 
-const before = (hooks, says, callID = "c1", sessionID = "s1") =>
-  hooks["tool.execute.before"]({ tool: "bash", sessionID, callID }, { args: { command: "make", says } })
+const before = (hooks, says, callID = "c1", sessionID = "s1", more = {}) =>
+  hooks["tool.execute.before"]({ tool: "bash", sessionID, callID }, { args: { command: "make", says, ...more } })
 const after = async (hooks, result, callID = "c1", sessionID = "s1") => {
   await hooks["tool.execute.after"]({ tool: "bash", sessionID, callID, args: { command: "make" } }, result)
   return result
@@ -205,6 +205,29 @@ test("a haltline that dies or babbles lets the call pass, and is tried again lat
     assert.deepEqual([done.toasts.length, noted().filter(({ started }) => started).length], [1, 2], says)
     await hooks.dispose()
   }
+})
+
+test("a haltline that ends by itself is started again, and what it did not answer is asked again", async () => {
+  const { hooks, done, noted, folder } = await stage()
+  const leaves = (name) => ({ leaves: join(folder, name) })
+  await before(hooks, "{}", "c1")
+  await Promise.all([
+    before(hooks, "{}", "c2", "s1", leaves("first")),
+    assert.rejects(before(hooks, '{"deny":"no"}', "c3"), { message: "no" }),
+  ])
+  await before(hooks, "{}", "c4", "s1", leaves("second"))
+  await hooks.dispose()
+  assert.deepEqual(done.toasts, [])
+  const told = noted().map(({ started, call, event }) => (started ? "started" : call ?? event))
+  assert.deepEqual(told, ["started", "session.created", "c1", "started", "c2", "c3", "started", "c4", "session.ended"])
+})
+
+test("a haltline that ends before its first answer is left alone", async () => {
+  const { hooks, done, noted } = await stage("leaving.mjs")
+  for (let time = 0; time < 3; time++) await before(hooks, "{}")
+  await hooks.dispose()
+  assert.match(done.toasts.join(), /^haltline ended; .*unwatched[^,]*,[^,]*$/)
+  assert.throws(noted)
 })
 
 test("a haltline that gives no answer is waited for no longer than the plugin wants", async () => {
