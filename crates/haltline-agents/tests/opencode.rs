@@ -137,6 +137,7 @@ fn the_plugin_does_what_it_is_told_and_is_in_nobodys_way() {
     let stand_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/opencode/stand_in.mjs");
     std::fs::write(folder.join("haltline.mjs"), plugin(&stand_in.display().to_string())).expect("written");
     std::fs::write(folder.join("missing.mjs"), plugin("/nowhere/haltline")).expect("written");
+    std::fs::write(folder.join("leaving.mjs"), plugin("true")).expect("written");
     let run = Command::new("node").args(["--test", "--test-reporter=tap"]).arg(checks).env("PLUGINS", &folder).output();
     let output = run.expect("node runs");
     let said = String::from_utf8_lossy(&output.stdout);

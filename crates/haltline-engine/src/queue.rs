@@ -16,6 +16,7 @@ pub(crate) fn line_up(path: &Path, patience: Duration) -> std::io::Result<Option
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
     match file.try_lock() {
         Ok(()) => return Ok(Some(Turn { _lock: file })),
+        Err(TryLockError::WouldBlock) if patience.is_zero() => return Ok(None),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }

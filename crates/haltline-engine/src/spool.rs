@@ -7,6 +7,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use haltline_core::Moment;
@@ -17,6 +18,9 @@ use crate::queue::line_up;
 
 /// Beyond this many the oldest are dropped: a store that is busy for so long will not be helped by more.
 const FILES_MAX: usize = 1000;
+
+/// How many events this process put here: two may come in the same millisecond.
+static PUT: AtomicU32 = AtomicU32::new(0);
 
 /// Each project's events wait apart: circuits never meet by accident (E14).
 fn folder(state_folder: &Path, project: ProjectKey) -> PathBuf {
@@ -31,7 +35,8 @@ pub fn put(state_folder: &Path, project: ProjectKey, now: Moment, content: &[u8]
         return Err(io::Error::new(io::ErrorKind::StorageFull, "too many events wait for the store"));
     }
     let uptime = now.boot.map_or(0, |boot| boot.uptime_ms);
-    let name = format!("{:015}-{uptime:012}-{}.json", now.at.as_millis(), std::process::id());
+    let (process, number) = (std::process::id(), PUT.fetch_add(1, Ordering::Relaxed));
+    let name = format!("{:015}-{uptime:012}-{process}-{number:010}.json", now.at.as_millis());
     write_whole(&folder.join(name), content, Lasting::Remade)
 }
 
@@ -77,7 +82,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("temp folder");
         let (here, elsewhere) = (ProjectKey(1), ProjectKey(2));
         assert!(!is_waiting(folder.path(), here));
-        for (at, text) in [(2, "second"), (1, "first")] {
+        for (at, text) in [(2, "second"), (2, "third"), (1, "first")] {
             put(folder.path(), here, Moment::recorded(Instant::from_millis(at)), text.as_bytes()).expect("kept");
         }
         let mut seen = Vec::new();
@@ -89,7 +94,11 @@ mod tests {
         assert_eq!(seen, ["first", "second"]);
         assert!(!is_waiting(folder.path(), elsewhere));
         assert!(is_waiting(folder.path(), here), "what was not taken stays");
-        take(folder.path(), here, |_| true);
+        take(folder.path(), here, |content| {
+            seen.push(String::from_utf8_lossy(content).into_owned());
+            true
+        });
+        assert_eq!(seen[2..], ["second", "third"]);
         assert!(!folder.path().join("spool").exists());
     }
 }

@@ -72,11 +72,13 @@ struct Answer {
     line: Option<String>,
     /// The client's own process, where nothing but an interruption ends the agent.
     interrupts: Option<Process>,
+    /// The store was busy for as long as the hook waits.
+    found_busy: bool,
 }
 
 impl From<Option<String>> for Answer {
     fn from(line: Option<String>) -> Self {
-        Self { line, interrupts: None }
+        Self { line, ..Self::default() }
     }
 }
 
@@ -123,14 +125,20 @@ fn answer(client: Option<Client>, arguments: &Arguments, clock: Clock) -> Answer
         let text = format!("haltline could not read its event: {error}");
         return told::complaint(Some(client), "stdin", &text).into();
     }
-    let (answer, hook) = event(client, arguments, &stdin, clock);
+    let (answer, hook) = event(client, arguments, &stdin, PATIENCE, clock);
     // The process ends here, and the system takes back what it holds faster than it is taken apart.
     std::mem::forget(hook);
     answer
 }
 
 /// Answers one event; what it was answered with is the caller's to put away.
-fn event(client: Client, arguments: &Arguments, payload: &[u8], clock: Clock) -> (Answer, Option<Hook>) {
+fn event(
+    client: Client,
+    arguments: &Arguments,
+    payload: &[u8],
+    patience: Duration,
+    clock: Clock,
+) -> (Answer, Option<Hook>) {
     let mut reading = match (client.protocol().read)(payload) {
         Ok(reading) => reading,
         Err(error) => return (told::complaint(Some(client), "payload", &format!("haltline: {error}")).into(), None),
@@ -140,7 +148,7 @@ fn event(client: Client, arguments: &Arguments, payload: &[u8], clock: Clock) ->
     }
     reading.asked.stream.door = Some(arguments.door.clone());
     let asked = reading.asked.clone();
-    match Hook::open(arguments, &reading, clock) {
+    match Hook::open(arguments, &reading, patience, clock) {
         Ok(hook) => {
             let answer = hook.work(reading, &asked).unwrap_or_else(|error| hook.failed(&asked, &error, payload));
             (answer, Some(hook))
@@ -181,7 +189,7 @@ struct Hook {
 }
 
 impl Hook {
-    fn open(arguments: &Arguments, reading: &Reading, clock: Clock) -> Result<Self, String> {
+    fn open(arguments: &Arguments, reading: &Reading, patience: Duration, clock: Clock) -> Result<Self, String> {
         let text = |error: crate::error::Failure| error.to_string();
         let state_folder = arguments.state_folder.clone().map_or_else(surroundings::state_folder, Ok).map_err(text)?;
         let config_file = arguments.config.clone().map_or_else(surroundings::user_config, Ok).map_err(text)?;
@@ -191,7 +199,7 @@ impl Hook {
         // A folder that is gone still names a project: its sessions count all the same.
         let project = Project::around(&folder, PROJECT_MARKS)
             .unwrap_or_else(|_gone| Project::new(folder.clone(), folder.clone()));
-        let options = SqliteOptions { patience: PATIENCE, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
+        let options = SqliteOptions { patience, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
         let mut store = Sqlite::new(&state_folder, options);
         let places = Places { state_folder: &state_folder, user_file: &config_file, project: &project };
         let config = load_or_compile(places, clock.now().at, || trust_of(&store, &state_folder, &project));
@@ -202,7 +210,7 @@ impl Hook {
 
     fn work(&self, mut reading: Reading, asked: &Asked) -> Result<Answer, EngineError> {
         if spool::is_waiting(&self.state_folder, self.engine.project().key) {
-            self.take_in();
+            self.take_in()?;
         }
         self.engine.remember_sighting();
         let mut notices = self.problems(&asked.stream.session);
@@ -244,7 +252,7 @@ impl Hook {
         notices.extend(self.engine.notices());
         let notice = (!notices.is_empty()).then(|| notices.join("\n"));
         let interrupts = stop::process(asked, &verdict, &self.state_folder, self.engine.config());
-        Ok(Answer { line: told::answer(asked, &verdict, notice), interrupts })
+        Ok(Answer { line: told::answer(asked, &verdict, notice), interrupts, found_busy: false })
     }
 
     /// What the payload does not say and the surroundings do.
@@ -327,16 +335,25 @@ impl Hook {
             .collect()
     }
 
-    /// Events that found the store busy earlier.
-    fn take_in(&self) {
+    /// Events that found the store busy earlier go first. Where it still is, the hook has waited enough, and its own event
+    /// waits behind them.
+    fn take_in(&self) -> Result<(), EngineError> {
+        let mut busy = None;
         spool::take(&self.state_folder, self.engine.project().key, |content| {
             let Some((client, door, payload)) = unspooled(content) else { return true };
             let Ok(mut reading) = (client.protocol().read)(payload) else { return true };
             reading.asked.stream.door = door.map(str::to_owned);
             transcript::settle(&mut reading);
             let Some(what) = reading.what.take() else { return true };
-            !matches!(self.engine.report(&reading.asked.stream, what), Err(EngineError::Store(_)))
+            match self.engine.report(&reading.asked.stream, what) {
+                Ok(_) | Err(EngineError::Rejected(_)) => true,
+                Err(EngineError::Store(error)) => {
+                    busy = matches!(error, StoreError::Busy { .. }).then_some(error);
+                    false
+                }
+            }
         });
+        busy.map_or(Ok(()), |error| Err(EngineError::Store(error)))
     }
 
     /// What follows a commit and does not wait for another program.
@@ -368,7 +385,8 @@ impl Hook {
         };
         // It still counts: the next writer takes it in, whichever of the hook's writes found the store busy (E2).
         let (project, now) = (self.engine.project().key, self.engine.now());
-        let is_counted = kind == "busy" && spool::put(&self.state_folder, project, now, &spooled(asked, stdin)).is_ok();
+        let found_busy = kind == "busy";
+        let is_counted = found_busy && spool::put(&self.state_folder, project, now, &spooled(asked, stdin)).is_ok();
         let closed = self.engine.config().fail() == Fail::Closed && asked.event == HookEvent::ToolStart;
         let goes_on = match (closed, is_counted) {
             (true, _) => "fail = \"closed\": the call is refused",
@@ -381,9 +399,9 @@ impl Hook {
             let text = format!("HALTLINE HL-OWN-04: refused, because haltline itself failed: {text}");
             let verdict = Verdict::Deny(Reason { circuit, code: "HL-OWN-04", text, retry: Retry::Person });
             let notice = told::is_first(kind, session).then_some(told);
-            return told::answer(asked, &verdict, notice).into();
+            return Answer { line: told::answer(asked, &verdict, notice), interrupts: None, found_busy };
         }
-        told::once(asked, kind, &told).into()
+        Answer { line: told::once(asked, kind, &told), interrupts: None, found_busy }
     }
 }
 

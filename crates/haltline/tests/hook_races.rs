@@ -12,7 +12,7 @@ use haltline_agents::rehearsal::Answer;
 use haltline_core::identity::Digest;
 use serde_json::{Value, json};
 use support::Site;
-use support::hooks::{Client, facts};
+use support::hooks::{Client, facts, waiting};
 
 const AT_ONCE: usize = 6;
 const ROUNDS: usize = 200;
@@ -134,12 +134,6 @@ fn fifty_rounds_of_killed_hooks_lose_no_acknowledged_call_and_leave_a_clean_jour
     assert!(acknowledged.len() >= tried / 2, "those that nobody killed were acknowledged");
     assert!(acknowledged.len() < tried, "the kills came too late to mean anything");
     site.assert_verifies();
-}
-
-/// How many events wait in the spool.
-fn waiting(site: &Site) -> usize {
-    let spool = site.state().join("spool");
-    support::names(&spool).iter().map(|project| support::names(&spool.join(project)).len()).sum()
 }
 
 #[test]

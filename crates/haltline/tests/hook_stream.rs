@@ -2,11 +2,15 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
-use support::Site;
+use support::hooks::{facts, waiting};
+use support::{HALTLINE, Site};
 
 /// A stream, and the plugin's side of it.
 struct Stream {
@@ -17,7 +21,13 @@ struct Stream {
 
 impl Stream {
     fn start(site: &Site) -> Self {
-        let mut command = site.command(&["hook", "opencode", "--stream"]);
+        Self::start_as(HALTLINE.as_ref(), site)
+    }
+
+    fn start_as(program: &Path, site: &Site) -> Self {
+        let mut command = Command::new(program);
+        site.place(&mut command);
+        command.args(["hook", "opencode", "--stream"]);
         command.env("XDG_RUNTIME_DIR", site.home());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
@@ -27,7 +37,15 @@ impl Stream {
     }
 
     fn ask(&mut self, line: &str) -> Value {
+        self.tell(line);
+        self.hear()
+    }
+
+    fn tell(&mut self, line: &str) {
         writeln!(self.input, "{line}").expect("it reads its events");
+    }
+
+    fn hear(&mut self) -> Value {
         let mut answer = String::new();
         self.output.read_line(&mut answer).expect("it answers");
         serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
@@ -50,6 +68,14 @@ fn call(site: &Site, event: &str, number: usize) -> String {
         line["metadata"] = json!({ "exit": 2 });
     }
     line.to_string()
+}
+
+fn read_call(site: &Site, number: usize) -> String {
+    let folder = site.project().display().to_string();
+    let path = format!("/src/{number}.rs");
+    json!({ "event": "tool.execute.before", "session": "ses_1", "folder": folder, "tool": "read", "message": "msg_9",
+        "call": format!("call_{number}"), "input": { "filePath": path } })
+    .to_string()
 }
 
 /// What the answer does, in one word.
@@ -103,5 +129,72 @@ fn every_line_gets_a_line_whatever_it_is() {
         assert_eq!(word(&stream.ask(line)), "pass", "{}", line.get(..80).unwrap_or(line));
     }
     assert_eq!(word(&stream.ask(&call(&site, "tool.execute.before", 1))), "pass");
+    stream.end();
+}
+
+#[test]
+fn lines_that_find_the_store_busy_together_are_all_counted_later() {
+    let site = Site::new();
+    let mut stream = Stream::start(&site);
+    assert_eq!(word(&stream.ask(&call(&site, "tool.execute.before", 0))), "pass");
+    let lock = fs::File::options().write(true).open(site.state().join("state.lock")).expect("there is a store");
+    lock.lock().expect("locked");
+    for number in 1..=8 {
+        stream.tell(&read_call(&site, number));
+    }
+    for _ in 1..=8 {
+        assert_eq!(word(&stream.hear()), "pass");
+    }
+    assert_eq!(waiting(&site), 8);
+    lock.unlock().expect("unlocked");
+    stream.ask(&read_call(&site, 9));
+    stream.end();
+    assert_eq!(waiting(&site), 0);
+    let started = facts(&site).iter().filter(|fact| !fact["fact"]["lane"]["started"].is_null()).count();
+    assert_eq!(started, 10);
+    site.assert_verifies();
+}
+
+#[test]
+fn a_stream_ends_when_there_is_a_new_haltline_and_not_when_there_is_none() {
+    let site = Site::new();
+    let program = site.home().join("haltline");
+    symlink(HALTLINE, &program).expect("linked");
+    let mut stream = Stream::start_as(&program, &site);
+    assert_eq!(word(&stream.ask(&read_call(&site, 1))), "pass");
+    fs::remove_file(&program).expect("it was there");
+    assert_eq!(word(&stream.ask(&read_call(&site, 2))), "pass");
+    symlink(site.file("new", ""), &program).expect("linked");
+    stream.tell(&read_call(&site, 3));
+    let mut rest = String::new();
+    stream.output.read_to_string(&mut rest).expect("it ends");
+    assert_eq!(rest, "");
+    stream.end();
+    let started = facts(&site).iter().filter(|fact| !fact["fact"]["lane"]["started"].is_null()).count();
+    assert_eq!(started, 2, "what was not answered was not counted");
+}
+
+#[test]
+fn programs_that_told_of_trips_leave_nothing_behind() {
+    let site = Site::new();
+    site.config("[notify]\ncommand = [\"true\"]\n");
+    let mut stream = Stream::start(&site);
+    for number in 1..=3 {
+        stream.ask(&call(&site, "tool.execute.before", number));
+        stream.ask(&call(&site, "tool.execute.after", number));
+    }
+    assert_eq!(word(&stream.ask(&call(&site, "tool.execute.before", 4))), "deny");
+    let id = stream.child.id();
+    let children = || fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("it runs");
+    assert_ne!(children(), "", "the trip was told");
+    let has_ended = |child: &str| {
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+    };
+    while !children().split_whitespace().all(has_ended) {
+        std::thread::yield_now();
+    }
+    stream.ask(&read_call(&site, 1));
+    assert_eq!(children(), "");
     stream.end();
 }

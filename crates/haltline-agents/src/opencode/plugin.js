@@ -16,8 +16,10 @@ const EVENT_CHARS_MAX = 32_000_000
 const ANSWER_CHARS_MAX = 1_000_000
 const KEPT_MAX = 1_000
 
-// One plugin speaks for a folder, though it may be installed for the user and for the project: the newest.
-const speakers = (globalThis[Symbol.for("haltline.opencode")] ??= new Map())
+// By folder: who speaks, and the haltlines that can be asked. The plugin may be installed for the user and for the project:
+// the newest speaks, and where its own haltline does not answer, which on another machine may not even be there, it asks
+// the one before.
+const folders = (globalThis[Symbol.for("haltline.opencode")] ??= new Map())
 
 // Puts a value into a map that never grows without end.
 const keep = (map, key, value) => {
@@ -33,12 +35,14 @@ const within = (promise, otherwise) =>
     Promise.resolve(promise).then(resolve, () => resolve(otherwise)).finally(() => clearTimeout(timer))
   })
 
-// A running `haltline hook opencode --stream`. An event that gets no answer is answered with an empty one.
+// A running `haltline hook opencode --stream`. An event that it does not answer has none.
 class Haltline {
-  constructor(complain) {
-    this.complain = complain
+  constructor() {
+    this.why = undefined
     this.child = undefined
     this.waiting = []
+    this.hasAnswered = false
+    this.timer = undefined
     this.pausedUntil = 0
   }
 
@@ -46,20 +50,38 @@ class Haltline {
     let line
     try {
       line = JSON.stringify(event)
-      if (!line || line.length > EVENT_CHARS_MAX || !this.isRunning()) return Promise.resolve({})
+      if (!line || line.length > EVENT_CHARS_MAX) return Promise.resolve({})
+      if (!this.isRunning()) return Promise.resolve()
     } catch {
       return Promise.resolve({})
     }
     return new Promise((resolve) => {
-      const child = this.child
-      const timer = setTimeout(() => this.fail(child, `gave no answer for ${DEADLINE_MS / 1000} seconds`), DEADLINE_MS)
-      this.waiting.push({ resolve, timer })
-      try {
-        child.stdin.write(line + "\n")
-      } catch (error) {
-        this.fail(child, `does not listen (${error.message})`)
-      }
+      this.waiting.push({ line, resolve })
+      if (this.waiting.length === 1) this.wait()
+      this.write(line)
     })
+  }
+
+  write(line) {
+    const { child } = this
+    try {
+      child?.stdin?.write(line + "\n")
+    } catch (error) {
+      this.fail(child, `does not listen (${error.message})`)
+    }
+  }
+
+  // Events are answered one after another: the time runs for the one at the head of the line.
+  wait() {
+    clearTimeout(this.timer)
+    const { child } = this
+    const late = () => this.fail(child, `gave no answer for ${DEADLINE_MS / 1000} seconds`)
+    if (this.waiting.length > 0) this.timer = setTimeout(late, DEADLINE_MS)
+  }
+
+  release(answer) {
+    for (const { resolve } of this.waiting.splice(0)) resolve(answer)
+    this.wait()
   }
 
   isRunning() {
@@ -75,9 +97,15 @@ class Haltline {
 
   start() {
     // Until it is there, a failure has something to end.
-    this.child = { kill: () => {} }
+    this.child = {}
     const child = spawn(COMMAND[0], [...COMMAND.slice(1), "--stream"], { stdio: ["pipe", "pipe", "ignore"] })
     this.child = child
+    this.hasAnswered = false
+    child.on("error", (error) => this.fail(child, `failed (${error.message})`))
+    // A pipe that breaks says less than the end that follows, or the answer that does not.
+    for (const pipe of [child.stdin, child.stdout]) pipe?.on("error", () => {})
+    // A system that has no files left gives none; why it could not be started follows.
+    if (!child.stdout) return
     let text = ""
     child.stdout.setEncoding("utf8")
     child.stdout.on("data", (piece) => {
@@ -89,12 +117,22 @@ class Haltline {
       }
       if (text.length > ANSWER_CHARS_MAX) this.fail(child, "answered without end")
     })
-    const ended = () => this.fail(child, "ended")
-    for (const part of [child, child.stdin, child.stdout]) part.on("error", (error) => this.fail(child, `failed (${error.message})`))
-    child.on("exit", ended)
-    child.stdout.on("close", ended)
+    child.on("exit", (code) => code !== 0 && this.fail(child, "ended"))
+    // By then everything that it said is heard.
+    child.on("close", (code) => this.ended(child, code))
     // The client's own end does not wait for haltline, which ends when its input does.
     for (const part of [child, child.stdin, child.stdout]) part.unref?.()
+  }
+
+  // A haltline that was replaced ends by itself before it takes the next event: what waits is asked of the new one.
+  ended(child, code) {
+    if (this.child !== child) return
+    if (code !== 0 || !this.hasAnswered) return this.fail(child, "ended")
+    this.child = undefined
+    if (this.waiting.length === 0) return
+    if (!this.isRunning()) return this.release()
+    this.wait()
+    for (const { line } of this.waiting) this.write(line)
   }
 
   hear(child, line) {
@@ -106,7 +144,8 @@ class Haltline {
     }
     const asked = this.waiting.shift()
     if (!asked) return this.fail(child, "answered what nobody asked")
-    clearTimeout(asked.timer)
+    this.hasAnswered = true
+    this.wait()
     asked.resolve(answer ?? {})
   }
 
@@ -114,30 +153,31 @@ class Haltline {
     if (!child || this.child !== child) return
     this.child = undefined
     this.pausedUntil = Date.now() + PAUSE_MS
-    child.kill("SIGKILL")
-    for (const { resolve, timer } of this.waiting.splice(0)) {
-      clearTimeout(timer)
-      resolve({})
-    }
-    this.complain(`haltline ${why}; the agent goes on unwatched, and haltline is tried again later (see: haltline doctor)`)
+    // One that never ran has no number of its own, and the signal would be everybody's.
+    if (child.pid) child.kill("SIGKILL")
+    this.why = why
+    this.release()
   }
 
   // What was asked is still written, and nothing is waited for.
   end() {
     const child = this.child
     this.child = undefined
-    child?.stdin.end()
-    for (const { resolve, timer } of this.waiting.splice(0)) {
-      clearTimeout(timer)
-      resolve({})
-    }
+    child?.stdin?.end()
+    this.release({})
   }
 }
 
 export const haltline = async ({ client, directory }) => {
   const own = Symbol(directory)
-  speakers.set(directory, own)
-  const speaks = () => speakers.get(directory) === own
+  const folder = folders.get(directory) ?? { streams: new Map() }
+  folders.set(directory, folder)
+  folder.speaker = own
+  const speaks = () => folder.speaker === own
+  const command = COMMAND.join("\0")
+  const stream = folder.streams.get(command) ?? new Haltline()
+  folder.streams.delete(command)
+  folder.streams.set(command, stream)
 
   // What the person is told. Nobody waits for it, and it may well find no screen.
   const show = (message) => {
@@ -148,15 +188,25 @@ export const haltline = async ({ client, directory }) => {
     for (const show of shown) Promise.resolve().then(show).catch(() => {})
   }
   let complained = false
-  const stream = new Haltline((text) => {
-    if (!complained) show(text)
+  const tellHaltline = async (event) => {
+    for (const each of [...folder.streams.values()].reverse()) {
+      const answer = await each.ask(event)
+      if (answer) return answer
+    }
+    const then = "the agent goes on unwatched, and haltline is tried again later (see: haltline doctor)"
+    if (!complained) show(`haltline ${stream.why}; ${then}`)
     complained = true
-  })
+    return {}
+  }
 
   // By the session's id: the session at the top, and the one above. Sub-agents are sessions of their own.
   const sessions = new Map()
   // By session and call: the response the call belongs to.
   const responses = new Map()
+  // By message: whether it is a copy. A fork writes every old message of its session again, and its parts after it.
+  const copies = new Map()
+  // The parts that were told.
+  const told = new Map()
   // By session: the model that works, and what it is still to be told.
   const models = new Map()
   const unsaid = new Map()
@@ -176,7 +226,7 @@ export const haltline = async ({ client, directory }) => {
     const parent = found?.data?.parentID
     const above = parent && parent !== id ? await placeOf(parent) : undefined
     const place = { root: above?.root ?? id, parent }
-    if (!parent) await act(id, await stream.ask({ event: "session.created", ...at(id, place), resumed: true }), false)
+    if (!parent) await act(id, await tellHaltline({ event: "session.created", ...at(id, place), resumed: true }), false)
     return keep(sessions, id, place)
   }
   const placeOf = (id) => sessions.get(id) ?? keep(sessions, id, find(id))
@@ -200,7 +250,7 @@ export const haltline = async ({ client, directory }) => {
       if (!speaks() || !id) return
       // Waiting only where it must be keeps events in their order.
       const place = sessions.get(id)?.root ? sessions.get(id) : await placeOf(id)
-      answer = await stream.ask({ event, ...at(id, place), ...more })
+      answer = await tellHaltline({ event, ...at(id, place), ...more })
     } catch {
       return
     }
@@ -208,6 +258,13 @@ export const haltline = async ({ client, directory }) => {
   }
 
   const key = (id, call) => `${id}/${call}`
+
+  // Whether a part tells something that happened just now, and for the first time.
+  const isNews = ({ id, messageID }) => {
+    if (copies.get(messageID) || told.has(id)) return false
+    if (id) keep(told, id, true)
+    return true
+  }
 
   // What the bus tells and no hook does.
   const heard = async ({ type, properties }) => {
@@ -221,13 +278,15 @@ export const haltline = async ({ client, directory }) => {
     }
     if (type === "message.updated" && info?.role === "assistant") {
       keep(models, id, info.modelID)
+      // A message is first heard of when its response begins; a copy is complete from the start.
+      if (!copies.has(info.id)) keep(copies, info.id, info.time?.completed !== undefined)
     } else if (type === "message.part.updated" && part?.type === "tool") {
       keep(responses, key(id, part.callID), part.messageID)
-      if (part.state?.status !== "error") return
+      if (part.state?.status !== "error" || !isNews(part)) return
       const { tool, callID, state } = part
       const failed = { input: state.input, error: state.error, metadata: { interrupted: state.metadata?.interrupted } }
       return ask("tool.failed", id, { tool, call: callID, message: part.messageID, ...failed })
-    } else if (type === "message.part.updated" && part?.type === "step-finish") {
+    } else if (type === "message.part.updated" && part?.type === "step-finish" && isNews(part)) {
       return ask("step-finish", id, { message: part.messageID, tokens: part.tokens, cost: part.cost })
     } else if (type === "session.idle" || type === "session.deleted") {
       const place = sessions.get(id)
@@ -271,11 +330,13 @@ export const haltline = async ({ client, directory }) => {
       if (root && env) env.HALTLINE_OPENCODE_SESSION = root
     },
     dispose: async () => {
-      if (!speaks()) return stream.end()
+      // The one that speaks may still need this one's haltline.
+      if (!speaks()) return
       const tops = [...sessions].filter(([id, place]) => place.root === id)
       await within(Promise.all(tops.map(([id]) => ask("session.ended", id, {}))))
-      speakers.delete(directory)
-      stream.end()
+      folder.speaker = undefined
+      if (folders.get(directory) === folder) folders.delete(directory)
+      for (const each of folder.streams.values()) each.end()
     },
   }
 }

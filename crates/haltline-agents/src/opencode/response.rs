@@ -9,6 +9,9 @@ use crate::call::Unread;
 use crate::json;
 use crate::transcript::record;
 
+/// The error of a question that the person would not answer: nothing failed.
+const DISMISSED: &str = "The user dismissed this question";
+
 #[derive(Deserialize)]
 struct Metadata<'a> {
     #[serde(borrow)]
@@ -26,6 +29,9 @@ pub fn answer(tool: &str, is_success: bool, metadata: Unread<'_>, text: &str) ->
     let flag = |of: fn(&Metadata<'_>) -> bool| metadata.as_ref().is_some_and(of);
     if flag(|metadata| json::is_true(metadata.interrupted)) {
         return Answer::new(Outcome::Cancelled, exit, text);
+    }
+    if !is_success && text == DISMISSED {
+        return Answer::new(Outcome::Rejected, exit, text);
     }
     let cut_off = if exit.is_none() { cut_off(text) } else { None };
     // A call that fits no tool is made by the client into one of this name, which always answers.

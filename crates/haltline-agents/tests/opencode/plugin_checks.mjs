@@ -1,6 +1,7 @@
 // What the plugin does with answers, and with a haltline that is not there, by hand: no client is needed for it.
 // PLUGINS names the folder of the plugins to check; a Rust test writes them and starts this.
 import assert from "node:assert/strict"
+import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -28,11 +29,12 @@ const stage = async (name = "haltline.mjs", sessions = {}) => {
   const plugin = await load(name)
   const hooks = await plugin({ client, directory: folder })
   const noted = () => readFileSync(join(folder, "noted"), "utf8").trim().split("\n").map((line) => JSON.parse(line))
-  return { hooks, done, noted, again: () => plugin({ client, directory: folder }) }
+  const again = async (other = name) => (await load(other))({ client, directory: folder })
+  return { hooks, done, noted, again, folder }
 }
 
-const before = (hooks, says, callID = "c1", sessionID = "s1") =>
-  hooks["tool.execute.before"]({ tool: "bash", sessionID, callID }, { args: { command: "make", says } })
+const before = (hooks, says, callID = "c1", sessionID = "s1", more = {}) =>
+  hooks["tool.execute.before"]({ tool: "bash", sessionID, callID }, { args: { command: "make", says, ...more } })
 const after = async (hooks, result, callID = "c1", sessionID = "s1") => {
   await hooks["tool.execute.after"]({ tool: "bash", sessionID, callID, args: { command: "make" } }, result)
   return result
@@ -115,6 +117,31 @@ test("events come in order, each with the session at the top and the agent that 
   ])
 })
 
+test("what a fork copies from its session is told no second time, and what comes after it is", async () => {
+  const { hooks, noted } = await stage()
+  await hooks.event(created("s2"))
+  const message = (id, time) =>
+    hooks.event({ event: { type: "message.updated", properties: { sessionID: "s2", info: { id, role: "assistant", time } } } })
+  const piece = (more) => hooks.event({ event: { type: "message.part.updated", properties: { sessionID: "s2", part: more } } })
+  const failed = { type: "tool", tool: "read", callID: "c1", state: { status: "error", input: {}, error: "gone" } }
+  await message("old", { created: 1, completed: 2 })
+  await piece({ id: "p1", messageID: "old", ...failed })
+  await piece({ id: "p2", messageID: "old", type: "step-finish", cost: 0.1 })
+  await message("new", { created: 3 })
+  await piece({ id: "p3", messageID: "new", ...failed })
+  for (let time = 0; time < 2; time++) await piece({ id: "p4", messageID: "new", type: "step-finish", cost: 0.1 })
+  await message("new", { created: 3, completed: 4 })
+  await piece({ id: "p5", messageID: "new", ...failed, callID: "c2" })
+  await hooks.dispose()
+  assert.deepEqual(noted().slice(1).map(({ event, message, call }) => [event, message, call]), [
+    ["session.created", undefined, undefined],
+    ["tool.failed", "new", "c1"],
+    ["step-finish", "new", undefined],
+    ["tool.failed", "new", "c2"],
+    ["session.ended", undefined, undefined],
+  ])
+})
+
 test("a session that was there before is asked for once and taken up", async () => {
   const { hooks, done, noted } = await stage("haltline.mjs", { s2: "s1" })
   await Promise.all([before(hooks, "{}", "c1", "s2"), before(hooks, "{}", "c2", "s2")])
@@ -141,6 +168,30 @@ test("a haltline that is not there is in nobody's way, and the person is told on
   assert.match(done.toasts[0], /unwatched/)
 })
 
+test("a client that can open no more files goes on", () => {
+  const program = `
+    import { closeSync, openSync } from "node:fs"
+    import { haltline } from ${JSON.stringify(pathToFileURL(join(process.env.PLUGINS, "haltline.mjs")).href)}
+    const shown = []
+    const client = { session: { get: async () => ({}) }, tui: { showToast: async ({ body }) => void shown.push(body.message) } }
+    const hooks = await haltline({ client, directory: "." })
+    const opened = []
+    try { for (;;) opened.push(openSync("/dev/null")) } catch {}
+    for (let left = Number(process.argv[1]); left > 0; left--) closeSync(opened.pop())
+    await hooks["tool.execute.before"]({ tool: "bash", sessionID: "s1", callID: "c1" }, { args: {} })
+    for (const file of opened) closeSync(file)
+    console.log(shown.join())
+  `
+  // None left for its pipes, and too few.
+  for (const left of ["0", "1", "2", "3"]) {
+    const limited = 'ulimit -n 64 && exec "$0" --input-type=module --eval "$1" "$2"'
+    const words = ["-c", limited, process.execPath, program, left]
+    const { status, signal, stdout, stderr } = spawnSync("sh", words, { encoding: "utf8", detached: true })
+    assert.deepEqual([status, signal, stderr], [0, null, ""], left)
+    assert.match(stdout, /EMFILE.*unwatched/, left)
+  }
+})
+
 test("a haltline that dies or babbles lets the call pass, and is tried again later", async () => {
   for (const says of ["die", "this is no JSON", '{}\n{"deny":"nobody asked"}']) {
     const { hooks, done, noted } = await stage()
@@ -156,6 +207,29 @@ test("a haltline that dies or babbles lets the call pass, and is tried again lat
   }
 })
 
+test("a haltline that ends by itself is started again, and what it did not answer is asked again", async () => {
+  const { hooks, done, noted, folder } = await stage()
+  const leaves = (name) => ({ leaves: join(folder, name) })
+  await before(hooks, "{}", "c1")
+  await Promise.all([
+    before(hooks, "{}", "c2", "s1", leaves("first")),
+    assert.rejects(before(hooks, '{"deny":"no"}', "c3"), { message: "no" }),
+  ])
+  await before(hooks, "{}", "c4", "s1", leaves("second"))
+  await hooks.dispose()
+  assert.deepEqual(done.toasts, [])
+  const told = noted().map(({ started, call, event }) => (started ? "started" : call ?? event))
+  assert.deepEqual(told, ["started", "session.created", "c1", "started", "c2", "c3", "started", "c4", "session.ended"])
+})
+
+test("a haltline that ends before its first answer is left alone", async () => {
+  const { hooks, done, noted } = await stage("leaving.mjs")
+  for (let time = 0; time < 3; time++) await before(hooks, "{}")
+  await hooks.dispose()
+  assert.match(done.toasts.join(), /^haltline ended; .*unwatched[^,]*,[^,]*$/)
+  assert.throws(noted)
+})
+
 test("a haltline that gives no answer is waited for no longer than the plugin wants", async () => {
   const { hooks, done } = await stage()
   await before(hooks, "{}")
@@ -165,6 +239,26 @@ test("a haltline that gives no answer is waited for no longer than the plugin wa
   await asked
   mock.timers.reset()
   assert.match(done.toasts[0], /no answer for 5 seconds/)
+  await hooks.dispose()
+})
+
+test("of events that wait in line each has its time from when it is at the head", async () => {
+  const { hooks, done } = await stage()
+  await before(hooks, "{}")
+  mock.timers.enable({ apis: ["setTimeout"] })
+  // Nothing else keeps node from ending: the plugin does not.
+  const alive = setInterval(() => {}, 1_000)
+  const [first, second] = [before(hooks, "nothing"), before(hooks, "nothing")]
+  mock.timers.tick(4_000)
+  // One line comes for each that is asked for, and answers the oldest question.
+  const third = before(hooks, "{}")
+  await first
+  mock.timers.tick(4_000)
+  const fourth = before(hooks, '{}\n{}\n{"deny":"it still hears"}')
+  await Promise.all([second, third, assert.rejects(fourth)])
+  clearInterval(alive)
+  mock.timers.reset()
+  assert.deepEqual(done.toasts, [])
   await hooks.dispose()
 })
 
@@ -182,6 +276,30 @@ test("of two installations in one folder the newest speaks", async () => {
     "tool.execute.before",
     "tool.execute.before",
     "session.ended",
+  ])
+})
+
+test("an installation whose haltline is not there silences no other, and no event is lost", async () => {
+  const { hooks, again, done, noted } = await stage()
+  const newer = await again("missing.mjs")
+  for (const each of [hooks, newer]) await each.event(created("s1"))
+  const both = async (...call) => {
+    for (const each of [hooks, newer]) await before(each, ...call)
+  }
+  await Promise.all([both("{}", "c1"), both("{}", "c2")])
+  await assert.rejects(both('{"deny":"the same again"}', "c3"), { message: "the same again" })
+  mock.timers.enable({ apis: ["Date"], now: Date.now() + 31_000 })
+  await both("{}", "c4")
+  mock.timers.reset()
+  for (const each of [hooks, newer]) await each.dispose()
+  assert.deepEqual(done.toasts, [])
+  assert.deepEqual(noted().slice(1).map(({ event, call }) => [event, call]), [
+    ["session.created", undefined],
+    ["tool.execute.before", "c1"],
+    ["tool.execute.before", "c2"],
+    ["tool.execute.before", "c3"],
+    ["tool.execute.before", "c4"],
+    ["session.ended", undefined],
   ])
 })
 

@@ -1,26 +1,41 @@
 //! `--stream`: one process for a client that would otherwise start one at every event. Each line is an event and gets a
-//! line, in order, as if a hook of its own had answered it: nothing is kept from one to the next.
+//! line, in order, as if a hook of its own had answered it: nothing is kept from one to the next. A new haltline in this
+//! one's place is one that the next hook would run, so this one ends; who asked and hears no answer asks that one.
 
-use std::io::{self, BufRead, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use haltline_agents::Client;
 use haltline_engine::clock::Clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{WaitOptions, wait};
 
-use super::{Arguments, STDIN_BYTES_MAX, event, stop, told, without_panic};
+use super::{Arguments, PATIENCE, STDIN_BYTES_MAX, event, stop, told, without_panic};
 
 /// An answer that says nothing: who asks waits for a line.
 const SILENCE: &str = "{}";
 /// A buffer that grew above this for one event is given back.
 const BUFFER_BYTES_KEPT: usize = 1024 * 1024;
 
-/// Answers lines until the input ends or nobody listens any more.
+/// Answers lines until the input ends, nobody listens any more, or there is a new haltline.
 pub fn run(client: Client, arguments: &Arguments, clock: Clock) {
-    let mut input = io::stdin().lock();
+    let Ok(input) = io::stdin().as_fd().try_clone_to_owned() else { return };
+    let mut input = BufReader::new(File::from(input));
     let mut line = Vec::new();
+    let mut patience = PATIENCE;
+    let program = Program::own();
     while let Ok(Some(is_whole)) = next(&mut input, &mut line, STDIN_BYTES_MAX) {
+        if program.as_ref().is_some_and(Program::is_replaced) {
+            return;
+        }
+        take_back_children();
         let answer = without_panic(Some(client), || {
             if is_whole {
-                event(client, arguments, &line, clock).0
+                event(client, arguments, &line, patience, clock).0
             } else {
                 let text = "haltline was told an event that is too long to read; the agent goes on unwatched this time";
                 told::complaint(Some(client), "stdin", text).into()
@@ -34,7 +49,47 @@ pub fn run(client: Client, arguments: &Arguments, clock: Clock) {
         if answered.is_err() {
             return;
         }
+        // A line that came meanwhile has waited for the same store already: a client that asks for eight calls at once is
+        // not to wait eight times.
+        patience = if answer.found_busy && is_waiting(&input) { Duration::ZERO } else { PATIENCE };
     }
+}
+
+/// The programs that told people of trips and have ended: a hook leaves them to the system, which takes over from it soon.
+fn take_back_children() {
+    while let Ok(Some(_ended)) = wait(WaitOptions::NOHANG) {}
+}
+
+/// The file that this process was started from.
+struct Program {
+    path: PathBuf,
+    file: (u64, u64),
+}
+
+impl Program {
+    /// By the name that the plugin calls it: behind it there may be a link to a version.
+    fn own() -> Option<Self> {
+        let called = std::env::args_os().next().map(PathBuf::from).filter(|path| path.components().count() > 1);
+        let path = called.or_else(|| std::env::current_exe().ok())?;
+        let file = Self::file(&path)?;
+        Some(Self { path, file })
+    }
+
+    fn file(path: &Path) -> Option<(u64, u64)> {
+        fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+    }
+
+    /// One that is gone is replaced by nothing yet.
+    fn is_replaced(&self) -> bool {
+        Self::file(&self.path).is_some_and(|file| file != self.file)
+    }
+}
+
+/// Whether more of the input is there already.
+fn is_waiting(input: &BufReader<File>) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    !input.buffer().is_empty()
+        || poll(&mut [PollFd::new(input.get_ref(), PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 /// Reads the next line into `line`, and past its end. Whether all of it is there; `None` where the input has ended.

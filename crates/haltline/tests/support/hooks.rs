@@ -10,7 +10,7 @@ use haltline_agents::claude;
 use haltline_agents::rehearsal::Answer;
 use serde_json::{Value, json};
 
-use crate::support::Site;
+use crate::support::{Site, names};
 
 /// One client's session at a site.
 pub struct Client<'a> {
@@ -110,4 +110,10 @@ pub fn facts(site: &Site) -> Vec<Value> {
     let export = site.run(&["journal", "export"]);
     assert_eq!(export.code, Some(0), "{}", export.err);
     export.out.lines().map(|line| serde_json::from_str(line).expect("JSON lines")).collect()
+}
+
+/// How many events wait in the spool.
+pub fn waiting(site: &Site) -> usize {
+    let spool = site.state().join("spool");
+    names(&spool).iter().map(|project| names(&spool.join(project)).len()).sum()
 }
