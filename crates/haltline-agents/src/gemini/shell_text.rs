@@ -20,16 +20,23 @@ pub fn answer(text: &str) -> Answer {
     if text.starts_with("Command moved to background") || text.starts_with("Background command started") {
         return Answer::new(Outcome::Ok, None, "in the background");
     }
+    // Qwen Code writes every line of the tail. Gemini CLI leaves out what is not so, and a line of the output that looks
+    // alike stands there instead: only a number is believed, and no error, which the client tells apart from the text.
+    let is_complete = text.starts_with("Command: ");
     let mut rest = text;
     // From the end, each once and in this order: a line of the output that looks alike stands before them.
     let mut tail = |label: &str| {
         let (before, line) = rest.rsplit_once('\n')?;
-        let value = line.strip_prefix(label)?.strip_prefix(": ")?;
+        let value = line.strip_prefix(label)?.strip_prefix(": ")?.trim();
+        if !is_complete && !is_numbers(value) {
+            return None;
+        }
         rest = before;
-        Some(value.trim())
+        Some(value)
     };
-    let [_group, _background, signal, exit, error] =
-        ["Process Group PGID", "Background PIDs", "Signal", "Exit Code", "Error"].map(&mut tail);
+    let [_group, _background, signal, exit] =
+        ["Process Group PGID", "Background PIDs", "Signal", "Exit Code"].map(&mut tail);
+    let error = if is_complete { tail("Error") } else { None };
     let code = exit.and_then(|exit| exit.parse::<i32>().ok());
     let is_signalled = signal.is_some_and(|signal| !matches!(signal, "0" | "(none)"));
     let is_broken = error.is_some_and(|error| error != "(none)");
@@ -42,6 +49,10 @@ pub fn answer(text: &str) -> Answer {
         (None | Some(0), false) => Answer::new(Outcome::Ok, Some(0), &shown),
         (code, _) => Answer::new(Outcome::Failed, code.filter(|&code| code != 0), &shown),
     }
+}
+
+fn is_numbers(value: &str) -> bool {
+    value.split(", ").all(|number| number.parse::<i64>().is_ok())
 }
 
 /// What the command printed: after a head that may repeat the command and its folder.
@@ -65,6 +76,18 @@ mod tests {
         let fine = wrapped("Output: Exit Code: 1\nof something else\nProcess Group PGID: 9");
         assert_eq!(answer(&fine), Answer::new(Outcome::Ok, Some(0), "Exit Code: 1\nof something else"));
         assert_eq!(answer(&(failed + "\n\n<hook_context>Exit Code: 7</hook_context>")).exit, Some(1));
+    }
+
+    #[test]
+    fn a_last_line_of_the_output_is_no_label() {
+        for line in ["Error: seen in the log", "Error: 404", "Signal: lost", "Exit Code: see above"] {
+            let text = format!("Output: all good\n{line}\nProcess Group PGID: 128");
+            assert_eq!(answer(&text), Answer::new(Outcome::Ok, Some(0), &format!("all good\n{line}")), "{line}");
+            let failed = format!("Output: {line}\nExit Code: 1\nBackground PIDs: 7, 8\nProcess Group PGID: 128");
+            assert_eq!(answer(&failed), Answer::new(Outcome::Failed, Some(1), line));
+        }
+        let killed = "Output: half\nSignal: 9\nProcess Group PGID: 128";
+        assert_eq!(answer(killed), Answer::new(Outcome::Failed, None, "half"));
     }
 
     #[test]
