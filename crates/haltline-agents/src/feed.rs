@@ -21,6 +21,8 @@ pub struct Feed {
 pub struct Known<'a> {
     /// What the reading before returned.
     pub last: Option<&'a str>,
+    /// The session.
+    pub session: &'a str,
     /// Whose lines they are, where those of several agents stand in one transcript; `None` is the main one.
     pub agent: Option<&'a str>,
     /// The model the hook was told of.

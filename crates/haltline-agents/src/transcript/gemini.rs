@@ -37,14 +37,18 @@ struct Record<'a> {
     model: Unread<'a>,
 }
 
+/// A call that a message of the model lists.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Call<'a> {
+pub struct Call<'a> {
     #[serde(borrow)]
     id: Unread<'a>,
-    name: Unread<'a>,
-    args: Unread<'a>,
-    status: Unread<'a>,
+    /// The tool.
+    pub name: Unread<'a>,
+    /// Its arguments.
+    pub args: Unread<'a>,
+    /// How far it got.
+    pub status: Unread<'a>,
     result: Unread<'a>,
     timestamp: Unread<'a>,
     agent_id: Unread<'a>,
@@ -244,8 +248,8 @@ fn typed(content: &RawValue) -> Option<String> {
     (!is_own && !text.trim().is_empty()).then(|| text.into_owned())
 }
 
-/// `None` while the call has not ended.
-fn answer(call: &Call<'_>) -> Option<Answer> {
+/// What came back; `None` while the call has not ended.
+pub fn answer(call: &Call<'_>) -> Option<Answer> {
     let is_success = if record::is_word(call.status, "success") {
         true
     } else if record::is_word(call.status, "error") || record::is_word(call.status, "cancelled") {

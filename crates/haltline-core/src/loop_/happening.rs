@@ -41,8 +41,9 @@ pub enum Naming {
     /// Each start has one, the same through every door, and no end has: it belongs to the oldest call of the same words. An
     /// end without such a call was told before.
     Begun,
-    /// None has. Each start is a call, and an end belongs to the oldest of the same words. What is told twice can then only
-    /// be known by who tells it, so each stream is heard through one door.
+    /// None has. Each start is a call, and an end belongs to the oldest of the same words, or to the only one of its tool. What
+    /// is told twice can then only be known by who tells it, so each stream is heard through one door. An end without words
+    /// is the transcript's, and belongs to the oldest of that name.
     Counted {
         /// The configuration that tells of it.
         door: String,

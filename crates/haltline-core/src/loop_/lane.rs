@@ -192,9 +192,20 @@ impl Lane {
         self.flights.iter().find(|flight| flight.call == call)
     }
 
+    /// The call in flight that the client's transcript knows by this name, the one that began first.
+    pub fn flight_named(&self, name: Digest) -> Option<&Flight> {
+        self.flights.iter().find(|flight| flight.name.unwrap_or(flight.call) == name)
+    }
+
     /// The call in flight that does this, the one that began first.
     pub(super) fn oldest_flight(&self, action: &Action) -> Option<&Flight> {
         self.flights.iter().find(|flight| flight.identity == action.identity && flight.tool == action.tool)
+    }
+
+    /// The call in flight of this tool, where there is no other.
+    pub(super) fn only_flight(&self, tool: &str) -> Option<&Flight> {
+        let mut flights = self.flights.iter().filter(|flight| flight.tool == tool);
+        flights.next().filter(|_| flights.next().is_none())
     }
 
     /// Whether a call of this name ended since the last prompt. Names may come again after it.

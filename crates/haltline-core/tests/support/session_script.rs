@@ -121,8 +121,16 @@ impl Play {
                 return Ok(Ok(world.start(&name, action)));
             }
             "end" => {
-                let (name, answer) = (words.next()?, words.answer()?);
-                return Ok(Ok(world.end(&name, answer)));
+                let name = words.next()?;
+                if words.take("as") {
+                    let action = words.action()?.ok_or("expected a call")?;
+                    world.calls.insert(name.clone(), (action, None));
+                }
+                return Ok(Ok(world.end(&name, words.answer()?)));
+            }
+            "transcript" => {
+                let (call, answer) = (words.next()?, Box::new(words.answer()?));
+                Happening::ToolEnd { call, action: None, answer }
             }
             "batch" => {
                 let mut names = Vec::new();

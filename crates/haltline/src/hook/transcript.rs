@@ -6,11 +6,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use haltline_agents::feed::{Feed, Known};
-use haltline_agents::hook::Reading;
+use haltline_agents::hook::{HookEvent, Reading};
 use haltline_agents::price::Price;
 use haltline_core::CircuitName;
 use haltline_core::identity::{Digest, Outcome};
-use haltline_core::loop_::{Happening, Lane};
+use haltline_core::loop_::{Happening, Lane, Naming};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
 use haltline_engine::store::{Sqlite, Store, StoreError};
@@ -88,10 +88,9 @@ fn read_on(
         Some(Happening::ToolStart { call, .. }) => Some(call.as_str()),
         Some(_) | None => None,
     };
-    let used = (feed.usage)(
-        &text,
-        Known { last, agent: reading.asked.stream.agent.as_deref(), model: reading.model.as_deref(), call },
-    );
+    let stream = &reading.asked.stream;
+    let (session, agent) = (stream.session.as_str(), stream.agent.as_deref());
+    let used = (feed.usage)(&text, Known { last, session, agent, model: reading.model.as_deref(), call });
     if let (Some(Happening::ToolStart { message, .. }), Some(_)) = (&mut reading.what, &used.response) {
         message.clone_from(&used.response);
     }
@@ -111,7 +110,13 @@ fn read_on(
         // What was said is read only where somebody hears.
         said: if config.policy().loop_.chanting.enabled { (feed.said)(&text) } else { None },
     };
-    let is_open = |call: &str| known.is_some_and(|lane| lane.flight(Digest::of(&[call.as_bytes()])).is_some());
+    let are_told = match &stream.naming {
+        Naming::Own | Naming::Begun => true,
+        // Another call of the same words may be on its way until the model is asked.
+        Naming::Counted { .. } => reading.asked.event == HookEvent::ModelStart,
+    };
+    let flight = |call: &str| known.and_then(|lane| lane.flight_named(Digest::of(&[call.as_bytes()])));
+    let is_open = |call: &str| are_told && flight(call).is_some();
     let ended = used.ended.into_iter().filter(|ended| is_open(&ended.call)).map(|ended| Happening::ToolEnd {
         call: ended.call,
         action: None,
