@@ -1,7 +1,7 @@
 //! What hooks read of a client's transcript: what responses took, what was said, how a call went.
 
 use haltline_core::identity::{Answer, Outcome, Said};
-use haltline_core::loop_::Usage;
+use haltline_core::loop_::{Happening, Usage};
 
 use crate::price::{self, Price};
 
@@ -14,6 +14,8 @@ pub struct Feed {
     pub said: fn(text: &[u8]) -> Option<Said>,
     /// How a call went, where these lines say it.
     pub outcome: fn(text: &[u8], call: &str) -> Option<Ending>,
+    /// A person's prompts stand in it, and the words of a hook that look like one do not.
+    pub tells_askers: bool,
 }
 
 /// What is known before a reading.
@@ -49,6 +51,8 @@ pub struct TranscriptUse {
     pub last: Option<String>,
     /// The response that the call asked about belongs to, where the transcript tells them apart.
     pub response: Option<String>,
+    /// The last prompt of a person, where the transcript tells them from others.
+    pub prompt: Option<Happening>,
     /// Calls that are over, in order; some of them no hook was told of.
     pub ended: Vec<Ended>,
 }

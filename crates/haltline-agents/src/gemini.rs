@@ -33,7 +33,7 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::With(answer::carries_warning),
     complaint,
-    feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None }),
+    feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None, tells_askers: false }),
     stop: Stop::Answered,
     variables: Variables {
         process: None,

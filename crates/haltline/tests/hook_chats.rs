@@ -1,4 +1,4 @@
-//! What only a client's chat file tells, through the real binary: calls that were kept from running.
+//! What only a client's chat file tells, through the real binary: calls that were kept from running, and who asked.
 
 mod support;
 
@@ -88,4 +88,80 @@ fn sub_agents_that_never_began_leave_room_for_others() {
         let (answer, out) = kept_from_running(&chat, "invoke_agent", &input);
         assert!(answer < Answer::Deny, "{number}: {out}");
     }
+}
+
+/// One round of Qwen Code: a prompt, a failing call, and the wish to end.
+fn round(chat: &Chat<'_>, number: usize, prompt: &str, is_person: bool) -> Vec<Answer> {
+    let mut said = vec![chat.tells("UserPromptSubmit", json!({ "prompt": prompt })).0];
+    if said[0] >= Answer::Deny {
+        return said;
+    }
+    if is_person {
+        chat.writes(&json!({ "type": "user", "message": { "parts": [{ "text": prompt }] } }));
+    }
+    chat.writes(&json!({ "uuid": number.to_string(), "type": "assistant", "message": { "parts": [] } }));
+    let call = format!("c{number}");
+    let asked = json!({ "tool_name": "run_shell_command", "tool_input": { "command": "make" }, "tool_use_id": call });
+    said.push(chat.tells("PreToolUse", asked.clone()).0);
+    if said[1] < Answer::Deny {
+        let text = "Command: make\nDirectory: (root)\nOutput: boom\nError: (none)\nExit Code: 2\nSignal: 0\n\
+            Process Group PGID: 7";
+        let mut ended = asked;
+        ended["tool_response"] = json!({ "llmContent": text });
+        said.push(chat.tells("PostToolUse", ended).0);
+    }
+    said.push(chat.tells("UserPromptSubmit", json!({ "prompt": "" })).0);
+    if said.last() < Some(&Answer::Deny) {
+        chat.tells("Stop", json!({ "stop_hook_active": true }));
+    }
+    said
+}
+
+#[test]
+fn the_words_of_a_hook_that_keeps_the_agent_going_are_no_persons() {
+    let site = Site::new();
+    let chat = Chat::new(&site, Client::Qwen);
+    let rounds: Vec<Vec<Answer>> =
+        (1..=5).map(|number| round(&chat, number, if number == 1 { "go" } else { "not yet" }, number == 1)).collect();
+    assert!(rounds[2].contains(&Answer::Warn), "the loop goes on over the hook's words: {rounds:?}");
+    assert!(rounds[3].contains(&Answer::Deny), "{rounds:?}");
+}
+
+#[test]
+fn a_person_who_asks_again_after_each_turn_begins_anew() {
+    let site = Site::new();
+    let chat = Chat::new(&site, Client::Qwen);
+    for number in 1..=9 {
+        let said = round(&chat, number, "once more", true);
+        assert!(said.iter().all(|answer| *answer == Answer::Pass), "{number}: {said:?}");
+    }
+}
+
+#[test]
+fn a_prompt_that_is_written_down_before_its_hooks_run_is_a_persons_too() {
+    let site = Site::new();
+    let chat = Chat::new(&site, Client::Qwen);
+    for number in 1..=9 {
+        chat.writes(&json!({ "type": "user", "message": { "parts": [{ "text": "once more" }] } }));
+        let said = round(&chat, number, "once more", false);
+        assert!(said.iter().all(|answer| *answer == Answer::Pass), "{number}: {said:?}");
+    }
+}
+
+#[test]
+fn a_hook_that_never_lets_the_agent_end_is_ended_and_a_person_goes_on() {
+    let site = Site::new();
+    let chat = Chat::new(&site, Client::Qwen);
+    chat.tells("UserPromptSubmit", json!({ "prompt": "go" }));
+    chat.writes(&json!({ "type": "user", "message": { "parts": [{ "text": "go" }] } }));
+    let mut said = Vec::new();
+    for number in 1..=6 {
+        chat.writes(&json!({ "uuid": number.to_string(), "type": "assistant", "message": { "parts": [] } }));
+        chat.tells("Stop", json!({ "stop_hook_active": true }));
+        said.push(chat.tells("UserPromptSubmit", json!({ "prompt": "not yet" })));
+    }
+    let (last, before) = said.split_last().expect("six prompts");
+    assert!(before.iter().all(|(answer, _)| *answer < Answer::Deny), "{said:#?}");
+    assert!(last.0 >= Answer::Deny && last.1.contains("HL-HOOK-02"), "{said:#?}");
+    assert_eq!(chat.tells("UserPromptSubmit", json!({ "prompt": "go on" })).0, Answer::Pass);
 }

@@ -71,14 +71,14 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
 /// Whether the transcript says something now that matters to this event.
 fn is_told(event: HookEvent) -> bool {
     match event {
-        HookEvent::ToolEnd
+        HookEvent::ToolStart
+        | HookEvent::ToolEnd
         | HookEvent::ToolFailed
         | HookEvent::ModelStart
         | HookEvent::Prompt
         | HookEvent::Stop
         | HookEvent::SessionEnd => true,
         HookEvent::SessionStart
-        | HookEvent::ToolStart
         | HookEvent::Batch
         | HookEvent::SpawnStart
         | HookEvent::SpawnEnd
@@ -97,6 +97,7 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
             resumed: json::name(payload.source).as_deref() == Some("resume"),
             is_nested: false,
         }),
+        // The words of a hook that keeps the agent going come here too, and look the same.
         HookEvent::Prompt => Some(bypass::prompt(payload.prompt, true)),
         HookEvent::ModelStart => Some(Happening::ModelStart),
         HookEvent::ToolStart => {
@@ -116,7 +117,7 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
         }
         HookEvent::SpawnStart => json::name(payload.agent_id).map(|child| Happening::SpawnStart { child, depth: None }),
         HookEvent::SpawnEnd => json::name(payload.agent_id).map(|child| Happening::SpawnEnd { child }),
-        // That a hook kept it going is said at every end, and is never so.
+        // That a hook kept it going is said at every end, whether it is so or not.
         HookEvent::Stop => Some(Happening::Stop { blocked: false, running: None }),
         HookEvent::Compaction => {
             Some(Happening::Compaction { trigger: json::owned_text(payload.trigger).unwrap_or_default() })

@@ -13,8 +13,8 @@ pub(super) use stuck::futile_key;
 use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
 use super::words::{self, Grounds};
 use super::{
-    Agent, Happening, Lane, LaneFact, Limits, Naming, Nature, Pattern, Preset, Stream, Tree, TreeFact, Usage, Windowed,
-    pattern,
+    Agent, Happening, Lane, LaneFact, Limits, Naming, Nature, Pattern, Pause, Preset, Stream, Tree, TreeFact, Usage,
+    Windowed, pattern,
 };
 use crate::identity::{Digest, Said};
 use crate::{
@@ -434,6 +434,8 @@ impl<'a> Draft<'a> {
 
     fn stop(&mut self, blocked: bool, running: Option<&[String]>) -> Asked<Verdict> {
         self.close_flights()?;
+        // Where nobody says what kept it going, a prompt that is no person's did.
+        let is_kept = self.lane.pause == Pause::Kept;
         self.lane(LaneFact::Stopped { blocked });
         // A session inside another lists its own agents only.
         if let Some(running) = running.filter(|_| self.lane.root.is_none()) {
@@ -444,7 +446,7 @@ impl<'a> Draft<'a> {
         }
         if !blocked {
             let key = hook_key(STOP_HOOK);
-            if matches!(self.lane.board.standing(key, self.now), Standing::Trial(..)) {
+            if !is_kept && matches!(self.lane.board.standing(key, self.now), Standing::Trial(..)) {
                 // Nobody kept it going: the trial succeeded.
                 self.take_trial(key, Digest::of(&[STOP_HOOK.as_bytes()]));
                 self.recover(key);

@@ -3,14 +3,14 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use haltline_agents::feed::{Feed, Known};
 use haltline_agents::hook::{HookEvent, Reading};
 use haltline_agents::price::Price;
 use haltline_core::CircuitName;
 use haltline_core::identity::{Digest, Outcome};
-use haltline_core::loop_::{Happening, Lane, Naming};
+use haltline_core::loop_::{Happening, Lane, Naming, Pause};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
 use haltline_engine::store::{Sqlite, Store, StoreError};
@@ -32,7 +32,36 @@ pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Vec<Happen
     let lane = CircuitName::lane(&stream.session, stream.agent.as_deref());
     let state = engine.store().circuit(engine.project().key, &lane)?;
     let known = state.as_ref().and_then(|state| state.as_lane());
-    Ok(read_on(feed, &path, known, engine, reading).unwrap_or_default())
+    let pause = known.map_or(Pause::Working, |lane| lane.pause);
+    if feed.tells_askers && reading.asked.event == HookEvent::ToolStart && pause != Pause::Kept {
+        return Ok(Vec::new());
+    }
+    let Ok(mut file) = File::open(path) else { return Ok(Vec::new()) };
+    let Heard { mut told, is_asked } = read_on(feed, &mut file, known, engine, reading).unwrap_or_default();
+    if feed.tells_askers && !is_asked {
+        told.extend(doubted(&mut reading.what, pause));
+    }
+    Ok(told)
+}
+
+/// What a transcript says since the last look.
+#[derive(Default)]
+struct Heard {
+    told: Vec<Happening>,
+    /// A person's prompt is among it.
+    is_asked: bool,
+}
+
+/// A prompt right after the end of a turn may be the words of a hook that keeps the agent going: it is taken for that until
+/// the transcript shows a person's.
+fn doubted(what: &mut Option<Happening>, pause: Pause) -> Option<Happening> {
+    match pause {
+        Pause::Ended => {}
+        Pause::Working | Pause::Kept => return None,
+    }
+    let Some(Happening::Prompt { by_user, bypass }) = what else { return None };
+    (*by_user, *bypass) = (false, false);
+    Some(Happening::Stop { blocked: true, running: None })
 }
 
 /// Where the transcript lies. One that begins with `~/` is below the client's own folder of the user.
@@ -73,17 +102,16 @@ fn piece(file: &mut File, offset: u64) -> Option<Vec<u8>> {
 /// What came since the last look.
 fn read_on(
     feed: &Feed,
-    path: &Path,
+    file: &mut File,
     known: Option<&Lane>,
     engine: &Engine<Sqlite>,
     reading: &mut Reading,
-) -> Option<Vec<Happening>> {
-    let mut file = File::open(path).ok()?;
+) -> Option<Heard> {
     let length = file.metadata().ok()?.len();
     let (offset, last) = known.map_or((0, None), |lane| (lane.transcript, lane.reported.as_deref()));
     // A transcript that got shorter was written anew: its responses are known by their names.
     let offset = if length < offset { 0 } else { offset };
-    let text = if length == offset { Vec::new() } else { piece(&mut file, offset)? };
+    let text = if length == offset { Vec::new() } else { piece(file, offset)? };
     let call = match &reading.what {
         Some(Happening::ToolStart { call, .. }) => Some(call.as_str()),
         Some(_) | None => None,
@@ -122,7 +150,10 @@ fn read_on(
         action: None,
         answer: Box::new(ended.answer),
     });
-    Some(ended.chain([message]).collect())
+    let is_kept = known.is_some_and(|lane| lane.pause == Pause::Kept);
+    let is_asked = used.prompt.is_some();
+    let prompt = used.prompt.filter(|_| is_kept);
+    Some(Heard { told: prompt.into_iter().chain(ended).chain([message]).collect(), is_asked })
 }
 
 /// A price the owner wrote down; one kept for an hour costs what the service asks for it, 1.6 times the usual.
