@@ -17,6 +17,7 @@ use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
+pub(crate) use payload::shown_part;
 pub use payload::{event, read};
 pub use rehearsal::REHEARSAL;
 

@@ -38,6 +38,13 @@ struct Response<'a> {
     llm_content: Unread<'a>,
 }
 
+/// What a tool's result shows of an output that was too large. The rest of it is the name of a file, another one each time.
+pub(crate) fn shown_part(text: &str) -> &str {
+    const HEAD: &str = "Tool output was too large and has been truncated.\n";
+    let rest = text.strip_prefix(HEAD).and_then(|rest| rest.split_once("\nTruncated part of the output:\n"));
+    rest.map_or(text, |(_, shown)| shown)
+}
+
 /// The event of this name: those of Claude Code, but what a prompt means depends on who asks.
 pub fn event(name: &str, has_prompt: bool) -> HookEvent {
     match claude::event(name) {
@@ -137,9 +144,10 @@ fn ending(tool: &str, response: Unread<'_>) -> Answer {
     let Some(raw) = response else { return Answer::new(Outcome::Unknown, None, "") };
     let content = json::object::<Response<'_>>(raw).and_then(|response| response.llm_content);
     let text = json::shown(content.unwrap_or(raw));
+    let text = shown_part(&text);
     match tool {
-        "run_shell_command" => shell_text::answer(&text),
-        _other => Answer::new(Outcome::Ok, None, &text),
+        "run_shell_command" => shell_text::answer(text),
+        _other => Answer::new(Outcome::Ok, None, text),
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::record::{self, Calls, Unread};
 use super::{Damaged, Entry};
 use crate::price::{self, Price};
+use crate::qwen::shown_part;
 use crate::{bypass, json};
 
 /// A message that so many others have followed is not written again.
@@ -274,7 +275,7 @@ pub fn answer_of(response: &FunctionResponse<'_>, is_success: bool) -> Answer {
         return record::answer(Some(is_success), None, &json::shown(value));
     };
     let text = told.error.or(told.output).map_or_else(|| json::compact(value), json::shown);
-    record::answer(Some(is_success && told.error.is_none()), None, &text)
+    record::answer(Some(is_success && told.error.is_none()), None, shown_part(&text))
 }
 
 /// The input counts what came from the cache too.
