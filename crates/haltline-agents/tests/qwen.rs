@@ -66,7 +66,7 @@ fn a_prompt_without_words_is_the_next_request_and_no_prompt() {
         let reading = read(payload.as_bytes()).expect("readable");
         (reading.asked.event, reading.what)
     };
-    for prompt in [r#""""#, "null", "7", r#"" \n""#] {
+    for prompt in [r#""""#, "null", "7", r#"" \n""#, r#""\n\nbranch: main""#] {
         assert_eq!(told(prompt), (HookEvent::ModelStart, Some(Happening::ModelStart)), "{prompt}");
     }
     let by_person = Happening::Prompt { by_user: true, bypass: false };

@@ -23,7 +23,7 @@ pub fn answer(text: &str) -> Answer {
     // Qwen Code writes every line of the tail. Gemini CLI leaves out what is not so, and a line of the output that looks
     // alike stands there instead: only a number is believed, and no error, which the client tells apart from the text.
     let is_complete = text.starts_with("Command: ");
-    let mut rest = text;
+    let mut rest = if is_complete { without_notes(text) } else { text };
     // From the end, each once and in this order: a line of the output that looks alike stands before them.
     let mut tail = |label: &str| {
         let (before, line) = rest.rsplit_once('\n')?;
@@ -49,6 +49,13 @@ pub fn answer(text: &str) -> Answer {
         (None | Some(0), false) => Answer::new(Outcome::Ok, Some(0), &shown),
         (code, _) => Answer::new(Outcome::Failed, code.filter(|&code| code != 0), &shown),
     }
+}
+
+/// The text up to its last label: a client that writes them all may add notes, such as how long the command ran.
+fn without_notes(text: &str) -> &str {
+    let last = text.rfind("\nProcess Group PGID: ");
+    let end = last.and_then(|start| Some(start + 1 + text[start + 1..].find('\n')?));
+    end.map_or(text, |end| &text[..end])
 }
 
 fn is_numbers(value: &str) -> bool {
@@ -100,6 +107,17 @@ mod tests {
         assert_eq!(answer(&fine.replace("Signal: 0", "Signal: 9")).outcome, Outcome::Failed);
         let broken = fine.replace("Error: (none)", "Error: spawn failed");
         assert_eq!(answer(&broken), Answer::new(Outcome::Failed, None, "no rule\nspawn failed"));
+    }
+
+    #[test]
+    fn what_the_client_notes_after_the_tail_is_no_part_of_the_answer() {
+        let text = "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: (none)\n\
+            Process Group PGID: (none)";
+        for note in
+            ["\n\nNote: this foreground command ran for 61s.", "\n\nNote: one.\n\nNote: two.", "\n[Note: three]"]
+        {
+            assert_eq!(answer(&format!("{text}{note}")), Answer::new(Outcome::Failed, Some(2), "no rule"), "{note}");
+        }
     }
 
     #[test]

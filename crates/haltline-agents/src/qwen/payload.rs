@@ -38,6 +38,11 @@ struct Response<'a> {
     llm_content: Unread<'a>,
 }
 
+/// Whether somebody asks. Before every other request the prompt is empty, but for what hooks of others have added to it.
+fn is_asked(prompt: &str) -> bool {
+    !prompt.trim().is_empty() && !prompt.starts_with("\n\n")
+}
+
 /// What a tool's result shows of an output that was too large. The rest of it is the name of a file, another one each time.
 pub(crate) fn shown_part(text: &str) -> &str {
     const HEAD: &str = "Tool output was too large and has been truncated.\n";
@@ -61,7 +66,7 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let payload: Payload<'_> = json::payload(&text)?;
     let session = json::name(payload.session_id).ok_or(ReadError::NoSession)?;
     let name = json::owned_text(payload.hook_event_name).unwrap_or_default();
-    let event = event(&name, json::name(payload.prompt).is_some_and(|prompt| !prompt.trim().is_empty()));
+    let event = event(&name, json::name(payload.prompt).is_some_and(|prompt| is_asked(&prompt)));
     let stream = Stream { session, client: Client::Qwen.name().to_owned(), ..Stream::default() };
     let folder = json::name(payload.cwd);
     Ok(Reading {
