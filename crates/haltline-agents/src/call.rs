@@ -16,6 +16,16 @@ pub fn at(name: &str, moment: &str) -> String {
     digest_hex(&[name.as_bytes(), moment.as_bytes()], 8)
 }
 
+/// The name of a call that the client gave none: the same wherever the same call is told of.
+pub fn unnamed(session: &str, agent: Option<&str>, tool: &str, arguments: Unread<'_>) -> String {
+    let agent = agent.unwrap_or_default();
+    digest_hex(&[session.as_bytes(), agent.as_bytes(), tool.as_bytes(), input(arguments).as_bytes()], 8)
+}
+
+fn input(arguments: Unread<'_>) -> &str {
+    arguments.map_or("{}", RawValue::get)
+}
+
 /// One call.
 #[derive(Deserialize)]
 pub struct Call<'a> {
@@ -39,19 +49,13 @@ impl<'a> Call<'a> {
     /// The client's name for the call; without one, a name that the same call gets before and after. By this name a call
     /// that is told through two configurations is counted once.
     pub fn name(&self, tool: &str, stream: &Stream) -> String {
-        json::name(self.tool_use_id).unwrap_or_else(|| {
-            let agent = stream.agent.as_deref().unwrap_or_default();
-            digest_hex(&[stream.session.as_bytes(), agent.as_bytes(), tool.as_bytes(), self.input().as_bytes()], 8)
-        })
-    }
-
-    fn input(&self) -> &'a str {
-        self.tool_input.map_or("{}", RawValue::get)
+        let named = json::name(self.tool_use_id);
+        named.unwrap_or_else(|| unnamed(&stream.session, stream.agent.as_deref(), tool, self.tool_input))
     }
 
     /// What it does.
     pub fn action(&self, tool: &str, folder: Option<&str>) -> Action {
-        Action::new(tool, self.input(), folder)
+        Action::new(tool, input(self.tool_input), folder)
     }
 
     /// It is about to run.

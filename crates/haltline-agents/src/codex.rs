@@ -29,7 +29,7 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::AtOnce,
     complaint,
-    feed: Some(Feed { usage: rollout::usage, said: rollout::said, outcome: rollout::outcome }),
+    feed: Some(Feed { usage: rollout::usage, said: rollout::said, outcome: rollout::outcome, tells_askers: false }),
     stop: Stop::Interrupted,
     variables: Variables { process: None, session: Some("CODEX_THREAD_ID"), inside: None, project: None },
     layout: Layout {

@@ -31,7 +31,7 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::AtOnce,
     complaint,
-    feed: Some(Feed { usage: events::usage, said: events::said, outcome: events::outcome }),
+    feed: Some(Feed { usage: events::usage, said: events::said, outcome: events::outcome, tells_askers: false }),
     stop: Stop::Interrupted,
     variables: Variables {
         process: None,

@@ -14,6 +14,8 @@ pub struct Feed {
     pub said: fn(text: &[u8]) -> Option<Said>,
     /// How a call went, where these lines say it.
     pub outcome: fn(text: &[u8], call: &str) -> Option<Ending>,
+    /// A person's prompts stand in it, and the words of a hook that look like one do not.
+    pub tells_askers: bool,
 }
 
 /// What is known before a reading.
@@ -21,6 +23,8 @@ pub struct Feed {
 pub struct Known<'a> {
     /// What the reading before returned.
     pub last: Option<&'a str>,
+    /// The session.
+    pub session: &'a str,
     /// Whose lines they are, where those of several agents stand in one transcript; `None` is the main one.
     pub agent: Option<&'a str>,
     /// The model the hook was told of.
@@ -47,6 +51,8 @@ pub struct TranscriptUse {
     pub last: Option<String>,
     /// The response that the call asked about belongs to, where the transcript tells them apart.
     pub response: Option<String>,
+    /// The last prompt of a person, where the transcript tells them from others: whether it lifts the spawn limits.
+    pub prompt: Option<bool>,
     /// Calls that are over, in order; some of them no hook was told of.
     pub ended: Vec<Ended>,
 }

@@ -1,9 +1,10 @@
 //! Gemini CLI's hooks, which have words of their own: `BeforeTool`, `AfterTool`, `BeforeModel`.
 //!
 //! Written against version 0.61.0. Calls and sub-agents have no names there, so calls are counted (`Naming::Counted`) and a
-//! sub-agent's count as its parent's. The client asks before each request to its model, which is where a stopped agent
-//! ends for good. `AfterModel` is left alone: it runs for every piece of a stream, with the whole conversation each time.
-//! So is `PreCompress`, which runs every turn, whether anything is shortened or not.
+//! sub-agent's count as its parent's. Calls that were kept from running end in the chat file only. The client asks before each
+//! request to its model, which is where a stopped agent ends for good. `AfterModel` is left alone: it runs for every piece of
+//! a stream, with the whole conversation each time. So is `PreCompress`, which runs every turn, whether anything is
+//! shortened or not.
 //!
 //! An end with 0 and no output lets the client go its own way; any code above 1 with output would refuse. Nothing here
 //! panics, and nothing here ever tells the client to allow a call (E7).
@@ -32,7 +33,7 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::With(answer::carries_warning),
     complaint,
-    feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None }),
+    feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None, tells_askers: false }),
     stop: Stop::Answered,
     variables: Variables {
         process: None,

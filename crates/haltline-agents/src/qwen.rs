@@ -2,8 +2,10 @@
 //!
 //! Written against version 0.15.10. `UserPromptSubmit` comes before every request of the main agent to its model, with an
 //! empty prompt where no person asked: refusing that one is the only thing that ends this client, so a stop is a refusal
-//! of the call and then of the next request. `continue: false` does no more than refuse, and `stop_hook_active` is true at
-//! every `Stop`, which nothing keeps from happening. Sub-agents' calls are told as the main agent's.
+//! of the call and then of the next request. `continue: false` does no more than refuse; at a `Stop` it even keeps the agent
+//! going, as every blocking answer does there. The words of such a hook then come as a prompt, `stop_hook_active` is true at
+//! every `Stop`, and only the chat file tells: a person's prompt is written down there, once its hooks have run. Sub-agents'
+//! calls are told as the main agent's.
 
 mod answer;
 pub mod chat;
@@ -15,6 +17,7 @@ use crate::hook::{Protocol, Stop, Variables, Warned};
 use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
+pub(crate) use payload::shown_part;
 pub use payload::{event, read};
 pub use rehearsal::REHEARSAL;
 
@@ -28,7 +31,7 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::With(answer::carries_warning),
     complaint,
-    feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None }),
+    feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None, tells_askers: true }),
     stop: Stop::Answered,
     variables: Variables { process: None, session: None, inside: Some("QWEN_CODE"), project: None },
     layout: Layout {

@@ -9,7 +9,7 @@ use haltline_agents::hook::{Asked, HookEvent, ReadError};
 use haltline_agents::qwen::{answer, event, read};
 use haltline_core::identity::Outcome;
 use haltline_core::loop_::Happening;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const EVENTS: [&str; 12] = [
     "SessionStart",
@@ -66,11 +66,28 @@ fn a_prompt_without_words_is_the_next_request_and_no_prompt() {
         let reading = read(payload.as_bytes()).expect("readable");
         (reading.asked.event, reading.what)
     };
-    for prompt in [r#""""#, "null", "7", r#"" \n""#] {
+    for prompt in [r#""""#, "null", "7", r#"" \n""#, r#""\n\nbranch: main""#] {
         assert_eq!(told(prompt), (HookEvent::ModelStart, Some(Happening::ModelStart)), "{prompt}");
     }
     let by_person = Happening::Prompt { by_user: true, bypass: false };
     assert_eq!(told(r#""go on""#), (HookEvent::Prompt, Some(by_person)));
+}
+
+#[test]
+fn where_a_large_output_was_saved_is_no_part_of_an_answer() {
+    for tool in ["run_shell_command", "mcp__logs__read"] {
+        let told = |file: &str| {
+            let text = format!(
+                "Tool output was too large and has been truncated.\nThe full output has been saved to: /home/dev/{file}\n\
+                 To read the complete output, use another tool.\n\nTruncated part of the output:\nCommand: make\n\
+                 Directory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: 0\nProcess Group PGID: 1"
+            );
+            let payload = json!({ "session_id": "s", "hook_event_name": "PostToolUse", "tool_name": tool,
+                "tool_input": {}, "tool_response": { "llmContent": text } });
+            read(payload.to_string().as_bytes()).expect("readable").what
+        };
+        assert_eq!(told("d28aeaa68078.output"), told("0b1f6d3e9a77.output"), "{tool}");
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub use decide::{Question, decide};
 pub use exempt::{Exempt, ExemptFact, Exemption};
 pub use flight::{Flight, Traits};
 pub use happening::{BatchEnd, Guarded, Happening, Nameless, Naming, Passage, Stream, Usage};
-pub use lane::{HookRun, Lane, LaneTotals};
+pub use lane::{HookRun, Lane, LaneTotals, Pause};
 pub use lane_fact::{Ending, LaneFact, Progress};
 pub use limits::{Agents, Api, Bound, Budget, Denials, Limits, OnFull, Preset, Rungs, Windowed};
 pub use nearest::{Nearness, api_calls_within, nearest};

@@ -19,7 +19,9 @@ fn trial(client: Client) -> Trial<'static> {
 /// Another way to the same haltline, which writes down that it was taken; the client's settings that take it.
 fn door(place: &Place, name: &str) -> String {
     let (root, haltline) = (place.root().display(), place.haltline());
-    let script = format!("#!/bin/sh\necho came >> {root}/{name}.txt\nexec {} \"$@\"\n", haltline.display());
+    // The words of a configuration are its own: by them haltline knows who tells.
+    let words = format!("\"$@\" --configuration {name}");
+    let script = format!("#!/bin/sh\necho came >> {root}/{name}.txt\nexec {} {words}\n", haltline.display());
     place.write(&format!("programs/{name}"), &script);
     let own = haltline.display().to_string();
     place.haltline_settings().replace(&own, &format!("{root}/programs/{name}"))
@@ -144,14 +146,6 @@ mod codex {
         let place = two_doors();
         assert_ladder(&trial(Client::Codex), &place, &[]);
         assert_all_came(&place, &["first", "second"], 8);
-    }
-
-    #[test]
-    fn the_same_line_in_user_and_project_hooks_is_started_for_each() {
-        let place = two_doors();
-        place.write("project/.codex/hooks.json", &door(&place, "first"));
-        trial(Client::Codex).play(&place, &[Script::new("nothing", vec![])]);
-        assert_eq!(came(&place, "first"), 3, "begin, prompt, stop");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! hook that wants it. `.ci/clients gemini` installs the client and runs this.
 
 use haltline_agents::Client;
+use haltline_sim::clients::place::Place;
 use haltline_sim::clients::scenarios::{Trial, assert_no_text_twice, one, told};
 use haltline_sim::clients::script::{Script, Step, read, shell};
 use serde_json::{Value, json};
@@ -76,15 +77,41 @@ fn what_two_configurations_tell_is_counted_once() {
     assert!(!told.concat().iter().any(|text| text.contains("2 times now")), "{told:#?}");
 }
 
+/// The place's settings with a command of someone else as one more hook.
+fn settings_with(place: &Place, event: &str, command: &str) -> String {
+    let mut settings: Value = serde_json::from_str(&place.haltline_settings()).expect("JSON");
+    let group = json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5_000 }] });
+    settings["hooks"][event].as_array_mut().expect("groups").insert(0, group);
+    settings.to_string()
+}
+
 #[test]
 fn a_hook_of_someone_else_that_always_wants_more_is_ended() {
     let place = TRIAL.place("");
-    let mut settings: Value = serde_json::from_str(&place.haltline_settings()).expect("JSON");
-    let command = r#"echo '{"decision":"deny","reason":"not yet"}'"#;
-    let group = json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5_000 }] });
-    settings["hooks"]["AfterAgent"].as_array_mut().expect("groups").insert(0, group);
-    place.settings(&settings.to_string());
+    place.settings(&settings_with(&place, "AfterAgent", r#"echo '{"decision":"deny","reason":"not yet"}'"#));
     // The client itself has no limit on this.
     let outcome = TRIAL.play(&place, &[Script::new("nothing", vec![])]);
     assert!(outcome.exchanges.len() <= 12, "{} requests", outcome.exchanges.len());
+}
+
+#[test]
+fn calls_that_someone_else_always_refuses_are_refused_for_good() {
+    let place = TRIAL.place("");
+    place.settings(&settings_with(&place, "BeforeTool", r#"echo '{"decision":"deny","reason":"not here"}'"#));
+    // Of such a call no hook is told after it was asked.
+    let steps = (1..=12).map(|number| one(&format!("touch {number}"))).collect();
+    let outcome = TRIAL.play(&place, &[Script::new("refused", steps)]);
+    assert!(outcome.exchanges.len() <= 7, "{:#?}", told(&outcome, "refused"));
+}
+
+#[test]
+fn a_call_that_someone_else_puts_in_other_words_is_one_call() {
+    let place = TRIAL.place("");
+    let words =
+        r#"echo '{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":{"command":"timeout 60 ./fail"}}}'"#;
+    place.settings(&settings_with(&place, "BeforeTool", words));
+    let outcome = TRIAL.play(&place, &[Script::repeating("again", vec![one("./fail")], 12)]);
+    let told = told(&outcome, "again");
+    assert_eq!(place.lines("ran.txt").len(), 3, "{told:#?}");
+    assert!(told.concat().iter().any(|text| text.contains("HL-FAIL-01")), "{told:#?}");
 }

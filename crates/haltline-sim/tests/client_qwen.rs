@@ -1,9 +1,10 @@
-//! What is peculiar to a real Qwen Code: only a request that is refused ends it. `.ci/clients qwen` installs the client and
-//! runs this.
+//! What is peculiar to a real Qwen Code: only a request that is refused ends it, and a hook's words look like a prompt.
+//! `.ci/clients qwen` installs the client and runs this.
 
 use haltline_agents::Client;
 use haltline_sim::clients::scenarios::{Trial, assert_no_text_twice, one, told};
 use haltline_sim::clients::script::{Script, Step, read, shell};
+use serde_json::{Value, json};
 
 const TRIAL: Trial<'static> = Trial {
     client: Client::Qwen,
@@ -35,4 +36,16 @@ fn a_tool_that_fails_again_and_again_is_refused() {
     assert!(told.len() <= 6, "{} requests", told.len());
     assert!(told.concat().iter().any(|text| text.contains("HL-FAIL-01")), "{told:#?}");
     assert_no_text_twice(&told.concat());
+}
+
+#[test]
+fn a_hook_of_someone_else_that_always_wants_more_is_ended() {
+    let place = TRIAL.place("");
+    let mut settings: Value = serde_json::from_str(&place.haltline_settings()).expect("JSON");
+    let command = r#"echo '{"decision":"block","reason":"not yet"}'"#;
+    let group = json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5_000 }] });
+    settings["hooks"]["Stop"].as_array_mut().expect("groups").insert(0, group);
+    place.settings(&settings.to_string());
+    let outcome = TRIAL.play(&place, &[Script::new("nothing", vec![])]);
+    assert!((3..=12).contains(&outcome.exchanges.len()), "{} requests", outcome.exchanges.len());
 }

@@ -224,6 +224,9 @@ impl Hook {
                 break;
             }
         }
+        if let Some(kept) = transcript::doubted(&self.engine, &mut reading)? {
+            (verdict, _) = self.report(&reading.asked.stream, kept, verdict, &mut notices)?;
+        }
         let is_shell = match &reading.what {
             Some(Happening::ToolEnd { action: Some(action), .. }) => action.command.is_some(),
             Some(_) | None => false,

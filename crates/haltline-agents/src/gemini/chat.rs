@@ -1,4 +1,4 @@
-//! What Gemini CLI's chat file says of tokens: payloads do not.
+//! What Gemini CLI's chat file says of tokens, and of calls that were kept from running: payloads do not.
 //!
 //! A message of the model is written again, under its id, whenever one of its calls gets further, so it is counted once by
 //! that id. Sub-agents write files of their own, which no payload names: what they took is not seen.
@@ -6,9 +6,10 @@
 use haltline_core::identity::Said;
 use haltline_core::loop_::Usage;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use crate::call::Unread;
-use crate::feed::{Known, TranscriptUse, whole_lines};
+use crate::call::{self, Unread};
+use crate::feed::{Ended, Known, TranscriptUse, whole_lines};
 use crate::json;
 use crate::transcript::{gemini, record};
 
@@ -16,11 +17,13 @@ use crate::transcript::{gemini, record};
 const MESSAGES_MAX: usize = 8;
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Line<'a> {
     #[serde(borrow)]
     id: Unread<'a>,
     r#type: Unread<'a>,
     content: Unread<'a>,
+    tool_calls: Unread<'a>,
     tokens: Unread<'a>,
     model: Unread<'a>,
 }
@@ -34,14 +37,28 @@ pub(crate) struct Took {
 
 /// Reads the whole lines of `text`, which follows what was read before.
 pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
-    sum(text, known, |line| {
+    let mut ended = Vec::new();
+    let used = sum(text, known, |line| {
         let line = response(line)?;
+        ended.extend(line.tool_calls.map(|calls| unsuccessful(calls, known.session)).unwrap_or_default());
         Some(Took { usage: gemini::usage(line.tokens?)?, id: json::name(line.id), model: json::name(line.model) })
-    })
+    });
+    TranscriptUse { ended, ..used }
+}
+
+/// The calls that failed. The client runs no hook after a call that its own rules, a person or another hook kept from
+/// running, nor after a tool that broke.
+fn unsuccessful(calls: &RawValue, session: &str) -> Vec<Ended> {
+    let calls: Vec<gemini::Call<'_>> = record::elements(calls);
+    let ended = calls.iter().filter(|call| !record::is_word(call.status, "success")).filter_map(|call| {
+        let name = call::unnamed(session, None, &json::name(call.name)?, call.args);
+        Some(Ended { call: name, answer: gemini::answer(call)? })
+    });
+    ended.collect()
 }
 
 /// What the whole lines of `text` took, each message once.
-pub(crate) fn sum(text: &[u8], known: Known<'_>, read: impl Fn(&[u8]) -> Option<Took>) -> TranscriptUse {
+pub(crate) fn sum(text: &[u8], known: Known<'_>, read: impl FnMut(&[u8]) -> Option<Took>) -> TranscriptUse {
     let whole = whole_lines(text);
     let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
     let mut counted = Counted::read(known.last);
@@ -93,7 +110,34 @@ impl Counted {
 
 #[cfg(test)]
 mod tests {
+    use haltline_core::identity::Outcome;
+    use haltline_core::loop_::Happening;
+
     use super::*;
+
+    #[test]
+    fn a_call_that_was_kept_from_running_ends_under_the_name_that_its_start_had() {
+        let call = |command: &str, status: &str, result: &str| {
+            format!(
+                r#"{{"id":"c","name":"run_shell_command","args":{{"command":"{command}"}},"status":"{status}",
+                "result":[{{"functionResponse":{{"id":"c","response":{{{result}}}}}}}]}}"#
+            )
+        };
+        let calls = [
+            call("rm -r x", "error", r#""error":"Tool execution denied by policy.""#),
+            call("make", "success", r#""output":"Output: done""#),
+            call("make doc", "executing", ""),
+        ];
+        let line = format!(r#"{{"id":"a","type":"gemini","toolCalls":[{}]}}"#, calls.join(",")).replace('\n', "");
+        let ended = usage(format!("{line}\n").as_bytes(), Known { session: "s", ..Known::default() }).ended;
+        let start = crate::gemini::read(
+            br#"{"session_id":"s","hook_event_name":"BeforeTool","tool_name":"run_shell_command",
+            "tool_input":{"command":"rm -r x"}}"#,
+        );
+        let Some(Happening::ToolStart { call, .. }) = start.expect("readable").what else { panic!("no start") };
+        let [only] = ended.as_slice() else { panic!("{ended:#?}") };
+        assert_eq!((&only.call, only.answer.outcome), (&call, Outcome::Denied));
+    }
 
     #[test]
     fn a_message_that_is_written_again_is_counted_once() {

@@ -20,16 +20,23 @@ pub fn answer(text: &str) -> Answer {
     if text.starts_with("Command moved to background") || text.starts_with("Background command started") {
         return Answer::new(Outcome::Ok, None, "in the background");
     }
-    let mut rest = text;
+    // Qwen Code writes every line of the tail. Gemini CLI leaves out what is not so, and a line of the output that looks
+    // alike stands there instead: only a number is believed, and no error, which the client tells apart from the text.
+    let is_complete = text.starts_with("Command: ");
+    let mut rest = if is_complete { without_notes(text) } else { text };
     // From the end, each once and in this order: a line of the output that looks alike stands before them.
     let mut tail = |label: &str| {
         let (before, line) = rest.rsplit_once('\n')?;
-        let value = line.strip_prefix(label)?.strip_prefix(": ")?;
+        let value = line.strip_prefix(label)?.strip_prefix(": ")?.trim();
+        if !is_complete && !is_numbers(value) {
+            return None;
+        }
         rest = before;
-        Some(value.trim())
+        Some(value)
     };
-    let [_group, _background, signal, exit, error] =
-        ["Process Group PGID", "Background PIDs", "Signal", "Exit Code", "Error"].map(&mut tail);
+    let [_group, _background, signal, exit] =
+        ["Process Group PGID", "Background PIDs", "Signal", "Exit Code"].map(&mut tail);
+    let error = if is_complete { tail("Error") } else { None };
     let code = exit.and_then(|exit| exit.parse::<i32>().ok());
     let is_signalled = signal.is_some_and(|signal| !matches!(signal, "0" | "(none)"));
     let is_broken = error.is_some_and(|error| error != "(none)");
@@ -42,6 +49,17 @@ pub fn answer(text: &str) -> Answer {
         (None | Some(0), false) => Answer::new(Outcome::Ok, Some(0), &shown),
         (code, _) => Answer::new(Outcome::Failed, code.filter(|&code| code != 0), &shown),
     }
+}
+
+/// The text up to its last label: a client that writes them all may add notes, such as how long the command ran.
+fn without_notes(text: &str) -> &str {
+    let last = text.rfind("\nProcess Group PGID: ");
+    let end = last.and_then(|start| Some(start + 1 + text[start + 1..].find('\n')?));
+    end.map_or(text, |end| &text[..end])
+}
+
+fn is_numbers(value: &str) -> bool {
+    value.split(", ").all(|number| number.parse::<i64>().is_ok())
 }
 
 /// What the command printed: after a head that may repeat the command and its folder.
@@ -68,6 +86,18 @@ mod tests {
     }
 
     #[test]
+    fn a_last_line_of_the_output_is_no_label() {
+        for line in ["Error: seen in the log", "Error: 404", "Signal: lost", "Exit Code: see above"] {
+            let text = format!("Output: all good\n{line}\nProcess Group PGID: 128");
+            assert_eq!(answer(&text), Answer::new(Outcome::Ok, Some(0), &format!("all good\n{line}")), "{line}");
+            let failed = format!("Output: {line}\nExit Code: 1\nBackground PIDs: 7, 8\nProcess Group PGID: 128");
+            assert_eq!(answer(&failed), Answer::new(Outcome::Failed, Some(1), line));
+        }
+        let killed = "Output: half\nSignal: 9\nProcess Group PGID: 128";
+        assert_eq!(answer(killed), Answer::new(Outcome::Failed, None, "half"));
+    }
+
+    #[test]
     fn the_head_of_the_other_dialect_is_left_out() {
         let text = "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: 0\n\
             Process Group PGID: 150";
@@ -77,6 +107,17 @@ mod tests {
         assert_eq!(answer(&fine.replace("Signal: 0", "Signal: 9")).outcome, Outcome::Failed);
         let broken = fine.replace("Error: (none)", "Error: spawn failed");
         assert_eq!(answer(&broken), Answer::new(Outcome::Failed, None, "no rule\nspawn failed"));
+    }
+
+    #[test]
+    fn what_the_client_notes_after_the_tail_is_no_part_of_the_answer() {
+        let text = "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: (none)\n\
+            Process Group PGID: (none)";
+        for note in
+            ["\n\nNote: this foreground command ran for 61s.", "\n\nNote: one.\n\nNote: two.", "\n[Note: three]"]
+        {
+            assert_eq!(answer(&format!("{text}{note}")), Answer::new(Outcome::Failed, Some(2), "no rule"), "{note}");
+        }
     }
 
     #[test]

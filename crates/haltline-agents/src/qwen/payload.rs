@@ -38,6 +38,18 @@ struct Response<'a> {
     llm_content: Unread<'a>,
 }
 
+/// Whether somebody asks. Before every other request the prompt is empty, but for what hooks of others have added to it.
+fn is_asked(prompt: &str) -> bool {
+    !prompt.trim().is_empty() && !prompt.starts_with("\n\n")
+}
+
+/// What a tool's result shows of an output that was too large. The rest of it is the name of a file, another one each time.
+pub(crate) fn shown_part(text: &str) -> &str {
+    const HEAD: &str = "Tool output was too large and has been truncated.\n";
+    let rest = text.strip_prefix(HEAD).and_then(|rest| rest.split_once("\nTruncated part of the output:\n"));
+    rest.map_or(text, |(_, shown)| shown)
+}
+
 /// The event of this name: those of Claude Code, but what a prompt means depends on who asks.
 pub fn event(name: &str, has_prompt: bool) -> HookEvent {
     match claude::event(name) {
@@ -54,7 +66,7 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let payload: Payload<'_> = json::payload(&text)?;
     let session = json::name(payload.session_id).ok_or(ReadError::NoSession)?;
     let name = json::owned_text(payload.hook_event_name).unwrap_or_default();
-    let event = event(&name, json::name(payload.prompt).is_some_and(|prompt| !prompt.trim().is_empty()));
+    let event = event(&name, json::name(payload.prompt).is_some_and(|prompt| is_asked(&prompt)));
     let stream = Stream { session, client: Client::Qwen.name().to_owned(), ..Stream::default() };
     let folder = json::name(payload.cwd);
     Ok(Reading {
@@ -71,14 +83,14 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
 /// Whether the transcript says something now that matters to this event.
 fn is_told(event: HookEvent) -> bool {
     match event {
-        HookEvent::ToolEnd
+        HookEvent::ToolStart
+        | HookEvent::ToolEnd
         | HookEvent::ToolFailed
         | HookEvent::ModelStart
         | HookEvent::Prompt
         | HookEvent::Stop
         | HookEvent::SessionEnd => true,
         HookEvent::SessionStart
-        | HookEvent::ToolStart
         | HookEvent::Batch
         | HookEvent::SpawnStart
         | HookEvent::SpawnEnd
@@ -97,6 +109,7 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
             resumed: json::name(payload.source).as_deref() == Some("resume"),
             is_nested: false,
         }),
+        // The words of a hook that keeps the agent going come here too, and look the same.
         HookEvent::Prompt => Some(bypass::prompt(payload.prompt, true)),
         HookEvent::ModelStart => Some(Happening::ModelStart),
         HookEvent::ToolStart => {
@@ -116,7 +129,7 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
         }
         HookEvent::SpawnStart => json::name(payload.agent_id).map(|child| Happening::SpawnStart { child, depth: None }),
         HookEvent::SpawnEnd => json::name(payload.agent_id).map(|child| Happening::SpawnEnd { child }),
-        // That a hook kept it going is said at every end, and is never so.
+        // That a hook kept it going is said at every end, whether it is so or not.
         HookEvent::Stop => Some(Happening::Stop { blocked: false, running: None }),
         HookEvent::Compaction => {
             Some(Happening::Compaction { trigger: json::owned_text(payload.trigger).unwrap_or_default() })
@@ -136,9 +149,10 @@ fn ending(tool: &str, response: Unread<'_>) -> Answer {
     let Some(raw) = response else { return Answer::new(Outcome::Unknown, None, "") };
     let content = json::object::<Response<'_>>(raw).and_then(|response| response.llm_content);
     let text = json::shown(content.unwrap_or(raw));
+    let text = shown_part(&text);
     match tool {
-        "run_shell_command" => shell_text::answer(&text),
-        _other => Answer::new(Outcome::Ok, None, &text),
+        "run_shell_command" => shell_text::answer(text),
+        _other => Answer::new(Outcome::Ok, None, text),
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::record::{self, Calls, Unread};
 use super::{Damaged, Entry};
 use crate::price::{self, Price};
+use crate::qwen::shown_part;
 use crate::{bypass, json};
 
 /// A message that so many others have followed is not written again.
@@ -37,14 +38,18 @@ struct Record<'a> {
     model: Unread<'a>,
 }
 
+/// A call that a message of the model lists.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Call<'a> {
+pub struct Call<'a> {
     #[serde(borrow)]
     id: Unread<'a>,
-    name: Unread<'a>,
-    args: Unread<'a>,
-    status: Unread<'a>,
+    /// The tool.
+    pub name: Unread<'a>,
+    /// Its arguments.
+    pub args: Unread<'a>,
+    /// How far it got.
+    pub status: Unread<'a>,
     result: Unread<'a>,
     timestamp: Unread<'a>,
     agent_id: Unread<'a>,
@@ -244,8 +249,8 @@ fn typed(content: &RawValue) -> Option<String> {
     (!is_own && !text.trim().is_empty()).then(|| text.into_owned())
 }
 
-/// `None` while the call has not ended.
-fn answer(call: &Call<'_>) -> Option<Answer> {
+/// What came back; `None` while the call has not ended.
+pub fn answer(call: &Call<'_>) -> Option<Answer> {
     let is_success = if record::is_word(call.status, "success") {
         true
     } else if record::is_word(call.status, "error") || record::is_word(call.status, "cancelled") {
@@ -270,7 +275,7 @@ pub fn answer_of(response: &FunctionResponse<'_>, is_success: bool) -> Answer {
         return record::answer(Some(is_success), None, &json::shown(value));
     };
     let text = told.error.or(told.output).map_or_else(|| json::compact(value), json::shown);
-    record::answer(Some(is_success && told.error.is_none()), None, &text)
+    record::answer(Some(is_success && told.error.is_none()), None, shown_part(&text))
 }
 
 /// The input counts what came from the cache too.

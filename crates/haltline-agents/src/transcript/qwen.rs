@@ -99,7 +99,7 @@ impl QwenReader {
         } else if record::is_word(line.r#type, "tool_result") {
             self.results(line, &parts)
         } else if record::is_word(line.r#type, "user") && line.agent_id.is_none() {
-            prompt(line, &parts).into_iter().collect()
+            prompt(line.subtype, &parts).into_iter().collect()
         } else if record::is_word(line.subtype, "chat_compression") {
             vec![Happening::Compaction { trigger: String::new() }]
         } else {
@@ -150,11 +150,11 @@ impl QwenReader {
 }
 
 /// A prompt with a subtype is the client's: a notification, a timer.
-fn prompt(line: &Line<'_>, parts: &[Part<'_>]) -> Option<Happening> {
+pub fn prompt(subtype: Unread<'_>, parts: &[Part<'_>]) -> Option<Happening> {
     if parts.iter().any(|part| part.function_response.is_some()) {
         return None;
     }
-    let by_user = line.subtype.is_none();
+    let by_user = subtype.is_none();
     let bypass = by_user
         && parts.iter().filter_map(|part| part.text.and_then(json::text)).any(|text| bypass::is_asked_for(&text));
     Some(Happening::Prompt { by_user, bypass })

@@ -13,8 +13,8 @@ pub(super) use stuck::futile_key;
 use super::board::{ALERT_LEVEL, Board, BoardFact, Opening, Probe, Stage, Standing, Step as RungStep, Trip};
 use super::words::{self, Grounds};
 use super::{
-    Agent, Happening, Lane, LaneFact, Limits, Naming, Nature, Passage, Pattern, Preset, Stream, Tree, TreeFact, Usage,
-    Windowed, pattern,
+    Agent, Happening, Lane, LaneFact, Limits, Naming, Nature, Passage, Pattern, Pause, Preset, Stream, Tree, TreeFact,
+    Usage, Windowed, pattern,
 };
 use crate::identity::{Digest, Said};
 use crate::{
@@ -317,8 +317,14 @@ impl<'a> Draft<'a> {
         if passage.from != self.lane.transcript || passage.known != self.lane.reported {
             return Ok(false);
         }
+        if let Some(bypass) = passage.prompt
+            && self.lane.pause == Pause::Kept
+        {
+            // It was a person after all. What there was to refuse at that prompt is over.
+            self.prompt(true, bypass)?;
+        }
         for (call, answer) in &passage.ended {
-            if self.lane.flight(self.call(call)).is_some() {
+            if self.lane.flight_named(end::named(call)).is_some() {
                 self.tool_end(call, None, answer)?;
             }
         }
@@ -485,6 +491,8 @@ impl<'a> Draft<'a> {
             return if blocked { self.stop_again() } else { Ok(Verdict::Pass) };
         }
         self.close_flights()?;
+        // Where nobody says what kept it going, a prompt that is no person's did.
+        let is_kept = self.lane.pause == Pause::Kept;
         self.lane(LaneFact::Stopped { blocked, door: self.door() });
         // A session inside another lists its own agents only.
         if let Some(running) = running.filter(|_| self.lane.root.is_none()) {
@@ -495,7 +503,7 @@ impl<'a> Draft<'a> {
         }
         if !blocked {
             let key = hook_key(STOP_HOOK);
-            if matches!(self.lane.board.standing(key, self.now), Standing::Trial(..)) {
+            if !is_kept && matches!(self.lane.board.standing(key, self.now), Standing::Trial(..)) {
                 // Nobody kept it going: the trial succeeded.
                 self.take_trial(key, Digest::of(&[STOP_HOOK.as_bytes()]));
                 self.recover(key);

@@ -19,6 +19,9 @@ pub struct Flight {
     pub generation: u64,
     /// What is known of it.
     pub traits: Traits,
+    /// What the client's transcript knows it by, where the call itself has no name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Digest>,
     /// The words of its arguments.
     #[serde(default, skip_serializing_if = "Words::is_empty")]
     pub words: Words,

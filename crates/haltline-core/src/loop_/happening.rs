@@ -35,8 +35,9 @@ pub enum Naming {
     /// Each start has one and each end another, the same through every door. An end belongs to the oldest call of the same
     /// words; without such a call it was told before.
     Begun,
-    /// None has. Each start is a call, and an end belongs to the oldest of the same words. What is told twice can then only
-    /// be known by who tells it, so each stream is heard through one door.
+    /// None has. Each start is a call, and an end belongs to the oldest of the same words, or to the only one of its tool. What
+    /// is told twice can then only be known by who tells it, so each stream is heard through one door. An end without words
+    /// is the transcript's, and belongs to the oldest of that name.
     Counted,
 }
 
@@ -82,6 +83,8 @@ pub struct Passage {
     pub known: Option<String>,
     /// How far it is read now.
     pub to: u64,
+    /// The last prompt of a person in it, where the transcript tells them from others: whether it lifts the spawn limits.
+    pub prompt: Option<bool>,
     /// Calls that are over, by their names, with what came back. Those that are not in flight say nothing new.
     pub ended: Vec<(String, Answer)>,
 }

@@ -22,6 +22,19 @@ pub struct HookRun(
     pub u64,
 );
 
+/// Where an agent stands between the end of a turn and what sets it going again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pause {
+    /// It works, or waits for its first prompt.
+    #[default]
+    Working,
+    /// It wanted to end its turn, and nothing came since.
+    Ended,
+    /// Something other than a person's prompt, as far as anybody knows, set it going again.
+    Kept,
+}
+
 /// What an agent has done in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneTotals {
@@ -66,6 +79,9 @@ pub struct Lane {
     /// Its turn was ended by haltline, and no person has spoken since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_stopped: bool,
+    /// Where it stands since its turn ended.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pause: Pause,
     /// Calls that have not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flights: Vec<Flight>,
@@ -167,6 +183,7 @@ impl Lane {
             message: None,
             is_prompted: true,
             is_stopped: false,
+            pause: Pause::Working,
             flights: Vec::new(),
             refused: Vec::new(),
             closed: Vec::new(),
@@ -199,9 +216,20 @@ impl Lane {
         self.flights.iter().find(|flight| flight.call == call)
     }
 
+    /// The call in flight that the client's transcript knows by this name, the one that began first.
+    pub fn flight_named(&self, name: Digest) -> Option<&Flight> {
+        self.flights.iter().find(|flight| flight.name.unwrap_or(flight.call) == name)
+    }
+
     /// The call in flight that does this, the one that began first.
     pub(super) fn oldest_flight(&self, action: &Action) -> Option<&Flight> {
         self.flights.iter().find(|flight| flight.identity == action.identity && flight.tool == action.tool)
+    }
+
+    /// The call in flight of this tool, where there is no other.
+    pub(super) fn only_flight(&self, tool: &str) -> Option<&Flight> {
+        let mut flights = self.flights.iter().filter(|flight| flight.tool == tool);
+        flights.next().filter(|_| flights.next().is_none())
     }
 
     /// Whether a call of this name ended since the last prompt. Names may come again after it.
@@ -252,6 +280,9 @@ impl Lane {
                 lane.is_unused = false;
                 lane.is_fresh = false;
                 lane.is_rested = false;
+                if lane.pause == Pause::Ended {
+                    lane.pause = Pause::Working;
+                }
                 lane.message = message.or(lane.message);
                 rise(&mut lane.totals.calls);
                 if lane.flights.len() >= FLIGHTS_MAX {
@@ -330,8 +361,12 @@ impl Lane {
 
     fn prompted(&mut self, by_user: bool) {
         if !by_user {
+            if self.pause == Pause::Ended {
+                self.pause = Pause::Kept;
+            }
             return;
         }
+        self.pause = Pause::Working;
         rise(&mut self.totals.prompts);
         self.turn = self.turn.saturating_add(1);
         self.is_unused = true;
@@ -353,6 +388,7 @@ impl Lane {
     /// before them counts on then.
     fn stopped(&mut self, blocked: bool) {
         self.is_fresh = true;
+        self.pause = Pause::Ended;
         let before = std::mem::take(&mut self.hooks_before);
         if blocked {
             self.hooks.splice(..0, before);

@@ -60,7 +60,7 @@ fn words(now: Moment) -> [(LaneFact, &'static str); 8] {
     let traits = Traits { is_wait: true, is_rested: true, ..Traits::default() };
     let tool = "Bash".to_owned();
     let words = Words::of("sleep 5; curl localhost");
-    let flight = Flight { call: CALL, tool, identity: KEY, turn: 3, generation: 4, traits, words };
+    let flight = Flight { call: CALL, tool, identity: KEY, turn: 3, generation: 4, traits, name: None, words };
     let ending = Ending {
         call: CALL,
         outcome: Outcome::Failed,
@@ -119,6 +119,7 @@ fn lane() -> [(LaneFact, &'static str); 23] {
         turn: 3,
         generation: 4,
         traits,
+        name: None,
         words: Words::default(),
     };
     let ended = |is_failed, progress| {

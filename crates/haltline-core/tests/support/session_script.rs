@@ -126,8 +126,12 @@ impl Play {
                 return Ok(Ok(world.start(&name, action)));
             }
             "end" => {
-                let (name, answer) = (words.next()?, words.answer()?);
-                return Ok(Ok(world.end(&name, answer)));
+                let name = words.next()?;
+                if words.take("as") {
+                    let action = words.action()?.ok_or("expected a call")?;
+                    world.calls.insert(name.clone(), (action, None));
+                }
+                return Ok(Ok(world.end(&name, words.answer()?)));
             }
             "batch" => {
                 let mut names = Vec::new();
@@ -337,7 +341,7 @@ impl Words {
         };
         let ended = if self.take("ended") { vec![(self.next()?, self.answer()?)] } else { Vec::new() };
         let response = |at: u64| (at > 0).then(|| format!("response at {at}"));
-        let passage = Passage { from, known: response(from), to, ended };
+        let passage = Passage { from, known: response(from), to, prompt: None, ended };
         Ok(Happening::Message { usage, cost: None, offset: Some(passage), last: response(to), said: None })
     }
 

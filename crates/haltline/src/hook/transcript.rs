@@ -6,11 +6,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use haltline_agents::feed::{Feed, Known};
-use haltline_agents::hook::Reading;
+use haltline_agents::hook::{HookEvent, Reading};
 use haltline_agents::price::Price;
 use haltline_core::identity::{Digest, Outcome};
-use haltline_core::loop_::{Happening, Lane, LaneFact, Passage};
-use haltline_core::{CircuitName, Decision, Fact};
+use haltline_core::loop_::{Happening, Lane, LaneFact, Naming, Passage, Pause};
+use haltline_core::{CircuitName, Decision, Fact, State};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
 use haltline_engine::store::{Sqlite, Store, StoreError};
@@ -28,16 +28,50 @@ pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Option<Hap
         settle(reading);
         return Ok(None);
     }
+    let state = row(engine, reading)?;
+    let known = state.as_ref().and_then(|state| state.as_lane());
+    let is_kept = known.is_some_and(|lane| lane.pause == Pause::Kept);
+    // Before a call it says only who asked, which is a question only then.
+    if feed.tells_askers && reading.asked.event == HookEvent::ToolStart && !is_kept {
+        return Ok(None);
+    }
+    Ok(read_on(feed, &path, known, engine, reading))
+}
+
+fn row(engine: &Engine<Sqlite>, reading: &Reading) -> Result<Option<State>, StoreError> {
     let stream = &reading.asked.stream;
     let lane = CircuitName::lane(&stream.session, stream.agent.as_deref());
-    let state = engine.store().circuit(engine.project().key, &lane)?;
-    let known = state.as_ref().and_then(|state| state.as_lane());
-    Ok(read_on(feed, &path, known, engine, reading))
+    engine.store().circuit(engine.project().key, &lane)
 }
 
 /// Whether what was heard was taken: another hook may have read on in the meantime.
 pub fn is_taken(decision: &Decision) -> bool {
     decision.facts.iter().any(|recorded| matches!(recorded.fact, Fact::Lane(LaneFact::Reported { .. })))
+}
+
+/// A prompt after the end of a turn may be the words of a hook that keeps the agent going: it is taken for that until the
+/// transcript shows a person's. What is then to be reported before it.
+pub fn doubted(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Option<Happening>, StoreError> {
+    let tells_askers = reading.asked.client.protocol().feed.is_some_and(|feed| feed.tells_askers);
+    let has_transcript = || path(reading).is_some_and(|path| path.exists());
+    if reading.asked.event != HookEvent::Prompt || !tells_askers || !has_transcript() {
+        return Ok(None);
+    }
+    let state = row(engine, reading)?;
+    let pause = state.as_ref().and_then(|state| state.as_lane()).map_or(Pause::Working, |lane| lane.pause);
+    let Some(Happening::Prompt { by_user, bypass }) = &mut reading.what else { return Ok(None) };
+    Ok(match pause {
+        Pause::Working => None,
+        Pause::Ended => {
+            (*by_user, *bypass) = (false, false);
+            Some(Happening::Stop { blocked: true, running: None })
+        }
+        // Told through another door before.
+        Pause::Kept => {
+            (*by_user, *bypass) = (false, false);
+            None
+        }
+    })
 }
 
 /// Where the transcript lies. One that begins with `~/` is below the client's own folder of the user.
@@ -93,10 +127,9 @@ fn read_on(
         Some(Happening::ToolStart { call, .. }) => Some(call.as_str()),
         Some(_) | None => None,
     };
-    let used = (feed.usage)(
-        &text,
-        Known { last, agent: reading.asked.stream.agent.as_deref(), model: reading.model.as_deref(), call },
-    );
+    let stream = &reading.asked.stream;
+    let (session, agent) = (stream.session.as_str(), stream.agent.as_deref());
+    let used = (feed.usage)(&text, Known { last, session, agent, model: reading.model.as_deref(), call });
     if let (Some(Happening::ToolStart { message, .. }), Some(_)) = (&mut reading.what, &used.response) {
         message.clone_from(&used.response);
     }
@@ -109,10 +142,16 @@ fn read_on(
     let extra: Vec<Price> = config.prices().iter().map(priced).collect();
     let has_use = !used.by_model.is_empty();
     let cost = used.cost(&extra).filter(|_| has_use);
-    let is_open = |call: &str| known.is_some_and(|lane| lane.flight(Digest::of(&[call.as_bytes()])).is_some());
+    let are_told = match stream.naming {
+        Naming::Own | Naming::Begun => true,
+        // Another call of the same words may be on its way until the model is asked.
+        Naming::Counted => reading.asked.event == HookEvent::ModelStart,
+    };
+    let flight = |call: &str| known.and_then(|lane| lane.flight_named(Digest::of(&[call.as_bytes()])));
+    let is_open = |call: &str| are_told && flight(call).is_some();
     let ended = used.ended.into_iter().filter(|ended| is_open(&ended.call)).map(|ended| (ended.call, ended.answer));
-    let (to, ended) = (offset + consumed, ended.collect());
-    let passage = Passage { from, known: last.map(str::to_owned), to, ended };
+    let ended = ended.collect();
+    let passage = Passage { from, known: last.map(str::to_owned), to: offset + consumed, prompt: used.prompt, ended };
     Some(Happening::Message {
         usage: has_use.then_some(used.usage),
         cost,

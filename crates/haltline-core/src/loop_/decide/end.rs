@@ -6,23 +6,29 @@ use crate::loop_::{BatchEnd, Ending, Flight, Past, Progress, Traits};
 
 impl Draft<'_> {
     /// Takes the end of one call.
-    pub(super) fn tool_end(&mut self, call: &str, action: Option<&Action>, answer: &Answer) -> Asked<()> {
+    pub(super) fn tool_end(&mut self, name: &str, action: Option<&Action>, answer: &Answer) -> Asked<()> {
         self.end = match &self.question.stream.naming {
             Naming::Own | Naming::Counted => None,
-            Naming::Begun => Some(Digest::of(&[b"end", call.as_bytes()])),
+            Naming::Begun => Some(Digest::of(&[b"end", name.as_bytes()])),
         };
         if self.end.is_some_and(|end| self.lane.closed.contains(&end)) {
             return Ok(());
         }
-        let call = self.call(call);
-        let flight = match (&self.question.stream.naming, action) {
-            (Naming::Begun | Naming::Counted, Some(action)) => self.lane.oldest_flight(action),
-            (Naming::Own | Naming::Begun | Naming::Counted, _) => self.lane.flight(call),
+        let call = self.call(name);
+        let (flight, is_told_before) = match (&self.question.stream.naming, action) {
+            (Naming::Own, _) => (self.lane.flight(call), false),
+            (Naming::Begun, Some(action)) => (self.lane.oldest_flight(action), true),
+            (Naming::Begun, None) => (self.lane.flight(call), true),
+            (Naming::Counted, Some(action)) => {
+                // A hook of someone else may have put the words in another way since the call began.
+                let same = self.lane.oldest_flight(action);
+                (same.or_else(|| self.lane.only_flight(&action.tool)), false)
+            }
+            (Naming::Counted, None) => (self.lane.flight_named(named(name)), true),
         };
         if let Some(flight) = flight.cloned() {
             return self.land(&flight, action, answer);
         }
-        let is_told_before = self.question.stream.naming == Naming::Begun;
         if is_told_before || self.lane.has_ended(call) || self.lane.refused.contains(&call) {
             return Ok(());
         }
@@ -39,7 +45,7 @@ impl Draft<'_> {
     /// The call of this name. Where names come again with every call of the same words, its number tells it apart.
     pub(super) fn call(&self, name: &str) -> Digest {
         match &self.question.stream.naming {
-            Naming::Own | Naming::Begun => Digest::of(&[name.as_bytes()]),
+            Naming::Own | Naming::Begun => named(name),
             Naming::Counted => Digest::of(&[name.as_bytes(), &self.lane.totals.calls.to_be_bytes()]),
         }
     }
@@ -48,7 +54,7 @@ impl Draft<'_> {
     pub(super) fn batch(&mut self, ends: &[BatchEnd]) -> Asked<Verdict> {
         let mut worst = Verdict::Pass;
         for end in ends {
-            let call = Digest::of(&[end.call.as_bytes()]);
+            let call = named(&end.call);
             let is_announced =
                 self.lane.flight(call).is_some() || self.lane.has_ended(call) || self.lane.refused.contains(&call);
             if is_announced || is_ours(&end.answer) {
@@ -110,7 +116,8 @@ impl Draft<'_> {
         let turn = if is_next { self.lane.turn.saturating_add(1) } else { self.lane.turn };
         let generation = self.lane.board.generation;
         let (identity, words) = (action.identity, action.words);
-        let flight = Flight { call, tool: action.tool.clone(), identity, turn, generation, traits, words };
+        let (name, tool) = (None, action.tool.clone());
+        let flight = Flight { call, tool, identity, turn, generation, traits, name, words };
         self.lane(LaneFact::Started { flight: flight.clone(), message: None });
         self.land(&flight, Some(action), answer)
     }
@@ -396,6 +403,11 @@ impl Draft<'_> {
         }
         Ok(())
     }
+}
+
+/// A name as it is kept.
+pub(super) fn named(name: &str) -> Digest {
+    Digest::of(&[name.as_bytes()])
 }
 
 /// A refusal of our own that comes back as the call's answer.

@@ -7,6 +7,9 @@ use super::*;
 impl Draft<'_> {
     /// Whether the model may be asked.
     pub(super) fn model_start(&mut self) -> Asked<Verdict> {
+        if self.is_idle() {
+            self.close_flights()?;
+        }
         if !self.lane.is_unused && !self.lane.is_fresh {
             self.lane(LaneFact::TurnEnded);
         }
@@ -24,6 +27,15 @@ impl Draft<'_> {
             Some(verdict @ (Verdict::Pass | Verdict::Warn(_) | Verdict::Stop(_))) => verdict,
             None => Verdict::Pass,
         })
+    }
+
+    /// Whether nothing that the agent called can still run, though its end was not told. A call without a name that stayed
+    /// would take the end of the next one of its words. While a sub-agent works it may be its model that is asked.
+    fn is_idle(&self) -> bool {
+        match &self.question.stream.naming {
+            Naming::Own | Naming::Begun => false,
+            Naming::Counted => !self.lane.flights.iter().any(|flight| flight.traits.is_spawn),
+        }
     }
 
     /// The turn was ended, and only a person takes it up again.

@@ -1,5 +1,6 @@
 //! A call is about to run: everybody who may refuse it is asked before anything is taken (E13).
 
+use super::end::named;
 use super::stuck::Front;
 use super::*;
 use crate::attempt::{self, Touched};
@@ -115,7 +116,11 @@ impl Draft<'_> {
         let generation = self.lane.board.generation;
         let tool = start.action.tool.clone();
         let Action { identity, words, .. } = *start.action;
-        let flight = Flight { call, tool, identity, turn, generation, traits, words };
+        let name = match &self.question.stream.naming {
+            Naming::Own | Naming::Begun => None,
+            Naming::Counted => Some(named(start.call)),
+        };
+        let flight = Flight { call, tool, identity, turn, generation, traits, name, words };
         self.lane(LaneFact::Started { flight, message: self.message });
     }
 
