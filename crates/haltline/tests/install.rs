@@ -129,13 +129,8 @@ fn a_dry_run_and_an_init_nobody_can_be_asked_about_change_nothing() {
 fn a_moved_binary_is_renewed_in_place_and_still_comes_out_byte_for_byte() {
     let site = Site::new();
     let path = write_settings(&site, USER_SETTINGS);
-    let other = site.home().join("haltline");
-    // By a process of its own: a test beside this one that starts a program would for a moment hold ours open for writing.
-    let copied = std::process::Command::new("cp").arg(HALTLINE).arg(&other).status().expect("cp runs");
-    assert!(copied.success());
-    let mut command = std::process::Command::new(&other);
-    site.place(&mut command);
-    assert!(command.args(["init", "--yes"]).output().expect("runs").status.success());
+    let other = moved_binary(&site);
+    init_by(&site, &other, &[]);
     let old = read(&path);
     fs::remove_file(&other).expect("removed");
     let answer = site.run(&["doctor"]);
@@ -162,6 +157,39 @@ fn what_the_user_changed_since_stays_when_it_is_taken_back() {
     assert!(answer.out.contains("everything else in the file stays"), "{answer:?}");
     assert_eq!(read(&path), USER_SETTINGS.replace("\"opus\"", "\"sonnet\""));
     assert_eq!(read(&command), "mine");
+}
+
+/// The binary under another path, put there by a process of its own: a test beside this one that starts a program would
+/// for a moment hold ours open for writing.
+fn moved_binary(site: &Site) -> PathBuf {
+    let other = site.home().join("haltline");
+    let copied = std::process::Command::new("cp").arg(HALTLINE).arg(&other).status().expect("cp runs");
+    assert!(copied.success());
+    other
+}
+
+fn init_by(site: &Site, binary: &Path, arguments: &[&str]) {
+    let mut command = std::process::Command::new(binary);
+    site.place(&mut command);
+    assert!(command.args(["init", "--yes"]).args(arguments).output().expect("runs").status.success());
+}
+
+#[test]
+fn what_the_user_added_to_a_file_of_ours_stays_whatever_init_renewed_since() {
+    for (is_moved, arguments) in [(true, &[][..]), (false, &["--statusline"])] {
+        let site = Site::new();
+        init(&site, &[]);
+        let path = settings(&site);
+        fs::write(&path, read(&path).replacen('{', "{\n  \"model\": \"opus\",", 1)).expect("written");
+        if is_moved {
+            init_by(&site, &moved_binary(&site), arguments);
+        } else {
+            init(&site, arguments);
+        }
+        let answer = uninstall(&site, &[]);
+        assert!(answer.out.contains("everything else in the file stays"), "{answer:?}");
+        assert_eq!(read(&path), "{\n  \"model\": \"opus\"\n}\n");
+    }
 }
 
 #[test]

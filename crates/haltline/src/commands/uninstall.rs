@@ -96,9 +96,6 @@ fn without_haltline(
 ) -> Result<(UninstallOutcome, String), Failure> {
     let Some(current) = &file.text else { return Ok((UninstallOutcome::Unchanged, String::new())) };
     if let Some(known) = known.filter(|known| known.after == digest(current)) {
-        if known.is_new_file {
-            return Ok((UninstallOutcome::Deleted, String::new()));
-        }
         let original = known.backup.as_ref().and_then(|path| fs::read_to_string(path).ok());
         if let Some(original) = original.filter(|original| known.before.as_ref() == Some(&digest(original))) {
             return Ok((UninstallOutcome::Restored, original));
@@ -107,6 +104,7 @@ fn without_haltline(
     let left = remove(current, client, own, known.map(|known| &known.trace))
         .map_err(|error| file.refused(format!("{error}; nothing was changed")))?;
     let Some(left) = left else { return Ok((UninstallOutcome::Unchanged, current.clone())) };
+    // A file that `init` made goes only where nothing is left in it: the user may have added to it since.
     let is_empty = serde_json::from_str(&left).is_ok_and(|left: serde_json::Value| left == serde_json::json!({}));
     if left.is_empty() || is_empty && known.is_some_and(|known| known.is_new_file) {
         return Ok((UninstallOutcome::Deleted, String::new()));
