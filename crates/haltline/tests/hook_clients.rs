@@ -330,3 +330,20 @@ fn two_hundred_calls_of_one_response_are_two_hundred_calls_and_nobody_is_warned(
         site.assert_verifies();
     }
 }
+
+/// Cursor's documentation names a sub-agent when it begins, and not when it ends.
+#[test]
+fn sub_agents_that_end_without_a_name_make_room() {
+    let site = Site::new();
+    let player = Player { site: &site, client: Client::Cursor, session: "room".to_owned(), doors: 2 };
+    player.open();
+    for number in 0..7 {
+        let mut start = player.payload("subagentStart", number, false);
+        start["subagent_id"] = json!(format!("agent-{number}"));
+        start["parent_conversation_id"] = json!(player.session);
+        assert_eq!(player.tell("subagentStart", &start), Answer::Pass, "{number}");
+        player.tell("subagentStop", &player.payload("subagentStop", number, false));
+    }
+    let ends = facts(&site).into_iter().filter(|fact| fact["fact"].pointer("/tree/agent_ended").is_some());
+    assert_eq!(ends.count(), 7);
+}
