@@ -347,3 +347,13 @@ fn sub_agents_that_end_without_a_name_make_room() {
     let ends = facts(&site).into_iter().filter(|fact| fact["fact"].pointer("/tree/agent_ended").is_some());
     assert_eq!(ends.count(), 7);
 }
+
+/// Where silence may count as a refusal, a payload that says nothing is answered every time.
+#[test]
+fn an_unreadable_payload_is_answered_as_often_as_it_comes_where_the_client_waits() {
+    let site = Site::new();
+    let player = Player { site: &site, client: Client::Cursor, session: String::new(), doors: 1 };
+    for _again in 0..3 {
+        assert_eq!(finish(player.begin(0, b"[]")), "{}\n");
+    }
+}
