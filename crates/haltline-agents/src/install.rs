@@ -323,10 +323,13 @@ pub fn remove(text: &str, client: Client, own: &str, trace: Option<&Trace>) -> R
     let Some(members) = root.members() else { return Ok(without_hooks) };
     let is_gone = |member: &Member| match member.key.as_str() {
         "statusLine" => is_our_status_line(&member.value, own),
-        "version" => without_hooks.is_some() && trace.is_some_and(|trace| trace.contains_key("version")),
+        "version" => without_hooks.is_some() && made("version") && !has_hooks_since,
         _theirs => false,
     };
     let gone: Vec<bool> = members.iter().map(is_gone).collect();
+    let made = |path: &str| trace.is_some_and(|trace| trace.contains_key(path));
+    // Hooks that the user wrote since need the version as much as ours did.
+    let has_hooks_since = made("hooks") && root.member("hooks").is_some_and(|hooks| !hooks.value.children().is_empty());
     if !gone.contains(&true) {
         return Ok(without_hooks);
     }
