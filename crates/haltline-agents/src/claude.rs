@@ -12,7 +12,7 @@ pub mod transcript;
 
 use crate::feed::Feed;
 use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{CIRCUIT_STATUS, Form, Layout, Listener, OwnFile, Settings, Spelling};
+use crate::install::{CIRCUIT_STATUS, Form, Layout, Listener, Moved, OwnFile, Settings, Spelling, Switch};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -42,11 +42,11 @@ pub const PROTOCOL: Protocol = Protocol {
         project: Some("CLAUDE_PROJECT_DIR"),
     },
     layout: Layout {
-        user: Settings { variable: Some("CLAUDE_CONFIG_DIR"), folder: ".claude", file: "settings.json" },
-        project: Settings { variable: None, folder: ".claude", file: "settings.json" },
+        user: Settings { moved: Some(Moved::Folder("CLAUDE_CONFIG_DIR")), folder: ".claude", file: "settings.json" },
+        project: Settings { moved: None, folder: ".claude", file: "settings.json" },
         more: &[".claude/settings.local.json"],
         managed: Some("/etc/claude-code/managed-settings.json"),
-        switches: &["disableAllHooks", "allowManagedHooksOnly"],
+        switches: &[Switch::On("disableAllHooks"), Switch::On("allowManagedHooksOnly")],
         listeners: &[
             listener("SessionStart"),
             listener("UserPromptSubmit"),

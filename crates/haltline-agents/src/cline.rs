@@ -11,7 +11,7 @@ mod rehearsal;
 mod script;
 
 use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Settings, Spelling};
+use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -31,8 +31,8 @@ pub const PROTOCOL: Protocol = Protocol {
     stop: Stop::Answered,
     variables: Variables { process: None, session: None, inside: None, project: None },
     layout: Layout {
-        user: Settings { variable: Some("CLINE_DIR"), folder: ".cline", file: "hooks/PreToolUse.bash" },
-        project: Settings { variable: None, folder: ".cline", file: "hooks/PreToolUse.bash" },
+        user: Settings { moved: Some(Moved::Folder("CLINE_DIR")), folder: ".cline", file: "hooks/PreToolUse.bash" },
+        project: Settings { moved: None, folder: ".cline", file: "hooks/PreToolUse.bash" },
         more: &[],
         managed: None,
         switches: &[],

@@ -13,7 +13,7 @@ pub mod trust;
 
 use crate::feed::Feed;
 use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Settings, Spelling};
+use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling, Switch};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -33,11 +33,15 @@ pub const PROTOCOL: Protocol = Protocol {
     stop: Stop::Interrupted,
     variables: Variables { process: None, session: Some("CODEX_THREAD_ID"), inside: None, project: None },
     layout: Layout {
-        user: Settings { variable: Some("CODEX_HOME"), folder: ".codex", file: "hooks.json" },
-        project: Settings { variable: None, folder: ".codex", file: "hooks.json" },
+        user: Settings { moved: Some(Moved::Folder("CODEX_HOME")), folder: ".codex", file: "hooks.json" },
+        project: Settings { moved: Some(Moved::MainCheckout), folder: ".codex", file: "hooks.json" },
         more: &[],
         managed: None,
-        switches: &[],
+        switches: &[
+            Switch::OffBeside { file: "config.toml", key: "features.hooks" },
+            // Its old name.
+            Switch::OffBeside { file: "config.toml", key: "features.codex_hooks" },
+        ],
         listeners: &[
             Listener { event: "SessionStart", timeout: 5 },
             Listener { event: "UserPromptSubmit", timeout: 5 },

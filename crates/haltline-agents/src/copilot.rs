@@ -14,7 +14,7 @@ mod rehearsal;
 
 use crate::feed::Feed;
 use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Settings, Spelling, Words};
+use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling, Switch, Words};
 
 pub use answer::{answer, complaint, shows_notice};
 pub(crate) use payload::read_for;
@@ -40,11 +40,11 @@ pub const PROTOCOL: Protocol = Protocol {
         project: Some("COPILOT_PROJECT_DIR"),
     },
     layout: Layout {
-        user: Settings { variable: Some("COPILOT_HOME"), folder: ".copilot", file: "hooks/haltline.json" },
-        project: Settings { variable: None, folder: ".github", file: "hooks/haltline.json" },
+        user: Settings { moved: Some(Moved::Folder("COPILOT_HOME")), folder: ".copilot", file: "hooks/haltline.json" },
+        project: Settings { moved: None, folder: ".github", file: "hooks/haltline.json" },
         more: &[],
         managed: None,
-        switches: &["disableAllHooks"],
+        switches: &[Switch::On("disableAllHooks")],
         listeners: &[
             Listener { event: "SessionStart", timeout: 5 },
             Listener { event: "UserPromptSubmit", timeout: 5 },

@@ -30,8 +30,8 @@ pub const PROTOCOL: Protocol = Protocol {
     stop: Stop::Refused,
     variables: Variables { process: None, session: None, inside: None, project: Some("CURSOR_PROJECT_DIR") },
     layout: Layout {
-        user: Settings { variable: None, folder: ".cursor", file: "hooks.json" },
-        project: Settings { variable: None, folder: ".cursor", file: "hooks.json" },
+        user: Settings { moved: None, folder: ".cursor", file: "hooks.json" },
+        project: Settings { moved: None, folder: ".cursor", file: "hooks.json" },
         more: &[],
         managed: Some("/etc/cursor/hooks.json"),
         switches: &[],

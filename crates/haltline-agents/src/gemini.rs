@@ -17,7 +17,7 @@ pub mod shell_text;
 
 use crate::feed::Feed;
 use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Settings, Spelling, Words};
+use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling, Switch, Words};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -42,11 +42,11 @@ pub const PROTOCOL: Protocol = Protocol {
         project: Some("GEMINI_PROJECT_DIR"),
     },
     layout: Layout {
-        user: Settings { variable: None, folder: ".gemini", file: "settings.json" },
-        project: Settings { variable: None, folder: ".gemini", file: "settings.json" },
+        user: Settings { moved: Some(Moved::Home("GEMINI_CLI_HOME")), folder: ".gemini", file: "settings.json" },
+        project: Settings { moved: None, folder: ".gemini", file: "settings.json" },
         more: &[],
         managed: Some("/etc/gemini-cli/settings.json"),
-        switches: &["hooksConfig.enabled=false"],
+        switches: &[Switch::Off("hooksConfig.enabled"), Switch::Listed("hooksConfig.disabled")],
         // The client counts in thousandths of a second.
         listeners: &[
             Listener { event: "SessionStart", timeout: 5_000 },

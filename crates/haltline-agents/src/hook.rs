@@ -31,8 +31,9 @@ pub struct Protocol {
     pub shows_notice: fn(&Asked, &Verdict) -> bool,
     /// When the model reads a warning.
     pub warned: Warned,
-    /// What a hook prints that could not even read its event: a text for the person, where any client shows it.
-    pub complaint: fn(&str) -> Option<String>,
+    /// What a hook prints that could not even read its event: a text for the person, unless it was told already, where any
+    /// client shows it.
+    pub complaint: fn(Option<&str>) -> Option<String>,
     /// What stands in its transcript and not in its payloads.
     pub feed: Option<Feed>,
     /// How a verdict of `stop` ends the agent.

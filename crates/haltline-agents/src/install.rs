@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::Client;
 use edit::{Edit, apply, without};
 use json_text::{Member, Node, line_of, parse};
-pub use layout::{Form, Layout, Listener, OwnFile, Program, Settings, Spelling, Words};
+pub use layout::{Form, Layout, Listener, Moved, OwnFile, Program, Settings, Spelling, Switch, Words, is_off_in_toml};
 pub use slash_command::{CIRCUIT_STATUS, shell_word};
 use style::{Place, Style};
 
@@ -109,6 +109,12 @@ pub struct Entries {
 /// What a container was before we put something in: nothing at all, or empty with this between its brackets. Keys are
 /// `hooks`, `hooks/EVENT`, and the empty string for the whole file.
 pub type Trace = BTreeMap<String, Option<String>>;
+
+/// The trace of entries that nobody wrote down: what held nothing but ours is taken for ours.
+pub fn assumed_trace(client: Client) -> Trace {
+    let paths = client.protocol().layout.events().map(path).chain(["hooks".to_owned()]);
+    paths.map(|path| (path, None)).collect()
+}
 
 /// Settings with haltline in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -321,9 +327,12 @@ pub fn remove(text: &str, client: Client, own: &str, trace: Option<&Trace>) -> R
     let current = without_hooks.as_deref().unwrap_or(text);
     let root = parse(current)?;
     let Some(members) = root.members() else { return Ok(without_hooks) };
+    let made = |path: &str| trace.is_some_and(|trace| trace.contains_key(path));
+    // Hooks that the user wrote since need the version as much as ours did.
+    let has_hooks_since = made("hooks") && root.member("hooks").is_some_and(|hooks| !hooks.value.children().is_empty());
     let is_gone = |member: &Member| match member.key.as_str() {
         "statusLine" => is_our_status_line(&member.value, own),
-        "version" => without_hooks.is_some() && trace.is_some_and(|trace| trace.contains_key("version")),
+        "version" => without_hooks.is_some() && made("version") && !has_hooks_since,
         _theirs => false,
     };
     let gone: Vec<bool> = members.iter().map(is_gone).collect();
@@ -400,15 +409,27 @@ pub struct Found {
     pub event: String,
     /// What it runs.
     pub hook: Hook,
+    /// What the client calls it: by a name that somebody gave it, or else by what it runs.
+    pub name: String,
     /// Whether it sees only some calls of the event, or cannot refuse them.
     pub is_narrowed: bool,
+}
+
+impl Found {
+    /// The hook of a program that is haltline's as a whole.
+    pub fn program(event: &str, hook: Hook) -> Self {
+        Self { event: event.to_owned(), hook, name: String::new(), is_narrowed: false }
+    }
 }
 
 fn found(layout: &Layout, event: &str, group: &Node, handler: &Node) -> Option<Found> {
     let matcher = group.member("matcher").and_then(|member| member.value.text()).unwrap_or_default();
     let is_narrowed = !matcher.is_empty() && matcher != "*"
         || ["if", "async", "asyncRewake"].iter().any(|key| handler.member(key).is_some());
-    Some(Found { event: event.to_owned(), hook: layout.hook_of(handler)?, is_narrowed })
+    let text = |key: &str| handler.member(key).and_then(|member| member.value.text());
+    let name = text("name").filter(|name| !name.is_empty()).or_else(|| text(layout.spelling.command));
+    let name = name.unwrap_or_default().to_owned();
+    Some(Found { event: event.to_owned(), hook: layout.hook_of(handler)?, name, is_narrowed })
 }
 
 /// Our hooks in a client's settings; those that stand in files of their own are not among them.
@@ -416,7 +437,7 @@ pub fn find(text: &str, client: Client, own: &str) -> Result<Vec<Found>, Install
     let layout = &client.protocol().layout;
     if let Form::Program(program) = layout.form {
         let found = |hook: Hook| {
-            let found = move |event: &str| Found { event: event.to_owned(), hook: hook.clone(), is_narrowed: false };
+            let found = move |event: &str| Found::program(event, hook.clone());
             let is_elsewhere = |event: &&str| layout.own_files.iter().any(|own| own.event == Some(event));
             layout.events().filter(|event| !is_elsewhere(event)).map(found).collect()
         };

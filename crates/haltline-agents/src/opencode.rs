@@ -11,7 +11,7 @@ mod rehearsal;
 pub(crate) mod response;
 
 use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Settings, Spelling};
+use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling};
 
 pub use answer::{answer, complaint, shows_notice};
 pub use payload::{event, read};
@@ -39,11 +39,11 @@ pub const PROTOCOL: Protocol = Protocol {
     },
     layout: Layout {
         user: Settings {
-            variable: Some("OPENCODE_CONFIG_DIR"),
+            moved: Some(Moved::Folder("OPENCODE_CONFIG_DIR")),
             folder: ".config/opencode",
             file: "plugins/haltline.js",
         },
-        project: Settings { variable: None, folder: ".opencode", file: "plugins/haltline.js" },
+        project: Settings { moved: None, folder: ".opencode", file: "plugins/haltline.js" },
         more: &[],
         managed: None,
         switches: &[],

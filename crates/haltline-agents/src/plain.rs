@@ -162,7 +162,7 @@ fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainErr
             child: fields.required_text("child", "the sub-agent's name")?,
             depth: fields.number("depth", "a whole number, 0 or more")?,
         },
-        "spawn_end" => Happening::SpawnEnd { child: fields.required_text("child", "the sub-agent's name")? },
+        "spawn_end" => Happening::SpawnEnd { child: Some(fields.required_text("child", "the sub-agent's name")?) },
         "hook" => Happening::Hook { name: fields.required_text("name", "the hook's name")? },
         "stop" => Happening::Stop { blocked: fields.flag("blocked")?, running: None },
         "compaction" => Happening::Compaction { trigger: fields.text("trigger")?.unwrap_or_default() },

@@ -14,7 +14,7 @@ mod rehearsal;
 
 use crate::feed::Feed;
 use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Settings, Spelling};
+use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling, Switch};
 
 pub use answer::{answer, complaint, shows_notice};
 pub(crate) use payload::shown_part;
@@ -35,11 +35,11 @@ pub const PROTOCOL: Protocol = Protocol {
     stop: Stop::Answered,
     variables: Variables { process: None, session: None, inside: Some("QWEN_CODE"), project: None },
     layout: Layout {
-        user: Settings { variable: None, folder: ".qwen", file: "settings.json" },
-        project: Settings { variable: None, folder: ".qwen", file: "settings.json" },
+        user: Settings { moved: Some(Moved::FolderFromHome("QWEN_HOME")), folder: ".qwen", file: "settings.json" },
+        project: Settings { moved: None, folder: ".qwen", file: "settings.json" },
         more: &[],
         managed: Some("/etc/qwen-code/settings.json"),
-        switches: &["disableAllHooks"],
+        switches: &[Switch::On("disableAllHooks")],
         // The client counts in thousandths of a second.
         listeners: &[
             Listener { event: "SessionStart", timeout: 5_000 },

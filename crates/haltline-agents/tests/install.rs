@@ -128,6 +128,18 @@ fn containers_the_user_had_stay_and_ours_go_even_after_edits() {
 }
 
 #[test]
+fn the_version_stays_where_the_users_own_hooks_need_it() {
+    for before in [None, Some("{}"), Some("{\"hooks\": {}}")] {
+        let plan = install(before, &entries_of(Client::Cursor)).expect("installs");
+        let mine = json!({"command": "mine"});
+        let mut edited = value(&plan.text);
+        edited["hooks"]["stop"].as_array_mut().expect("array").insert(0, mine.clone());
+        let left = remove(&edited.to_string(), Client::Cursor, OWN, Some(&plan.trace)).expect("JSON").expect("ours");
+        assert_eq!(value(&left), json!({"version": 1, "hooks": {"stop": [mine]}}), "{before:?}");
+    }
+}
+
+#[test]
 fn a_hook_the_user_added_beside_ours_stays() {
     let plan = installed("{}");
     let mine = json!({"type": "command", "command": "mine"});

@@ -55,7 +55,7 @@ fn sessions_prompts_and_turns_are_read() {
         r#""type":"spawn_start","child":"c","depth":2"#,
         Happening::SpawnStart { child: "c".to_owned(), depth: Some(2) },
     );
-    agreed(r#""type":"spawn_end","child":"c""#, Happening::SpawnEnd { child: "c".to_owned() });
+    agreed(r#""type":"spawn_end","child":"c""#, Happening::SpawnEnd { child: Some("c".to_owned()) });
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn happened(what: &Happening) -> String {
         }
         Happening::ToolEnd { call, answer, .. } => format!("{word} {call} {}", told(answer)),
         Happening::SpawnStart { child, depth } => format!("{word} {child} depth {depth:?}"),
-        Happening::SpawnEnd { child } => format!("{word} {child}"),
+        Happening::SpawnEnd { child } => format!("{word} {}", child.as_deref().unwrap_or("of the oldest")),
         Happening::Stop { blocked, running } => format!("{word} blocked {blocked} running {running:?}"),
         Happening::Compaction { trigger } => format!("{word} {trigger}"),
         Happening::SessionEnd { reason } => format!("{word} {reason}"),

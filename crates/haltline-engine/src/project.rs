@@ -50,6 +50,12 @@ impl Project {
         })
     }
 
+    /// The top of the project's first work tree, where that can be told; this one's otherwise.
+    pub fn main_checkout(&self) -> &Path {
+        let first = self.identity.parent().filter(|_| self.identity.ends_with(".git"));
+        first.filter(|_| is_linked_worktree(&self.root)).unwrap_or(&self.root)
+    }
+
     /// A project by its identity.
     pub fn new(identity: PathBuf, root: PathBuf) -> Self {
         let digest = sha256(&[identity.as_os_str().as_encoded_bytes()]);
@@ -108,6 +114,7 @@ mod tests {
         let side = Project::around(&top.join("side"), &[]).expect("found");
         assert_eq!((&main.root, &side.root), (&top.join("main"), &top.join("side")));
         assert_eq!((main.key, &main.identity), (side.key, &side.identity));
+        assert_eq!((main.main_checkout(), side.main_checkout()), (&*main.root, &*main.root));
     }
 
     #[test]

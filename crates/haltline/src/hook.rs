@@ -27,7 +27,7 @@ use haltline_engine::{Engine, EngineError, spool, trust_of};
 
 use crate::ancestry::Process;
 use crate::exit_code;
-use crate::installation::Reach;
+use crate::installation::user_folder;
 use crate::surroundings::{self, variable};
 use crate::workplace::PROJECT_MARKS;
 
@@ -267,9 +267,9 @@ impl Hook {
             Some(Happening::ToolStart { action, guarded, touched, tampering, .. }) => {
                 *tampering = watch::tampering(action, &self.state_folder, &self.config_file);
                 *guarded = self.engine.guarding(action);
-                let own = Reach::User.settings(reading.asked.client, &self.folder).ok();
-                let own = own.as_deref().and_then(Path::parent);
-                *touched = self.engine.touching(action, &self.agent_folder(reading.folder.as_deref()), own);
+                let own = user_folder(reading.asked.client).ok();
+                let folder = self.agent_folder(reading.folder.as_deref());
+                *touched = self.engine.touching(action, &folder, own.as_deref());
             }
             Some(_) | None => {}
         }

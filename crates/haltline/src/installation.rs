@@ -11,11 +11,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use haltline_agents::Client;
-use haltline_agents::install::Trace;
+use haltline_agents::install::{Moved, Settings, Trace};
 use haltline_core::{Instant, digest_hex};
+use haltline_engine::project::Project;
 use serde::{Deserialize, Serialize};
 
-pub use foreign_file::{ForeignFile, make_folder};
+pub use foreign_file::{ForeignFile, make_folder, remove_folders};
 
 use crate::error::Failure;
 use crate::surroundings::variable;
@@ -54,22 +55,48 @@ impl Reach {
     }
 
     /// The client's settings of this reach.
-    pub fn settings(self, client: Client, project_root: &Path) -> Result<PathBuf, Failure> {
+    pub fn settings(self, client: Client, project: &Project) -> Result<PathBuf, Failure> {
         let layout = &client.protocol().layout;
-        let settings = match self {
-            Reach::User => &layout.user,
-            Reach::Project => return Ok(project_root.join(layout.project.folder).join(layout.project.file)),
-        };
-        let folder = match (settings.variable.and_then(variable), variable("HOME")) {
-            (Some(folder), _) => std::path::absolute(folder)?,
-            (None, Some(home)) => below(settings.folder, PathBuf::from(home)),
-            (None, None) => {
-                let hint = settings.variable.unwrap_or("HOME");
-                let title = client.title();
-                return Err(Failure::Plain(format!("HOME is not set; set {hint} to the folder of {title}'s settings")));
+        match self {
+            Reach::User => Ok(user_folder(client)?.join(layout.user.file)),
+            Reach::Project => {
+                let root = match layout.project.moved {
+                    Some(Moved::MainCheckout) => project.main_checkout(),
+                    Some(Moved::Folder(_) | Moved::FolderFromHome(_) | Moved::Home(_)) | None => &project.root,
+                };
+                Ok(root.join(layout.project.folder).join(layout.project.file))
             }
-        };
-        Ok(folder.join(settings.file))
+        }
+    }
+}
+
+/// The folder in which a client keeps what is the user's.
+pub fn user_folder(client: Client) -> Result<PathBuf, Failure> {
+    let settings = &client.protocol().layout.user;
+    let home = variable("HOME").map(PathBuf::from);
+    match (moved(settings, home.as_deref()), home) {
+        (Some(folder), _) => Ok(std::path::absolute(folder)?),
+        (None, Some(home)) => Ok(below(settings.folder, home)),
+        (None, None) => {
+            let hint = settings.moved.and_then(Moved::variable).unwrap_or("HOME");
+            let title = client.title();
+            Err(Failure::Plain(format!("HOME is not set; set {hint} to the folder of {title}'s settings")))
+        }
+    }
+}
+
+/// Where a variable puts the folder.
+fn moved(settings: &Settings, home: Option<&Path>) -> Option<PathBuf> {
+    let moved = settings.moved?;
+    let named = PathBuf::from(variable(moved.variable()?)?);
+    match moved {
+        Moved::Folder(_) => Some(named),
+        Moved::FolderFromHome(_) => match (named.strip_prefix("~"), home) {
+            (Ok(rest), Some(home)) => Some(home.join(rest)),
+            (Ok(_) | Err(_), _) => Some(named),
+        },
+        Moved::Home(_) => Some(named.join(settings.folder)),
+        Moved::MainCheckout => None,
     }
 }
 

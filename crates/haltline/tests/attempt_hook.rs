@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::io::Write;
+use std::process::Stdio;
+
 use haltline_agents::rehearsal::Answer;
 use serde_json::{Value, json};
 use support::Site;
@@ -87,5 +90,43 @@ fn without_a_slice_or_with_the_lock_switched_off_nothing_is_refused() {
         let client = Client { site, session: "free" };
         let said = client.ask("c1", "Write", &json!({"file_path": "lib/new.rs", "content": "x"}));
         assert_eq!(said.answer, Answer::Pass, "{said:?}");
+    }
+}
+
+/// What a client keeps for itself in the user's home is nobody's work, wherever in its folder the hooks stand.
+#[test]
+fn a_clients_own_folder_is_outside_every_scope() {
+    let site = site();
+    // Not in the temporary folder, where everything passes.
+    let home = "/home/nobody-of-this-name";
+    let copilot = |path: &str| {
+        json!({"session_id": "s", "hook_event_name": "PreToolUse", "cwd": site.project(), "timestamp": "2026-01-01T00:00:00Z",
+            "tool_name": "Create", "tool_input": {"path": format!("{home}/{path}"), "file_text": "x"}})
+    };
+    let cline = |path: &str| {
+        json!({"hookName": "tool_call", "taskId": "t", "workspaceRoots": [site.project()], "agent_id": "a", "iteration": 1,
+            "tool_call": {"id": path, "name": "editor", "input": {
+                "command": "create", "path": format!("{home}/{path}"), "new_text": "x"}}})
+    };
+    let opencode = |path: &str| {
+        json!({"event": "tool.execute.before", "session": "o", "folder": site.project(), "tool": "write", "call": path,
+            "message": path, "input": {"filePath": format!("{home}/{path}"), "content": "x"}})
+    };
+    for (client, payload, is_refused) in [
+        ("copilot", copilot(".copilot/session-state/plan.md"), false),
+        ("copilot", copilot("plan.md"), true),
+        ("cline", cline(".cline/data/notes.md"), false),
+        ("cline", cline("notes.md"), true),
+        ("opencode", opencode(".config/opencode/notes.md"), false),
+        ("opencode", opencode("more.md"), true),
+    ] {
+        let mut command = site.command(&["hook", client]);
+        command.env("HOME", home).env("XDG_RUNTIME_DIR", site.home());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        child.stdin.take().expect("piped").write_all(payload.to_string().as_bytes()).expect("the hook reads its event");
+        let output = child.wait_with_output().expect("waited for");
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(out.contains("HL-ATTEMPT-04"), is_refused, "{client} {payload}: {out}");
     }
 }

@@ -425,3 +425,30 @@ fn two_hundred_calls_of_one_response_are_two_hundred_calls_and_nobody_is_warned(
         site.assert_verifies();
     }
 }
+
+/// Cursor's documentation names a sub-agent when it begins, and not when it ends.
+#[test]
+fn sub_agents_that_end_without_a_name_make_room() {
+    let site = Site::new();
+    let player = Player { site: &site, client: Client::Cursor, session: "room".to_owned(), doors: 2 };
+    player.open();
+    for number in 0..7 {
+        let mut start = player.payload("subagentStart", number, false);
+        start["subagent_id"] = json!(format!("agent-{number}"));
+        start["parent_conversation_id"] = json!(player.session);
+        assert_eq!(player.tell("subagentStart", &start), Answer::Pass, "{number}");
+        player.tell("subagentStop", &player.payload("subagentStop", number, false));
+    }
+    let ends = facts(&site).into_iter().filter(|fact| fact["fact"].pointer("/tree/agent_ended").is_some());
+    assert_eq!(ends.count(), 7);
+}
+
+/// Where silence may count as a refusal, a payload that says nothing is answered every time.
+#[test]
+fn an_unreadable_payload_is_answered_as_often_as_it_comes_where_the_client_waits() {
+    let site = Site::new();
+    let player = Player { site: &site, client: Client::Cursor, session: String::new(), doors: 1 };
+    for _again in 0..3 {
+        assert_eq!(finish(player.begin(0, b"[]")), "{}\n");
+    }
+}

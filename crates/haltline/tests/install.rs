@@ -3,9 +3,11 @@
 mod support;
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use haltline_agents::codex::trust;
 use support::{Answer, HALTLINE, Site, names};
 
 const USER_SETTINGS: &str = "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\n                \"matcher\": \"Bash\",\n                \"hooks\": [{\"type\": \"command\", \"command\": \"mine.sh\"}]\n            }\n        ],\n        \"Stop\": []\n    },\n    \"env\": {}\n}";
@@ -129,13 +131,8 @@ fn a_dry_run_and_an_init_nobody_can_be_asked_about_change_nothing() {
 fn a_moved_binary_is_renewed_in_place_and_still_comes_out_byte_for_byte() {
     let site = Site::new();
     let path = write_settings(&site, USER_SETTINGS);
-    let other = site.home().join("haltline");
-    // By a process of its own: a test beside this one that starts a program would for a moment hold ours open for writing.
-    let copied = std::process::Command::new("cp").arg(HALTLINE).arg(&other).status().expect("cp runs");
-    assert!(copied.success());
-    let mut command = std::process::Command::new(&other);
-    site.place(&mut command);
-    assert!(command.args(["init", "--yes"]).output().expect("runs").status.success());
+    let other = moved_binary(&site);
+    init_by(&site, &other, &[]);
     let old = read(&path);
     fs::remove_file(&other).expect("removed");
     let answer = site.run(&["doctor"]);
@@ -164,6 +161,39 @@ fn what_the_user_changed_since_stays_when_it_is_taken_back() {
     assert_eq!(read(&command), "mine");
 }
 
+/// The binary under another path, put there by a process of its own: a test beside this one that starts a program would
+/// for a moment hold ours open for writing.
+fn moved_binary(site: &Site) -> PathBuf {
+    let other = site.home().join("haltline");
+    let copied = std::process::Command::new("cp").arg(HALTLINE).arg(&other).status().expect("cp runs");
+    assert!(copied.success());
+    other
+}
+
+fn init_by(site: &Site, binary: &Path, arguments: &[&str]) {
+    let mut command = std::process::Command::new(binary);
+    site.place(&mut command);
+    assert!(command.args(["init", "--yes"]).args(arguments).output().expect("runs").status.success());
+}
+
+#[test]
+fn what_the_user_added_to_a_file_of_ours_stays_whatever_init_renewed_since() {
+    for (is_moved, arguments) in [(true, &[][..]), (false, &["--statusline"])] {
+        let site = Site::new();
+        init(&site, &[]);
+        let path = settings(&site);
+        fs::write(&path, read(&path).replacen('{', "{\n  \"model\": \"opus\",", 1)).expect("written");
+        if is_moved {
+            init_by(&site, &moved_binary(&site), arguments);
+        } else {
+            init(&site, arguments);
+        }
+        let answer = uninstall(&site, &[]);
+        assert!(answer.out.contains("everything else in the file stays"), "{answer:?}");
+        assert_eq!(read(&path), "{\n  \"model\": \"opus\"\n}\n");
+    }
+}
+
 #[test]
 fn a_lost_record_leaves_the_users_entries_and_takes_ours() {
     let site = Site::new();
@@ -174,6 +204,107 @@ fn a_lost_record_leaves_the_users_entries_and_takes_ours() {
     let left: serde_json::Value = serde_json::from_str(&read(&path)).expect("JSON");
     assert_eq!(left["hooks"].as_object().map(|hooks| hooks.len()), Some(1), "{left}");
     assert_eq!(left["hooks"]["PreToolUse"][0]["matcher"], "Bash");
+}
+
+#[test]
+fn entries_that_no_record_knows_leave_nothing_behind_after_another_init() {
+    for arguments in [&[][..], &["--statusline"]] {
+        let site = Site::new();
+        let path = write_settings(&site, "{\n  \"model\": \"opus\"\n}\n");
+        init(&site, &[]);
+        fs::remove_dir_all(site.state()).expect("removed");
+        init(&site, arguments);
+        uninstall(&site, &[]);
+        assert_eq!(read(&path), "{\n  \"model\": \"opus\"\n}\n", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_written_keeps_nobody_from_the_hooks() {
+    type Spoil = fn(&Path);
+    let spoils: [Spoil; 3] = [
+        |claude| fs::write(claude.join("commands"), "a file").expect("written"),
+        |claude| {
+            fs::create_dir(claude.join("commands")).expect("created");
+            symlink("../gone/circuit-status.md", claude.join("commands/circuit-status.md")).expect("linked");
+        },
+        |claude| {
+            fs::create_dir(claude.join("commands")).expect("created");
+            fs::write(claude.join("commands/circuit-status.md"), b"\xff\xfe").expect("written");
+        },
+    ];
+    for spoil in spoils {
+        let site = Site::new();
+        let path = write_settings(&site, USER_SETTINGS);
+        spoil(path.parent().expect("below home"));
+        let answer = init(&site, &[]);
+        assert!(answer.out.contains("12 hooks added"), "{answer:?}");
+        assert!(answer.out.contains("/circuit-status is left out"), "{answer:?}");
+        assert!(!answer.out.contains("nothing was changed"), "{answer:?}");
+        assert!(read(&path).contains("SessionStart"));
+        uninstall(&site, &[]);
+        assert_eq!(read(&path), USER_SETTINGS);
+    }
+}
+
+#[test]
+fn hooks_in_files_of_their_own_that_cannot_all_be_written_say_what_is_there() {
+    let site = Site::new();
+    let hooks = site.home().join(".cline/hooks");
+    fs::create_dir_all(&hooks).expect("created");
+    symlink("../gone/TaskStart.bash", hooks.join("TaskStart.bash")).expect("linked");
+    let answer = site.run(&["init", "--yes", "--client", "cline"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert!(answer.err.contains("TaskStart.bash") && answer.err.contains("PreToolUse.bash is written"), "{answer:?}");
+    assert!(!answer.err.contains("nothing was changed"), "{answer:?}");
+    assert!(hooks.join("PreToolUse.bash").exists());
+}
+
+#[test]
+fn hooks_in_files_of_their_own_are_counted_when_the_first_is_gone() {
+    let site = Site::new();
+    init(&site, &["--client", "cline"]);
+    let hooks = site.home().join(".cline/hooks");
+    fs::remove_file(hooks.join("PreToolUse.bash")).expect("removed");
+    let answer = uninstall(&site, &["--client", "cline"]);
+    assert_eq!(answer.out, "3 hooks removed\n");
+    assert!(!hooks.exists());
+}
+
+#[test]
+fn in_the_home_folder_nothing_is_left_of_what_was_just_removed() {
+    let site = Site::new();
+    init(&site, &["--client", "codex", "--project"]);
+    site.config("[operator]\nunattended = true\n");
+    let home = site.project();
+    let answer = site.run_detached(&["uninstall", "--client", "codex"], &[("HOME", home.to_str().expect("UTF-8"))]);
+    assert!(answer.out.contains("10 hooks removed") && !answer.out.contains("still in"), "{answer:?}");
+}
+
+#[test]
+fn a_record_that_another_init_wrote_meanwhile_is_kept() {
+    let site = Site::new();
+    // `script` gives it a terminal to ask at.
+    let mut waiting = std::process::Command::new("script");
+    site.place(&mut waiting);
+    waiting.args(["-qec", &format!("{HALTLINE} init --client codex"), "/dev/null"]);
+    waiting.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut waiting = waiting.spawn().expect("script of util-linux is there");
+    let mut out = waiting.stdout.take().expect("piped");
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains("Apply?") {
+        let mut piece = [0; 512];
+        let length = out.read(&mut piece).expect("read");
+        assert!(length > 0, "{}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&piece[..length]);
+    }
+    init(&site, &[]);
+    waiting.stdin.take().expect("piped").write_all(b"y\n").expect("written");
+    let mut rest = Vec::new();
+    out.read_to_end(&mut rest).ok();
+    waiting.wait().expect("it ends");
+    let record: serde_json::Value = serde_json::from_str(&read(&site.state().join("installed.json"))).expect("JSON");
+    assert_eq!(record["installations"].as_array().map(Vec::len), Some(2), "{record}");
 }
 
 #[test]
@@ -197,8 +328,9 @@ fn a_read_only_file_stays_as_it_is() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("set");
     let answer = site.run(&["init", "--yes"]);
     assert_eq!(answer.code, Some(1), "{answer:?}");
-    assert!(answer.err.contains("is read-only"), "{answer:?}");
+    assert!(answer.err.contains("is read-only") && answer.err.contains("nothing was changed"), "{answer:?}");
     assert_eq!(read(&path), USER_SETTINGS);
+    assert!(!site.home().join(".claude/commands").exists());
     assert!(!site.state().join("installed.json").exists());
 }
 
@@ -249,6 +381,56 @@ fn a_client_that_keeps_its_settings_in_the_common_folder_is_found_where_that_is(
     let answer = site.run_detached(&["init", "--yes", "--client", "opencode"], &variables);
     assert_eq!(answer.code, Some(0), "{answer:?}");
     assert_eq!(names(&folder.join("opencode/plugins")), ["haltline.js"]);
+}
+
+#[test]
+fn variables_of_qwen_and_gemini_move_their_settings() {
+    let site = Site::new();
+    for (client, name, value, expected) in [
+        ("qwen", "QWEN_HOME", "~/moved", "moved/settings.json"),
+        (
+            "gemini",
+            "GEMINI_CLI_HOME",
+            site.home().join("other").to_str().expect("UTF-8"),
+            "other/.gemini/settings.json",
+        ),
+    ] {
+        let answer = site.run_detached(&["init", "--yes", "--client", client], &[(name, value)]);
+        assert_eq!(answer.code, Some(0), "{answer:?}");
+        assert!(read(&site.home().join(expected)).contains("SessionStart"), "{client}");
+        let answer = site.run_detached(&["doctor", "--json"], &[(name, value)]);
+        let says = check(&answer.json(), "hooks")["says"].as_str().map(str::to_owned).unwrap_or_default();
+        assert!(says.contains(expected), "{says}");
+    }
+    assert!(!site.home().join(".qwen").exists() && !site.home().join(".gemini").exists());
+}
+
+/// A work tree that was added to the project, as git leaves it behind.
+fn linked_worktree(site: &Site) -> PathBuf {
+    let git = site.project().join(".git/worktrees/side");
+    let side = site.home().join("side");
+    fs::create_dir_all(&git).expect("created");
+    fs::create_dir_all(&side).expect("created");
+    fs::write(git.join("commondir"), "../..\n").expect("written");
+    fs::write(side.join(".git"), format!("gitdir: {}\n", git.display())).expect("written");
+    side
+}
+
+#[test]
+fn in_a_linked_work_tree_codex_gets_its_hooks_where_it_reads_them() {
+    let site = Site::new();
+    let side = linked_worktree(&site);
+    let side = side.to_str().expect("UTF-8");
+    let answer = init(&site, &["-C", side, "--client", "codex", "--project"]);
+    assert!(answer.out.contains("Codex CLI takes the hooks of every work tree from the main checkout"), "{answer:?}");
+    let path = site.project().join(".codex/hooks.json");
+    assert!(read(&path).contains("SessionStart"));
+    let view = site.run(&["-C", side, "doctor", "--json"]).json();
+    assert!(check(&view, "hooks")["says"].as_str().is_some_and(|says| says.contains("project/.codex")), "{view:#}");
+    uninstall(&site, &["-C", side, "--client", "codex", "--project"]);
+    assert!(!path.exists());
+    init(&site, &["-C", side, "--project"]);
+    assert!(site.home().join("side/.claude/settings.json").exists(), "others read the work tree they are in");
 }
 
 #[test]
@@ -398,4 +580,92 @@ fn doctor_without_an_installation_ends_with_three() {
     let answer = site.run(&["doctor"]);
     assert_eq!(answer.code, Some(3), "{answer:?}");
     assert!(answer.out.contains("haltline is not installed.") && answer.out.contains("fix: haltline init"));
+}
+
+#[test]
+fn doctor_finds_what_silences_codex_and_gemini() {
+    let site = Site::new();
+    init(&site, &["--client", "codex"]);
+    init(&site, &["--client", "gemini"]);
+    let view = site.run(&["doctor", "--json"]).json();
+    assert_eq!(check(&view, "switches")["is_fine"], true, "{view:#}");
+    let gemini = site.home().join(".gemini/settings.json");
+    let text = read(&gemini);
+    let settings: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let command = settings["hooks"]["BeforeTool"][0]["hooks"][0]["command"].clone();
+    let codex = site.home().join(".codex/config.toml");
+    for (path, changed, words) in [
+        (&codex, "[features]\nhooks = false\n".to_owned(), "features.hooks"),
+        (&gemini, text.replacen('{', &format!("{{\"hooksConfig\":{{\"disabled\":[{command}]}},"), 1), "BeforeTool"),
+    ] {
+        let before = fs::read_to_string(path).ok();
+        fs::write(path, changed).expect("written");
+        let view = site.run(&["doctor", "--json"]).json();
+        let found = check(&view, "switches");
+        assert_eq!(found["is_fine"], false, "{view:#}");
+        assert!(found["says"].as_str().is_some_and(|says| says.contains(words)), "{found}");
+        fs::write(path, before.unwrap_or_default()).expect("written");
+    }
+}
+
+#[test]
+fn a_file_that_haltline_cannot_read_is_a_problem_only_where_its_hooks_should_be() {
+    let site = Site::new();
+    init(&site, &[]);
+    let gemini = site.home().join(".gemini/settings.json");
+    fs::create_dir_all(gemini.parent().expect("below home")).expect("created");
+    fs::write(&gemini, "{\n  // mine\n}\n").expect("written");
+    let answer = site.run(&["doctor", "--json"]);
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    let view = answer.json();
+    let found = check(&view, "settings");
+    assert_eq!(found["is_fine"], true, "{found}");
+    assert!(found["says"].as_str().is_some_and(|says| says.starts_with("haltline cannot read ")), "{found}");
+    fs::write(&gemini, "{}\n").expect("written");
+    init(&site, &["--client", "gemini"]);
+    fs::write(&gemini, read(&gemini) + "// mine\n").expect("written");
+    let answer = site.run(&["doctor", "--json"]);
+    assert_eq!((answer.code, &check(&answer.json(), "settings")["is_fine"]), (Some(1), &false.into()), "{answer:?}");
+}
+
+/// What Codex writes once a person has trusted these hooks, under the name it has for their file.
+fn trusted(hooks: &Path, called: &Path) -> String {
+    let own = fs::canonicalize(HALTLINE).expect("there");
+    let hooks = trust::hooks(&read(hooks), called.to_str().expect("UTF-8"), "", own.to_str().expect("UTF-8"));
+    let state =
+        |hook: &trust::TrustedHook| format!("[hooks.state.\"{}\"]\ntrusted_hash = \"{}\"\n", hook.key, hook.hash);
+    hooks.iter().map(state).collect()
+}
+
+#[test]
+fn doctor_knows_trusted_hooks_by_the_name_that_codex_has_for_their_file() {
+    let site = Site::new();
+    let real = fs::canonicalize(site.home()).expect("there").join("real");
+    let link = site.home().join("link");
+    fs::create_dir(&real).expect("created");
+    symlink(&real, &link).expect("linked");
+    let variables = [("CODEX_HOME", link.to_str().expect("UTF-8"))];
+    let answer = site.run_detached(&["init", "--yes", "--client", "codex"], &variables);
+    assert_eq!(answer.code, Some(0), "{answer:?}");
+    let hooks = real.join("hooks.json");
+    for (called, is_fine) in [(&hooks, true), (&link.join("hooks.json"), false)] {
+        fs::write(real.join("config.toml"), trusted(&hooks, called)).expect("written");
+        let view = site.run_detached(&["doctor", "--json"], &variables).json();
+        assert_eq!(check(&view, "trust")["is_fine"], is_fine, "{view:#}");
+    }
+}
+
+#[test]
+fn doctor_says_that_codex_does_not_load_a_project_that_nobody_trusts() {
+    let site = Site::new();
+    init(&site, &["--client", "codex", "--project"]);
+    let project = fs::canonicalize(site.project()).expect("there");
+    let hooks = project.join(".codex/hooks.json");
+    fs::create_dir_all(site.home().join(".codex")).expect("created");
+    for (level, is_fine) in [("untrusted", false), ("trusted", true)] {
+        let config = format!("[projects.\"{}\"]\ntrust_level = \"{level}\"\n", project.display());
+        fs::write(site.home().join(".codex/config.toml"), config + &trusted(&hooks, &hooks)).expect("written");
+        let view = site.run(&["doctor", "--json"]).json();
+        assert_eq!(check(&view, "trust")["is_fine"], is_fine, "{view:#}");
+    }
 }

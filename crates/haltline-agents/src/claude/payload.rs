@@ -153,7 +153,7 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
         HookEvent::SpawnEnd => {
             // Compaction ends two sub-agents that never began; they have no type.
             json::name(payload.agent_type)?;
-            Some(Happening::SpawnEnd { child: json::name(payload.agent_id)? })
+            Some(Happening::SpawnEnd { child: Some(json::name(payload.agent_id)?) })
         }
         HookEvent::Stop => Some(Happening::Stop {
             blocked: json::is_true(payload.stop_hook_active),

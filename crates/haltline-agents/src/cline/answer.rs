@@ -16,7 +16,7 @@ pub fn shows_notice(_asked: &Asked, _verdict: &Verdict) -> bool {
 }
 
 /// There is nobody who would read it.
-pub fn complaint(_text: &str) -> Option<String> {
+pub fn complaint(_text: Option<&str>) -> Option<String> {
     None
 }
 

@@ -33,8 +33,8 @@ pub fn shows_notice(asked: &Asked, verdict: &Verdict) -> bool {
 }
 
 /// A line for the person where the event could not be read. It is valid at every event but the last of a session.
-pub fn complaint(text: &str) -> Option<String> {
-    Some(json!({ "systemMessage": capped(text) }).to_string())
+pub fn complaint(text: Option<&str>) -> Option<String> {
+    Some(json!({ "systemMessage": capped(text?) }).to_string())
 }
 
 /// The line for stdout, or `None` for silence; `notice` is for the person.

@@ -115,7 +115,7 @@ fn happening(
             return end(&payload.call(), stream, folder, has_transcript).unwrap_or_default();
         }
         HookEvent::SpawnStart => json::name(payload.agent_id).map(|child| Happening::SpawnStart { child, depth: None }),
-        HookEvent::SpawnEnd => json::name(payload.agent_id).map(|child| Happening::SpawnEnd { child }),
+        HookEvent::SpawnEnd => json::name(payload.agent_id).map(|child| Happening::SpawnEnd { child: Some(child) }),
         HookEvent::Stop => Some(Happening::Stop { blocked: json::is_true(payload.stop_hook_active), running: None }),
         HookEvent::Compaction => {
             Some(Happening::Compaction { trigger: json::owned_text(payload.trigger).unwrap_or_default() })

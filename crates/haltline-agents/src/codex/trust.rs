@@ -66,6 +66,15 @@ pub fn hooks(text: &str, file: &str, config: &str, own: &str) -> Vec<TrustedHook
     all
 }
 
+/// Whether `config.toml` trusts a project, by any of its folders. What nobody trusts Codex does not load.
+pub fn is_project_trusted(config: &str, folders: &[&str]) -> bool {
+    let config: toml::Table = config.parse().unwrap_or_default();
+    let projects = config.get("projects");
+    let level = |folder: &&str| projects?.get(*folder)?.get("trust_level")?.as_str();
+    // The nearest folder of which something is said decides.
+    folders.iter().find_map(level) == Some("trusted")
+}
+
 fn state_of(state: Option<&toml::Value>, hash: &str) -> Trust {
     let Some(state) = state else { return Trust::Missing };
     if state.get("enabled").and_then(toml::Value::as_bool) == Some(false) {
@@ -117,6 +126,22 @@ mod tests {
     fn trust(config: &str) -> Vec<(String, Trust)> {
         let hooks = hooks(HOOKS, "/h/hooks.json", config, "/bin/true");
         hooks.into_iter().map(|hook| (hook.key, hook.trust)).collect()
+    }
+
+    #[test]
+    fn a_project_is_trusted_where_its_work_tree_or_its_main_checkout_is() {
+        let config =
+            "[projects.\"/main\"]\ntrust_level = \"trusted\"\n[projects.\"/side\"]\ntrust_level = \"untrusted\"";
+        for (folders, expected) in [
+            (["/main", "/main"], true),
+            (["/other", "/main"], true),
+            (["/side", "/main"], false),
+            (["/side", "/side"], false),
+            (["/other", "/other"], false),
+        ] {
+            assert_eq!(is_project_trusted(config, &folders), expected, "{folders:?}");
+        }
+        assert!(!is_project_trusted("no = toml = at all", &["/main"]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub fn shows_notice(_asked: &Asked, _verdict: &Verdict) -> bool {
 }
 
 /// A line for the person where the event could not be read: the client shows none.
-pub fn complaint(_text: &str) -> Option<String> {
+pub fn complaint(_text: Option<&str>) -> Option<String> {
     None
 }
 

@@ -13,8 +13,9 @@ pub fn shows_notice(asked: &Asked, verdict: &Verdict) -> bool {
     verdict.refuses() && is_permission(asked.event)
 }
 
-/// A line for the person where the event could not be read: the client has no place for it. An empty object lets it go on.
-pub fn complaint(_text: &str) -> Option<String> {
+/// A line for the person where the event could not be read: the client has no place for it. An empty object lets it go on,
+/// every time: silence may count as a refusal.
+pub fn complaint(_text: Option<&str>) -> Option<String> {
     Some("{}".to_owned())
 }
 

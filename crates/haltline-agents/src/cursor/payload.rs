@@ -70,7 +70,8 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
     let payload: Payload<'_> = json::payload(&text)?;
     let name = json::owned_text(payload.hook_event_name).unwrap_or_default();
     let event = event(&name);
-    let parent = json::name(payload.parent_conversation_id).filter(|_| event == HookEvent::SpawnStart);
+    let is_about_child = matches!(event, HookEvent::SpawnStart | HookEvent::SpawnEnd);
+    let parent = json::name(payload.parent_conversation_id).filter(|_| is_about_child);
     let session = parent.or_else(|| json::name(payload.conversation_id)).or_else(|| json::name(payload.session_id));
     let session = session.ok_or(ReadError::NoSession)?;
     let naming = match json::name(payload.tool_use_id) {
@@ -116,7 +117,8 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
             Some(payload.named(call.end(&tool, stream, folder, failed(payload))))
         }
         HookEvent::SpawnStart => Some(Happening::SpawnStart { child: json::name(payload.subagent_id)?, depth: None }),
-        HookEvent::SpawnEnd => Some(Happening::SpawnEnd { child: json::name(payload.subagent_id)? }),
+        // Which one it is, the documentation does not promise.
+        HookEvent::SpawnEnd => Some(Happening::SpawnEnd { child: json::name(payload.subagent_id) }),
         HookEvent::Stop => {
             // How often a hook has kept it going.
             let count: u64 = payload.loop_count.and_then(|count| count.get().parse().ok()).unwrap_or_default();

@@ -38,8 +38,8 @@ pub(super) fn carries_warning(event: HookEvent) -> bool {
 }
 
 /// A line for the person where the event could not be read.
-pub fn complaint(text: &str) -> Option<String> {
-    Some(json!({ "systemMessage": capped(text) }).to_string())
+pub fn complaint(text: Option<&str>) -> Option<String> {
+    Some(json!({ "systemMessage": capped(text?) }).to_string())
 }
 
 /// The line for stdout, or `None` for silence; `notice` is for the person.

@@ -18,8 +18,8 @@ pub struct Layout {
     pub more: &'static [&'static str],
     /// What an organisation sets, where it does.
     pub managed: Option<&'static str>,
-    /// Keys that silence all hooks when they are `true`; `PATH.KEY=false` where being false does it.
-    pub switches: &'static [&'static str],
+    /// What silences hooks.
+    pub switches: &'static [Switch],
     /// The events haltline listens to, in the order they are written.
     pub listeners: &'static [Listener],
     /// What the settings look like.
@@ -37,12 +37,60 @@ pub struct Layout {
 /// Where a settings file lies.
 #[derive(Debug)]
 pub struct Settings {
-    /// The variable that names the folder, where there is one.
-    pub variable: Option<&'static str>,
+    /// What puts the folder elsewhere, where something can.
+    pub moved: Option<Moved>,
     /// The folder, below the home or the project's root.
     pub folder: &'static str,
     /// The file.
     pub file: &'static str,
+}
+
+/// What puts a folder of settings elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// A variable that names the folder.
+    Folder(&'static str),
+    /// The same, where the client takes a `~` at its beginning for the home.
+    FolderFromHome(&'static str),
+    /// A variable that names what the client takes for the home.
+    Home(&'static str),
+    /// The folder is read in the main checkout, whichever work tree the client is started in.
+    MainCheckout,
+}
+
+impl Moved {
+    /// The variable.
+    pub fn variable(self) -> Option<&'static str> {
+        match self {
+            Moved::Folder(name) | Moved::FolderFromHome(name) | Moved::Home(name) => Some(name),
+            Moved::MainCheckout => None,
+        }
+    }
+}
+
+/// What silences hooks. Keys of keys stand with dots between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// The key is `true`: no hook runs.
+    On(&'static str),
+    /// The key is `false`: no hook runs.
+    Off(&'static str),
+    /// The key is `false` in a TOML file beside the settings: no hook runs.
+    OffBeside {
+        /// That file.
+        file: &'static str,
+        /// The key.
+        key: &'static str,
+    },
+    /// The key lists hooks that do not run, by what the client calls them ([`super::Found::name`]).
+    Listed(&'static str),
+}
+
+/// Whether a key of keys is `false` in a text of TOML; what cannot be read says nothing.
+pub fn is_off_in_toml(text: &str, key: &str) -> bool {
+    let root = text.parse().map(toml::Value::Table).ok();
+    let value = key.split('.').fold(root.as_ref(), |value, key| value?.get(key));
+    value.and_then(toml::Value::as_bool) == Some(false)
 }
 
 /// An event haltline listens to.

@@ -12,8 +12,8 @@ pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
 }
 
 /// A line for the person where the event could not be read.
-pub fn complaint(text: &str) -> Option<String> {
-    Some(json!({ "notice": capped(text) }).to_string())
+pub fn complaint(text: Option<&str>) -> Option<String> {
+    Some(json!({ "notice": capped(text?) }).to_string())
 }
 
 /// The line for stdout, or `None` for silence; `notice` is for the person.

@@ -135,7 +135,7 @@ fn happening(
             is_known.then_some(Happening::Message { usage, cost, offset: None, last, said: None })
         }
         HookEvent::SpawnStart => Some(Happening::SpawnStart { child: json::name(payload.child)?, depth: None }),
-        HookEvent::SpawnEnd => Some(Happening::SpawnEnd { child: json::name(payload.child)? }),
+        HookEvent::SpawnEnd => Some(Happening::SpawnEnd { child: Some(json::name(payload.child)?) }),
         HookEvent::Stop => Some(Happening::Stop { blocked: false, running: None }),
         HookEvent::Compaction => Some(Happening::Compaction { trigger: String::new() }),
         HookEvent::SessionEnd => Some(Happening::SessionEnd { reason: name.to_owned() }),

@@ -32,8 +32,8 @@ pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
 }
 
 /// A line for the person where the event could not be read.
-pub fn complaint(text: &str) -> Option<String> {
-    Some(json!({ "systemMessage": capped(text) }).to_string())
+pub fn complaint(text: Option<&str>) -> Option<String> {
+    Some(json!({ "systemMessage": capped(text?) }).to_string())
 }
 
 /// Whether the model reads a warning that comes with the answer to this event.

@@ -128,7 +128,7 @@ fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: O
             call.tool().map(|tool| call.end(&tool, stream, folder, Answer::new(outcome, None, &text)))
         }
         HookEvent::SpawnStart => json::name(payload.agent_id).map(|child| Happening::SpawnStart { child, depth: None }),
-        HookEvent::SpawnEnd => json::name(payload.agent_id).map(|child| Happening::SpawnEnd { child }),
+        HookEvent::SpawnEnd => json::name(payload.agent_id).map(|child| Happening::SpawnEnd { child: Some(child) }),
         // That a hook kept it going is said at every end, whether it is so or not.
         HookEvent::Stop => Some(Happening::Stop { blocked: false, running: None }),
         HookEvent::Compaction => {

@@ -269,7 +269,7 @@ impl ClaudeReader {
         for id in texts.iter().filter_map(|text| prompt::finished_task(text)) {
             if let Some(child) = self.children.iter().position(|child| child == id) {
                 let child = self.children.swap_remove(child);
-                entries.push(place.entry(Happening::SpawnEnd { child }));
+                entries.push(place.entry(Happening::SpawnEnd { child: Some(child) }));
             }
         }
         let by_user = match from {

@@ -268,7 +268,7 @@ impl CodexReader {
             let object = notice.split("</subagent_notification>").next().unwrap_or_default().trim();
             let child: Option<Child<'_>> = serde_json::from_str(object).ok();
             if let Some(child) = child.and_then(|child| json::name(child.agent_path).or(json::name(child.agent_id))) {
-                tell(self.entry(at, Happening::SpawnEnd { child }));
+                tell(self.entry(at, Happening::SpawnEnd { child: Some(child) }));
             }
             tell(self.entry(at, Happening::Prompt { by_user: false, bypass: false }));
         }

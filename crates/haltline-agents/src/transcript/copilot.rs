@@ -151,7 +151,7 @@ impl CopilotReader {
             }
             "session.usage_record" | "assistant.usage" => self.taken(told.usage.or(line.data)?),
             "subagent.started" => Some(Happening::SpawnStart { child: child()?, depth: None }),
-            "subagent.completed" | "subagent.failed" => Some(Happening::SpawnEnd { child: child()? }),
+            "subagent.completed" | "subagent.failed" => Some(Happening::SpawnEnd { child: Some(child()?) }),
             "session.compaction_complete" => Some(Happening::Compaction { trigger: String::new() }),
             "session.shutdown" => {
                 Some(Happening::SessionEnd { reason: json::name(told.kind).unwrap_or_else(|| "shutdown".to_owned()) })

@@ -52,7 +52,7 @@ fn happened(what: &Happening) -> String {
             format!("{word} of {}{}", ends.len(), each.collect::<String>())
         }
         Happening::SpawnStart { child, depth } => format!("{word} {child} depth {depth:?}"),
-        Happening::SpawnEnd { child } => format!("{word} {child}"),
+        Happening::SpawnEnd { child } => format!("{word} {}", child.as_deref().unwrap_or("of the oldest")),
         Happening::Stop { blocked, running } => format!("{word} blocked {blocked} running {running:?}"),
         Happening::Compaction { trigger } => format!("{word} {trigger}"),
         Happening::Cleanup { .. } | Happening::ModelStart => word.to_owned(),

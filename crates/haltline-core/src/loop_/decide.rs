@@ -275,7 +275,9 @@ impl<'a> Draft<'a> {
             Happening::SpawnStart { child, depth } => self.spawn_start(child, *depth)?,
             Happening::SpawnEnd { child } => {
                 self.need_tree()?;
-                self.agent_ended(child);
+                if let Some(child) = child.clone().or_else(|| self.agents().into_iter().next()) {
+                    self.agent_ended(&child);
+                }
                 Verdict::Pass
             }
             Happening::Hook { name } => self.hook(name)?,

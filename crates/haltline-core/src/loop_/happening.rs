@@ -170,8 +170,8 @@ pub enum Happening {
     },
     /// A sub-agent ends.
     SpawnEnd {
-        /// Its name.
-        child: String,
+        /// Its name; where the client does not say it, the one that began first is meant.
+        child: Option<String>,
     },
     /// A hook of the client ran.
     Hook {

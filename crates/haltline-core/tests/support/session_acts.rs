@@ -139,7 +139,7 @@ pub fn perform(world: &mut Sessions, act: &Act) -> Option<Decision> {
         Act::Hook => Some(world.tell(Happening::Hook { name: "lint".to_owned() })),
         Act::Stop { blocked } => Some(world.tell(Happening::Stop { blocked: *blocked, running: None })),
         Act::ChildBegins(child) => Some(world.tell(Happening::SpawnStart { child: format!("a{child}"), depth: None })),
-        Act::ChildEnds(child) => Some(world.tell(Happening::SpawnEnd { child: format!("a{child}") })),
+        Act::ChildEnds(child) => Some(world.tell(Happening::SpawnEnd { child: Some(format!("a{child}")) })),
         Act::Spent { tokens, cost } => {
             let usage = Some(Usage { input: *tokens, ..Usage::default() });
             Some(world.tell(Happening::Message { usage, cost: *cost, offset: None, last: None, said: None }))

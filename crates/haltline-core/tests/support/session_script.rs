@@ -158,6 +158,7 @@ impl Play {
                     |names: String| names.split(',').filter(|name| *name != "none").map(str::to_owned).collect();
                 Happening::Stop { blocked, running: running.map(split) }
             }
+            "child" if words.take("ends") => Happening::SpawnEnd { child: None },
             "child" => {
                 let child = words.next()?;
                 match words.next()?.as_str() {
@@ -165,7 +166,7 @@ impl Play {
                         let depth = if words.take("depth") { Some(parse_number(&words.next()?)?) } else { None };
                         Happening::SpawnStart { child, depth }
                     }
-                    "ends" => Happening::SpawnEnd { child },
+                    "ends" => Happening::SpawnEnd { child: Some(child) },
                     unknown => return Err(format!("{unknown:?}: expected begins or ends")),
                 }
             }

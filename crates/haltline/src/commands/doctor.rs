@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use haltline_agents::Client;
-use haltline_agents::install::{Found, find};
+use haltline_agents::install::{Found, Switch, find, is_off_in_toml};
 use haltline_engine::network_kind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::init::{Beside, as_text, own_binary};
 use super::trust;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::installation::{ForeignFile, Reach};
+use crate::installation::{ForeignFile, Reach, Record};
 use crate::surroundings;
 use crate::view::SCHEMA;
 use crate::view::doctor::{CheckupView, DoctorView};
@@ -32,11 +32,14 @@ struct Layer {
     reach: Option<Reach>,
     text: Option<String>,
     hooks: Vec<Found>,
+    /// Why haltline cannot read it, which need not keep the client from it: some take comments.
     problem: Option<String>,
+    /// Whether hooks of ours should be in it.
+    is_expected: bool,
 }
 
 impl Layer {
-    fn read(client: Client, path: PathBuf, reach: Option<Reach>, own: &str) -> Self {
+    fn read(client: Client, path: PathBuf, reach: Option<Reach>, own: &str, record: Option<&Record>) -> Self {
         let text = ForeignFile::read(&path).map(|file| file.text);
         let hooks = match &text {
             Ok(Some(text)) => find(text, client, own).map_err(|error| format!("{}: {error}", path.display())),
@@ -47,12 +50,21 @@ impl Layer {
         let beside = Beside::all(client, &path).unwrap_or_default();
         let mut hooks = hooks.unwrap_or_default();
         hooks.extend(beside.iter().filter_map(Beside::found));
-        Self { client, path, reach, text: text.ok().flatten(), hooks, problem }
+        let text = text.ok().flatten();
+        let is_named = text.as_ref().is_some_and(|text| text.contains("haltline"));
+        let is_expected = is_named || record.is_some_and(|record| record.of(&path).is_some());
+        Self { client, path, reach, text, hooks, problem, is_expected }
     }
 
     fn value(&self) -> Value {
         let text = self.text.as_deref().unwrap_or_default();
         serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default()
+    }
+
+    /// The hooks that do not run by a list of names in another layer of the same client.
+    fn silenced(&self, names: &Value) -> Vec<&str> {
+        let is_listed = |found: &&Found| names.as_array().is_some_and(|names| names.contains(&json!(found.name)));
+        self.hooks.iter().filter(is_listed).map(|found| found.event.as_str()).collect()
     }
 
     fn init(&self) -> String {
@@ -70,15 +82,11 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
     let own = as_text(&binary)?;
     let layers = layers(workplace, &own)?;
     let mut checks = Vec::new();
-    checks.extend(
-        layers.iter().filter_map(|layer| layer.problem.clone()).map(|problem| {
-            CheckupView::problem("settings", problem, "mend the file: the client cannot read it either")
-        }),
-    );
+    checks.extend(layers.iter().filter_map(unread));
     checks.extend(hooks(&layers));
     checks.extend(binaries(&layers, &binary));
     checks.extend(switches(&layers));
-    checks.extend(trusted::look(&layers, &own));
+    checks.extend(trusted::look(&layers, &own, workplace.engine.project()));
     checks.extend(places(workplace, &layers)?);
     checks.extend(sandbox(workplace, &layers));
     checks.extend(store(workplace));
@@ -108,20 +116,34 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
     })
 }
 
+/// A file that haltline cannot read, which matters only where hooks of ours should be in it.
+fn unread(layer: &Layer) -> Option<CheckupView> {
+    let says = format!("haltline cannot read {}", layer.problem.as_ref()?);
+    Some(if layer.is_expected {
+        let fix = format!("take what is no JSON out of it, comments too, then {}", layer.init());
+        CheckupView::problem("settings", says, fix)
+    } else {
+        CheckupView::fine("settings", format!("{says}; it was never installed there"))
+    })
+}
+
 /// All settings the clients read here.
 fn layers(workplace: &Workplace, own: &str) -> Result<Vec<Layer>, Failure> {
-    let root = &workplace.engine.project().root;
+    let project = workplace.engine.project();
+    let root = &project.root;
+    // One that cannot be read is told by `init` and `uninstall`.
+    let record = Record::read(workplace.engine.store().folder()).ok();
     let mut layers: Vec<Layer> = Vec::new();
     for client in Client::ALL {
         let layout = &client.protocol().layout;
-        let user = Reach::User.settings(client, root)?;
-        let project = Reach::Project.settings(client, root)?;
+        let user = Reach::User.settings(client, project)?;
+        let project = Reach::Project.settings(client, project)?;
         let more = layout.more.iter().map(|path| root.join(path)).chain(layout.managed.map(PathBuf::from));
         let mut paths = vec![(user.clone(), Some(Reach::User))];
         // In the home folder itself the project's settings are the user's.
         paths.extend(Some((project, Some(Reach::Project))).filter(|(path, _)| *path != user));
         paths.extend(more.map(|path| (path, None)));
-        layers.extend(paths.into_iter().map(|(path, reach)| Layer::read(client, path, reach, own)));
+        layers.extend(paths.into_iter().map(|(path, reach)| Layer::read(client, path, reach, own, record.as_ref())));
     }
     Ok(layers)
 }
@@ -183,23 +205,44 @@ fn binaries(layers: &[Layer], own: &Path) -> Vec<CheckupView> {
     checks
 }
 
-/// Whether a switch, `KEY` or `PATH.KEY=false`, is set.
-fn is_set(value: &Value, switch: &str) -> bool {
-    let (path, wanted) = switch.strip_suffix("=false").map_or((switch, true), |path| (path, false));
-    path.split('.').fold(value, |value, key| &value[key]) == wanted
+/// The value of a key of keys.
+fn at<'a>(value: &'a Value, key: &str) -> &'a Value {
+    key.split('.').fold(value, |value, key| &value[key])
 }
 
-/// Settings that silence all hooks.
-fn switches(layers: &[Layer]) -> Vec<CheckupView> {
-    let mut checks = Vec::new();
-    for layer in layers {
-        let value = layer.value();
-        for key in layer.client.protocol().layout.switches.iter().filter(|key| is_set(&value, key)) {
+/// What a switch in one file silences.
+fn switched_off(switch: Switch, layer: &Layer, layers: &[Layer]) -> Option<CheckupView> {
+    let all = |key: &str, is_off: bool, path: &Path| {
+        let path = path.display();
+        let says = format!("{key} is set in {path}: the client runs no hook of yours");
+        is_off.then(|| CheckupView::problem("switches", says, format!("take {key} out of {path}")))
+    };
+    match switch {
+        Switch::On(key) => all(key, *at(&layer.value(), key) == true, &layer.path),
+        Switch::Off(key) => all(key, *at(&layer.value(), key) == false, &layer.path),
+        Switch::OffBeside { file, key } => {
+            let path = layer.path.with_file_name(file);
+            let is_off = fs::read_to_string(&path).is_ok_and(|text| is_off_in_toml(&text, key));
+            all(key, is_off, &path)
+        }
+        Switch::Listed(key) => {
+            let value = layer.value();
+            let of_client = layers.iter().filter(|other| other.client == layer.client);
+            let events: Vec<&str> = of_client.flat_map(|other| other.silenced(at(&value, key))).collect();
             let path = layer.path.display();
-            let says = format!("{key} is set in {path}: the client runs no hook of yours");
-            checks.push(CheckupView::problem("switches", says, format!("take {key} out of {path}")));
+            let says = format!("{key} in {path} lists haltline's hooks, so they are skipped: {}", events.join(", "));
+            (!events.is_empty()).then(|| CheckupView::problem("switches", says, format!("take them out of {key}")))
         }
     }
+}
+
+/// Settings that silence hooks. Those of a client that has none of ours concern nobody where another has some.
+fn switches(layers: &[Layer]) -> Vec<CheckupView> {
+    let has_hooks: Vec<Client> = layers.iter().filter(|layer| layer.is_installed()).map(|layer| layer.client).collect();
+    let concerned = layers.iter().filter(|layer| has_hooks.is_empty() || has_hooks.contains(&layer.client));
+    let of = |layer: &Layer| layer.client.protocol().layout.switches;
+    let each = concerned.flat_map(|layer| of(layer).iter().map(move |switch| (*switch, layer)));
+    let mut checks: Vec<CheckupView> = each.filter_map(|(switch, layer)| switched_off(switch, layer, layers)).collect();
     if checks.is_empty() {
         checks.push(CheckupView::fine("switches", "nothing disables hooks"));
     }

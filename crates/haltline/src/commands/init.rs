@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use haltline_agents::Client;
 use haltline_agents::install::{
-    Entries, Form, Found, Hook, InstallError, Plan, Program, StatusLine, find, install, shell_word,
+    Entries, Form, Found, Hook, InstallError, Plan, Program, StatusLine, Trace, assumed_trace, find, install,
+    shell_word,
 };
 use haltline_engine::store::Sqlite;
 
@@ -16,7 +17,9 @@ use crate::diff::unified;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::installation::{ForeignFile, Installation, Reach, Record, digest, keep_backup, make_folder};
+use crate::installation::{
+    ForeignFile, Installation, Reach, Record, digest, keep_backup, make_folder, remove_folders, user_folder,
+};
 use crate::operator::{Proof, confirm};
 use crate::surroundings;
 use crate::view::SCHEMA;
@@ -53,7 +56,12 @@ pub fn run(workplace: &Workplace, command: &Init) -> Result<ExitCode, Failure> {
         let verb = "init (with another state folder or configuration than the hooks have now)";
         confirm(verb, None, Proof::Presence, workplace.engine.config())?;
     }
-    view.backup = work.carry_out()?.map(|path| path.display().to_string());
+    let done = work.carry_out()?;
+    view.backup = done.backup.map(|path| path.display().to_string());
+    for left_out in done.left_out {
+        view.files.retain(|file| file.file != left_out.file);
+        view.files.push(left_out);
+    }
     view.outcome = InitOutcome::Installed;
     if command.is_agreed {
         workplace.answer(&view, text::init)?;
@@ -85,9 +93,14 @@ pub fn as_text(path: &Path) -> Result<String, Failure> {
 
 /// A client's settings of one reach.
 pub fn settings_of(client: Client, reach: Reach, workplace: &Workplace) -> Result<(PathBuf, ForeignFile), Failure> {
-    let path = reach.settings(client, &workplace.engine.project().root)?;
-    let file = ForeignFile::read(&path)?;
+    let path = reach.settings(client, workplace.engine.project())?;
+    let file = ForeignFile::read(&path).map_err(|failure| unchanged(&failure))?;
     Ok((path, file))
+}
+
+/// A failure before anything was changed.
+pub fn unchanged(failure: &Failure) -> Failure {
+    Failure::Plain(format!("{failure}; nothing was changed"))
 }
 
 /// A file of haltline's own beside settings.
@@ -96,56 +109,84 @@ pub struct Beside {
     /// The event it is the hook of.
     pub event: Option<&'static str>,
     pub path: PathBuf,
-    pub file: ForeignFile,
+    /// Or why it cannot be read, which is told only of a file that no event needs.
+    pub file: Result<ForeignFile, String>,
 }
 
 impl Beside {
-    /// All of a client's, as they are.
+    /// All of a client's, as they are; fails where one cannot be read that an event needs.
     pub fn all(client: Client, settings: &Path) -> Result<Vec<Self>, Failure> {
         let folder = settings.parent().unwrap_or(Path::new("/"));
         let own = client.protocol().layout.own_files.iter();
         own.map(|own| {
             let path = folder.join(own.path);
-            Ok(Self { program: own.program, event: own.event, file: ForeignFile::read(&path)?, path })
+            let file = match (ForeignFile::read(&path), own.event) {
+                (Ok(file), _) => Ok(file),
+                (Err(failure), None) => Err(failure.to_string()),
+                (Err(failure), Some(_)) => return Err(unchanged(&failure)),
+            };
+            Ok(Self { program: own.program, event: own.event, file, path })
         })
         .collect()
     }
 
     /// The hook of ours that it is.
     pub fn found(&self) -> Option<Found> {
-        let hook = (self.program.hook)(self.file.text.as_deref()?)?;
-        Some(Found { event: self.event?.to_owned(), hook, is_narrowed: false })
+        let hook = (self.program.hook)(self.file.as_ref().ok()?.text.as_deref()?)?;
+        Some(Found::program(self.event?, hook))
     }
 
     /// What becomes of it.
     pub fn view(&self, change: OwnFileChange) -> OwnFileView {
-        own_file(&self.program, &self.path, change)
+        let reason = self.file.as_ref().err().cloned();
+        OwnFileView { reason, ..own_file(&self.program, &self.path, change) }
+    }
+
+    /// The same where nothing can become of it.
+    pub fn left_out(&self, failure: &Failure) -> OwnFileView {
+        OwnFileView { reason: Some(failure.to_string()), ..self.view(OwnFileChange::LeftOut) }
     }
 
     fn change(&self, hook: &Hook) -> OwnFileChange {
-        match &self.file.text {
-            Some(text) if *text == (self.program.text)(hook) => OwnFileChange::Unchanged,
-            Some(text) if (self.program.hook)(text).is_none() => OwnFileChange::Foreign,
-            Some(_) | None => OwnFileChange::Written,
+        match self.file.as_ref().map(|file| &file.text) {
+            Err(_) => OwnFileChange::LeftOut,
+            Ok(Some(text)) if *text == (self.program.text)(hook) => OwnFileChange::Unchanged,
+            Ok(Some(text)) if (self.program.hook)(text).is_none() => OwnFileChange::Foreign,
+            Ok(Some(_) | None) => OwnFileChange::Written,
+        }
+    }
+
+    fn write(&self, hook: &Hook) -> Result<(), Failure> {
+        match &self.file {
+            Ok(file) => file.replace(&(self.program.text)(hook), self.program.is_executable),
+            Err(reason) => Err(Failure::Plain(reason.clone())),
         }
     }
 }
 
 /// A file of haltline's own and what becomes of it.
 fn own_file(program: &Program, path: &Path, change: OwnFileChange) -> OwnFileView {
-    OwnFileView { file: path.display().to_string(), change, title: program.title, says: program.says }
+    let file = path.display().to_string();
+    OwnFileView { file, change, reason: None, title: program.title, says: program.says }
 }
 
 /// Other clients that have a settings folder and no hook of ours yet.
 fn others(client: Client, workplace: &Workplace, own: &str) -> Vec<&'static str> {
     let is_waiting = |other: &Client| {
-        let Ok((path, file)) = settings_of(*other, Reach::User, workplace) else { return false };
-        let below = Path::new(other.protocol().layout.user.file).components().count();
-        let is_used = path.ancestors().nth(below).is_some_and(Path::is_dir);
+        let Ok((_, file)) = settings_of(*other, Reach::User, workplace) else { return false };
+        let is_used = user_folder(*other).is_ok_and(|folder| folder.is_dir());
         is_used && !file.text.is_some_and(|text| find(&text, *other, own).is_ok_and(|found| !found.is_empty()))
     };
     let others = Client::ALL.into_iter().filter(|other| *other != client);
     others.filter(is_waiting).map(Client::word).collect()
+}
+
+/// What came of it.
+struct Done {
+    /// The settings as they were.
+    backup: Option<PathBuf>,
+    /// Files that no event needs and that could not be written.
+    left_out: Vec<OwnFileView>,
 }
 
 /// Everything that is known before anything is changed.
@@ -160,7 +201,8 @@ struct Work<'a> {
     plan: Plan,
     beside: Vec<Beside>,
     also: Vec<&'static str>,
-    record: Record,
+    /// Where the client reads a project's hooks, where that is another work tree than this.
+    main_checkout: Option<PathBuf>,
 }
 
 impl<'a> Work<'a> {
@@ -184,12 +226,14 @@ impl<'a> Work<'a> {
             |beside: &&Beside| beside.event.is_some() && beside.change(&entries.hook) == OwnFileChange::Foreign;
         if let Some(taken) = beside.iter().find(is_taken) {
             let error = InstallError::Foreign { title: taken.program.title };
-            return Err(taken.file.refused(format!("{error}; nothing was changed")));
+            return Err(Failure::Plain(format!("{}: {error}; nothing was changed", taken.path.display())));
         }
         let also = others(client, workplace, &binary);
-        let record = Record::read(store.folder())?;
         let at = workplace.engine.now().at;
-        Ok(Self { store, at, client, reach, settings, file, entries, plan, beside, also, record })
+        let project = workplace.engine.project();
+        let is_elsewhere = reach == Reach::Project && !settings.starts_with(&project.root);
+        let main_checkout = is_elsewhere.then(|| project.main_checkout().to_owned());
+        Ok(Self { store, at, client, reach, settings, file, entries, plan, beside, also, main_checkout })
     }
 
     /// The files of haltline's own that are to be written.
@@ -238,6 +282,7 @@ impl<'a> Work<'a> {
             outcome: if is_unchanged { InitOutcome::Unchanged } else { InitOutcome::Planned },
             afterwards: layout.afterwards,
             also: self.also.clone(),
+            main_checkout: self.main_checkout.as_ref().map(|folder| folder.display().to_string()),
             of: self.client,
             handlers: layout.listeners.iter().map(|listener| layout.handler_text(hook, listener)).collect(),
         }
@@ -249,38 +294,64 @@ impl<'a> Work<'a> {
         self.plan.replaced.iter().any(|old| differs(old, "--state") || differs(old, "--config"))
     }
 
-    /// Backup, record, settings, command. The record comes first: without it an entry could not be undone exactly.
-    fn carry_out(&self) -> Result<Option<PathBuf>, Failure> {
+    /// Backup, record, settings, command. The record comes first: without it an entry could not be undone exactly. It is
+    /// read only now: while a person was asked, another `init` may have written it.
+    fn carry_out(&self) -> Result<Done, Failure> {
+        let record = Record::read(self.store.folder())?;
         let is_changed = self.file.text.as_deref() != Some(&self.plan.text);
         let backup = match &self.file.text {
             Some(text) if is_changed => Some(keep_backup(self.store.folder(), self.at, &self.settings, text)?),
             Some(_) | None => None,
         };
-        let mut folders = make_folder(self.settings.parent().unwrap_or(Path::new("/")))?;
-        for beside in self.unwritten() {
-            folders.extend(make_folder(beside.path.parent().unwrap_or(Path::new("/")))?);
-        }
-        self.record.with(self.installation(backup.clone(), folders)).write(self.store.folder())?;
+        let folders = self.make_folders()?;
+        record.with(self.installation(&record, backup.clone(), &folders)).write(self.store.folder())?;
         let is_executable = match self.client.protocol().layout.form {
             Form::Grouped | Form::Flat { .. } => false,
             Form::Program(program) => program.is_executable,
         };
         let written = if is_changed { self.file.replace(&self.plan.text, is_executable) } else { Ok(()) };
         if let Err(failure) = written {
-            self.record.write(self.store.folder())?;
-            return Err(failure);
+            record.write(self.store.folder())?;
+            remove_folders(&folders);
+            return Err(unchanged(&failure));
         }
+        let mut left_out = Vec::new();
         for beside in self.unwritten() {
-            beside.file.replace(&(beside.program.text)(&self.entries.hook), beside.program.is_executable)?;
+            match (beside.write(&self.entries.hook), beside.event) {
+                (Ok(()), _) => {}
+                (Err(failure), None) => left_out.push(beside.left_out(&failure)),
+                (Err(failure), Some(_)) => {
+                    let written = self.settings.display();
+                    return Err(Failure::Plain(format!("{failure}; {written} is written: run the command again")));
+                }
+            }
         }
-        Ok(backup)
+        Ok(Done { backup, left_out })
+    }
+
+    /// Makes the folders that are not there; says which ones, outermost first.
+    fn make_folders(&self) -> Result<Vec<PathBuf>, Failure> {
+        let above = |path: &Path| make_folder(path.parent().unwrap_or(Path::new("/")));
+        let mut folders = above(&self.settings).map_err(|failure| unchanged(&failure))?;
+        for beside in self.unwritten() {
+            match (above(&beside.path), beside.event) {
+                (Ok(made), _) => folders.extend(made),
+                // It is told when the file cannot be written.
+                (Err(_), None) => {}
+                (Err(failure), Some(_)) => {
+                    remove_folders(&folders);
+                    return Err(unchanged(&failure));
+                }
+            }
+        }
+        Ok(folders)
     }
 
     /// What `uninstall` has to know.
-    fn installation(&self, backup: Option<PathBuf>, folders: Vec<PathBuf>) -> Installation {
+    fn installation(&self, record: &Record, backup: Option<PathBuf>, folders: &[PathBuf]) -> Installation {
         let hook = &self.entries.hook;
         let path = |name: &str| PathBuf::from(hook.option(name).unwrap_or_default());
-        let known = self.record.of(&self.settings);
+        let known = record.of(&self.settings);
         let text = self.file.text.as_deref();
         // The old record still holds where nobody else changed the file since.
         let untouched = known.filter(|known| text.is_some_and(|text| digest(text) == known.after));
@@ -292,10 +363,18 @@ impl<'a> Work<'a> {
             (None, _) if has_ours => (false, None, backup),
             (None, _) => (text.is_none(), text.map(digest), backup),
         };
-        let mut trace = known.filter(|_| has_ours).map(|known| known.trace.clone()).unwrap_or_default();
+        let mut trace = match known {
+            _ if !has_ours => Trace::new(),
+            Some(known) => known.trace.clone(),
+            None => assumed_trace(self.client),
+        };
         trace.extend(self.plan.trace.clone());
         let mut all_folders = known.map(|known| known.folders.clone()).unwrap_or_default();
-        all_folders.extend(folders.into_iter().filter(|folder| !all_folders.contains(folder)).collect::<Vec<_>>());
+        for folder in folders {
+            if !all_folders.contains(folder) {
+                all_folders.push(folder.clone());
+            }
+        }
         Installation {
             client: self.client.name().to_owned(),
             settings: self.settings.clone(),
@@ -315,9 +394,10 @@ impl<'a> Work<'a> {
 
     /// An installation that came with the settings, from another machine perhaps, is written down as well.
     fn remember_unchanged(&self) -> Result<(), Failure> {
-        if self.record.of(&self.settings).is_some() {
+        let record = Record::read(self.store.folder())?;
+        if record.of(&self.settings).is_some() {
             return Ok(());
         }
-        self.record.with(self.installation(None, Vec::new())).write(self.store.folder())
+        record.with(self.installation(&record, None, &[])).write(self.store.folder())
     }
 }

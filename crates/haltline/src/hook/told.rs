@@ -61,7 +61,7 @@ pub fn once(asked: &Asked, kind: &str, text: &str) -> Option<String> {
 /// The same where it is not known which event it is, or of whom: then as most clients read it.
 pub fn complaint(client: Option<Client>, kind: &str, text: &str) -> Option<String> {
     let protocol = client.unwrap_or(Client::Claude).protocol();
-    if is_first(kind, "") { (protocol.complaint)(text) } else { None }
+    (protocol.complaint)(is_first(kind, "").then_some(text))
 }
 
 /// The answer to an event. Where the client shows the person nothing, which is so for some answers and for all of a

@@ -15,7 +15,7 @@ use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
 use haltline_engine::store::{Sqlite, Store, StoreError};
 
-use crate::surroundings::variable;
+use crate::installation::user_folder;
 
 /// How much of it is read in one hook; the rest waits for the next.
 const BYTES_MAX: u64 = 512 * 1024;
@@ -78,10 +78,7 @@ pub fn doubted(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Option<
 fn path(reading: &Reading) -> Option<PathBuf> {
     let named = reading.feed.as_deref()?;
     let Some(below) = named.strip_prefix("~/") else { return Some(PathBuf::from(named)) };
-    let user = &reading.asked.client.protocol().layout.user;
-    let folder = user.variable.and_then(variable).map(PathBuf::from);
-    let folder = folder.or_else(|| variable("HOME").map(|home| PathBuf::from(home).join(user.folder)))?;
-    Some(folder.join(below))
+    Some(user_folder(reading.asked.client).ok()?.join(below))
 }
 
 /// Completes the end of a call by the end of the transcript: what came in the meantime is no concern of this call.

@@ -34,7 +34,7 @@ impl ForeignFile {
         match fs::read(&self.target) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => Ok(Some(text)),
-                Err(_) => Err(self.refused("not UTF-8 text; nothing was changed")),
+                Err(_) => Err(self.refused("not UTF-8 text")),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.refused(error)),
@@ -52,7 +52,7 @@ impl ForeignFile {
         self.check_unchanged()?;
         let mode = fs::metadata(&self.target).ok().map(|file| file.permissions());
         if mode.as_ref().is_some_and(fs::Permissions::readonly) {
-            return Err(self.refused("is read-only; make it writable first (chmod u+w); nothing was changed"));
+            return Err(self.refused("is read-only; make it writable first (chmod u+w)"));
         }
         let name = self.target.file_name().unwrap_or_default().to_string_lossy();
         let temporary = self.target.with_file_name(format!(".{name}.haltline-{}.tmp", std::process::id()));
@@ -73,7 +73,7 @@ impl ForeignFile {
         if let Err(error) = written {
             // Leave no half file behind; the first error is the one to tell.
             fs::remove_file(&temporary).ok();
-            return Err(self.refused(format!("{error}; nothing was changed")));
+            return Err(self.refused(error));
         }
         Ok(())
     }
@@ -91,7 +91,14 @@ impl ForeignFile {
         if self.content()? == self.text {
             return Ok(());
         }
-        Err(self.refused("was changed by somebody else just now; nothing was changed, run the command again"))
+        Err(self.refused("was changed by somebody else just now; run the command again"))
+    }
+}
+
+/// Takes folders away again, outermost first; one that is not empty holds something of the user's, and stays.
+pub fn remove_folders(folders: &[PathBuf]) {
+    for folder in folders.iter().rev() {
+        fs::remove_dir(folder).ok();
     }
 }
 

@@ -32,6 +32,9 @@ pub struct InitView {
     pub afterwards: Option<&'static str>,
     /// Other clients that are used here and not asked about.
     pub also: Vec<&'static str>,
+    /// The work tree in which the client reads the project's hooks, where it is not this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub main_checkout: Option<String>,
     #[serde(skip)]
     pub of: Client,
     /// Each handler as the file has it, which the text shows once and not twelve times.
@@ -68,6 +71,9 @@ pub enum StatusLineView {
 pub struct OwnFileView {
     pub file: String,
     pub change: OwnFileChange,
+    /// Why it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// What it is and does, for the person.
     #[serde(skip)]
     pub title: &'static str,
@@ -85,6 +91,8 @@ pub enum OwnFileChange {
     Unchanged,
     /// The user's own, or changed by the user: it stays.
     Foreign,
+    /// It cannot be read or written, and nothing depends on it.
+    LeftOut,
 }
 
 /// `haltline uninstall`.

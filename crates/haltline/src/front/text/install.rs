@@ -2,12 +2,14 @@
 
 use super::{WIDTH, count, fit, wrap};
 use crate::installation::Reach;
-use crate::view::install::{InitOutcome, InitView, OwnFileChange, StatusLineView, UninstallOutcome, UninstallView};
+use crate::view::install::{
+    InitOutcome, InitView, OwnFileChange, OwnFileView, StatusLineView, UninstallOutcome, UninstallView,
+};
 
 /// `haltline init`: the plan, and what came of it.
 pub fn init(view: &InitView) -> String {
     if view.outcome == InitOutcome::Unchanged {
-        return format!("already installed: {}\n{}", view.settings, status_line(view));
+        return format!("already installed: {}\n{}{}", view.settings, status_line(view), left_out(&view.files));
     }
     let mut out = format!(
         "{} runs this at {} events of every session{}{}:\n  {} hook {}\n    --state {}\n    --config {}\n",
@@ -31,16 +33,31 @@ pub fn init(view: &InitView) -> String {
             OwnFileChange::Foreign => {
                 out.push_str(&format!("\n{} is your own and stays:\n  {}\n", file.title, file.file));
             }
-            OwnFileChange::Unchanged | OwnFileChange::Removed => {}
+            OwnFileChange::Unchanged | OwnFileChange::Removed | OwnFileChange::LeftOut => {}
         }
+    }
+    if let Some(folder) = &view.main_checkout {
+        let client = view.of.title();
+        out.push_str(&format!("\n{client} takes the hooks of every work tree from the main checkout:\n  {folder}\n"));
     }
     out.push_str(&status_line(view));
     if view.outcome == InitOutcome::Installed {
         out.push_str(&init_done(view));
     } else {
+        out.push_str(&left_out(&view.files));
         out.push_str("\nNothing is changed yet.\n");
     }
     out
+}
+
+/// Files that nothing depends on, and why they are not as they should be.
+fn left_out(files: &[OwnFileView]) -> String {
+    let left_out = files.iter().filter(|file| file.change == OwnFileChange::LeftOut);
+    let line = |file: &OwnFileView| {
+        let reason = file.reason.as_deref().unwrap_or(&file.file);
+        format!("\n{} is left out, and nothing depends on it:\n  {reason}\n", file.title)
+    };
+    left_out.map(line).collect()
 }
 
 fn status_line(view: &InitView) -> String {
@@ -60,7 +77,7 @@ pub fn init_done(view: &InitView) -> String {
         changes.push(format!("{} renewed", count(view.replaced as u64, "hook")));
     }
     let changes = if changes.is_empty() { String::new() } else { format!(": {}", changes.join(", ")) };
-    let mut out = format!("\nInstalled{changes}.\n");
+    let mut out = format!("{}\nInstalled{changes}.\n", left_out(&view.files));
     if let Some(backup) = &view.backup {
         out.push_str(&format!("Backup  {backup}\n"));
     }
@@ -82,6 +99,7 @@ pub fn uninstall(view: &UninstallView) -> String {
     }
     let hooks = count(view.removed as u64, "hook");
     let words = match view.outcome {
+        UninstallOutcome::Unchanged if view.removed > 0 => format!("{hooks} removed"),
         UninstallOutcome::Unchanged => format!("no hooks of haltline in {}", view.settings),
         UninstallOutcome::Restored => format!("{hooks} removed; the file is what it was, byte for byte"),
         UninstallOutcome::Edited => format!("{hooks} removed; everything else in the file stays"),
@@ -94,9 +112,10 @@ pub fn uninstall(view: &UninstallView) -> String {
             OwnFileChange::Foreign => {
                 out.push_str(&format!("{} is your own and stays: {}\n", file.title, file.file));
             }
-            OwnFileChange::Unchanged | OwnFileChange::Written => {}
+            OwnFileChange::Unchanged | OwnFileChange::Written | OwnFileChange::LeftOut => {}
         }
     }
+    out.push_str(&left_out(&view.files));
     if let Some(also) = &view.also {
         out.push_str(&format!("still in {also}\n"));
     }
