@@ -6,10 +6,10 @@ use haltline_sim::clients::exchange::VOICE;
 use haltline_sim::clients::outcome::Report;
 use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::{Session, Stage};
-use haltline_sim::clients::scenarios::{Trial, one, put_programs, told};
-use haltline_sim::clients::script::{Script, Step, shell};
+use haltline_sim::clients::scenarios::{Trial, assert_untouched, one, put_programs, told};
+use haltline_sim::clients::script::{Call, Script, Step, shell, spawn};
 use haltline_sim::clients::settings;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const TRIAL: Trial<'static> = Trial {
     client: Client::Codex,
@@ -60,6 +60,27 @@ fn several_calls_in_one_response_share_their_answer() {
     // The rung rises with the next response, not with each call of one.
     let is_stop = |text: &String| text.contains(": stopped");
     assert_eq!((told[4].iter().any(is_stop), told[5].iter().any(is_stop)), (false, true), "{told:#?}");
+}
+
+/// A call of one of the client's own tools.
+fn own(tool: &str, input: Value) -> Step {
+    Step::Call(Call { tool: tool.to_owned(), input })
+}
+
+#[test]
+fn a_parent_may_wait_for_a_child_that_works() {
+    let place = TRIAL.place("");
+    // Less than ten seconds the client does not wait; each of these comes back without an answer but the last.
+    let wait = || own("wait_agent", json!({ "timeout_ms": 10_000 }));
+    let parent = vec![Step::Call(spawn("child")), wait(), wait(), wait(), wait(), one("touch done"), wait()];
+    let until_done = |number: u32| {
+        let command = format!("timeout 25 sh -c 'until [ -e done ]; do sleep 0.1; done'; echo {number}");
+        own("exec_command", json!({ "cmd": command, "yield_time_ms": 30_000 }))
+    };
+    let child = (1..=3).map(until_done).collect();
+    let outcome = TRIAL.play(&place, &[Script::new("parent", parent), Script::new("child", child)]);
+    assert_untouched(&outcome, "parent", 7);
+    assert!(is_completed(outcome.session()), "{:#?}", outcome.session().lines);
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn end(
     let answer = match child {
         // A new name is no new answer.
         Some(child) => Answer { child: Some(child), is_running: true, ..Answer::new(Outcome::Ok, None, "launched") },
-        None => Answer::new(Outcome::Ok, None, &text),
+        None => Answer::of(&tool, Outcome::Ok, None, &text),
     };
     Some((Some(call.end(&tool, stream, folder, answer)), None))
 }

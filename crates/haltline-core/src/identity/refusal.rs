@@ -65,6 +65,12 @@ pub(super) fn envelope(output: &str) -> Envelope {
     found
 }
 
+/// Whether a wait ended because its time was up.
+pub(super) fn is_time_up(output: &str) -> bool {
+    let said = || output.split_whitespace().collect::<String>();
+    output.len() <= MESSAGE_BYTES_MAX && output.starts_with('{') && said().contains("\"timed_out\":true")
+}
+
 /// The outcome, told more exactly by the text, and who refused.
 pub(super) fn settled(outcome: Outcome, exit: Option<i32>, output: &str, envelope: &Envelope) -> (Outcome, Option<By>) {
     match outcome {
