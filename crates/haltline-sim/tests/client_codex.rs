@@ -84,6 +84,43 @@ fn a_parent_may_wait_for_a_child_that_works() {
 }
 
 #[test]
+fn patches_through_the_shell_are_good_work_until_one_fails_again_and_again() {
+    let place = TRIAL.place("");
+    let patch = |file: &str, change: &str| {
+        one(&format!("apply_patch <<'EOF'\n*** Begin Patch\n*** {change} File: {file}\n+x = 1\n*** End Patch\nEOF\n"))
+    };
+    let turns = 16;
+    let steps = (0..turns).map(|number| patch(&format!("f{number}.py"), "Add")).collect();
+    let outcome = TRIAL.play(&place, &[Script::new("good", steps)]);
+    assert_untouched(&outcome, "good", turns);
+    let outcome = TRIAL.play(&place, &[Script::repeating("bad", vec![patch("missing.py", "Update")], 12)]);
+    let texts = told(&outcome, "bad").concat();
+    assert!(texts.iter().any(|text| text.contains("HL-FAIL-01")), "{texts:#?}");
+}
+
+#[test]
+fn a_command_that_outlives_its_time_counts_when_it_ends() {
+    let place = TRIAL.place("[loop]\ninterrupt = false\n");
+    place.write("project/suite", "#!/bin/sh\nread word < gate\necho all tests passed, $word\n");
+    place.write("project/broken", "#!/bin/sh\nread word < gate\necho no such table: users\nexit 1\n");
+    let run = |command: &str, word: &str| {
+        let begin = own("exec_command", json!({ "cmd": command, "yield_time_ms": 250 }));
+        // It ends when it is let through, and the agent looks after it. Nobody waits where it was refused.
+        [begin, one(&format!("echo {word} 1<> gate")), own("write_stdin", json!({}))]
+    };
+    let words = ["alpha", "beta", "gamma", "delta", "epsilon"];
+    let suite = words.iter().flat_map(|word| run("./suite", word));
+    let steps: Vec<Step> = std::iter::once(one("mkfifo gate")).chain(suite).collect();
+    let turns = steps.len();
+    let outcome = TRIAL.play(&place, &[Script::new("good", steps)]);
+    assert_untouched(&outcome, "good", turns);
+    let outcome =
+        TRIAL.play(&place, &[Script::new("bad", words.iter().flat_map(|word| run("./broken", word)).collect())]);
+    let texts = told(&outcome, "bad").concat();
+    assert!(texts.iter().any(|text| text.contains("HL-FAIL-01") && text.contains("`./broken` failed")), "{texts:#?}");
+}
+
+#[test]
 fn a_stop_hook_of_someone_else_that_always_blocks_is_ended() {
     let place = TRIAL.place("");
     let hooks = place.haltline_settings();
