@@ -6,6 +6,7 @@
 //! ever tells the client to allow a call (E7).
 
 mod answer;
+mod arguments;
 mod payload;
 mod rehearsal;
 pub mod rollout;
@@ -30,7 +31,7 @@ pub const PROTOCOL: Protocol = Protocol {
     warned: Warned::AtOnce,
     complaint,
     feed: Some(Feed { usage: rollout::usage, said: rollout::said, outcome: rollout::outcome }),
-    stop: Stop::Interrupted,
+    stop: Stop::Interrupted { is_unattended: arguments::is_unattended },
     variables: Variables { process: None, session: Some("CODEX_THREAD_ID"), inside: None, project: None },
     layout: Layout {
         user: Settings { variable: Some("CODEX_HOME"), folder: ".codex", file: "hooks.json" },
