@@ -5,6 +5,7 @@
 //! client writes it down a little later than it happens: a response of which nothing is open, or of which as many calls were
 //! asked for as it has, is an earlier one and says nothing about a call that is asked for now.
 
+use haltline_core::Instant;
 use haltline_core::identity::{Outcome, Said};
 use haltline_core::loop_::Usage;
 use serde::Deserialize;
@@ -177,10 +178,13 @@ pub fn said(text: &[u8]) -> Option<Said> {
     })
 }
 
-/// How the command with these arguments ended, where these lines say it: in what the client told its hooks, which has more
-/// than they are given. The first line may be half a one.
+/// How the command ended whose hook was told at this moment, `MOMENT ARGUMENTS`, where these lines say it: in what the client
+/// told its hooks, which has more than they are given. The same command may stand there from before, and have ended
+/// otherwise. The first line may be half a one.
 pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
-    let asked: Value = serde_json::from_str(call).ok()?;
+    let (moment, arguments) = call.split_once(' ')?;
+    let asked: Value = serde_json::from_str(arguments).ok()?;
+    let moment = Instant::parse(moment).ok()?.as_millis();
     let mut lines = text.split(|&byte| byte == b'\n').rev();
     let input = lines.find_map(|line| {
         let line: Line<'_> = serde_json::from_slice(line).ok()?;
@@ -188,7 +192,7 @@ pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
         let told = told.and_then(json::object::<Told<'_>>)?;
         let input = told.input.filter(|_| record::is_word(told.hook_type, "postToolUse"))?;
         let input: Value = serde_json::from_str(input.get()).ok()?;
-        (input["toolArgs"] == asked).then_some(input)
+        (input["timestamp"].as_i64() == Some(moment) && input["toolArgs"] == asked).then_some(input)
     })?;
     // The code stands there as a fraction, and only where it is not 0.
     let exit = input["toolResult"]["toolTelemetry"]["metrics"]["exit_code"].as_f64();
@@ -252,16 +256,22 @@ mod tests {
     }
 
     #[test]
-    fn how_a_long_output_ended_is_found_by_the_command() {
-        let line = |command: &str, metrics: &str| {
+    fn how_a_long_output_ended_is_found_by_the_command_and_its_moment() {
+        let line = |millis: u32, command: &str, metrics: &str| {
             let result = format!(r#"{{"toolTelemetry":{{"metrics":{{{metrics}}}}}}}"#);
-            let input = format!(r#"{{"toolArgs":{{"description":"d","command":"{command}"}},"toolResult":{result}}}"#);
+            let arguments = format!(r#"{{"description":"d","command":"{command}"}}"#);
+            let input = format!(r#"{{"timestamp":{millis},"toolArgs":{arguments},"toolResult":{result}}}"#);
             format!(r#"{{"type":"hook.start","data":{{"hookType":"postToolUse","input":{input}}}}}"#) + "\n"
         };
-        let text = "half a line\n".to_owned() + &line("make", r#""exit_code":2.0"#) + &line("ls", r#""other":1"#);
-        let of = |command: &str| outcome(text.as_bytes(), &format!(r#"{{"command":"{command}","description":"d"}}"#));
-        assert_eq!(of("make"), Some((Outcome::Failed, Some(2))));
-        assert_eq!(of("ls"), Some((Outcome::Ok, Some(0))));
-        assert_eq!((of("other"), outcome(text.as_bytes(), "no JSON")), (None, None));
+        let text =
+            "half a line\n".to_owned() + &line(1250, "make", r#""exit_code":2.0"#) + &line(2000, "ls", r#""other":1"#);
+        let of = |moment: &str, command: &str| {
+            let call = format!(r#"1970-01-01T00:00:{moment}Z {{"command":"{command}","description":"d"}}"#);
+            outcome(text.as_bytes(), &call)
+        };
+        assert_eq!(of("01.250", "make"), Some((Outcome::Failed, Some(2))));
+        assert_eq!(of("02.000", "ls"), Some((Outcome::Ok, Some(0))));
+        assert_eq!(of("03.000", "make"), None, "that one ended before");
+        assert_eq!((of("01.250", "other"), outcome(text.as_bytes(), "no JSON")), (None, None));
     }
 }

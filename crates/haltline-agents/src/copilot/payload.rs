@@ -177,13 +177,17 @@ fn end(payload: &Payload<'_>, stream: &Stream, folder: Option<&str>) -> Option<(
         return Some((Some(call.end(&tool, stream, folder, Answer::new(outcome, None, &text))), None));
     }
     let (said, exit) = ended(&text);
-    let answer = match exit {
-        Some(0) | None => Answer::new(Outcome::Ok, exit, said),
-        Some(_) => Answer::new(Outcome::Failed, exit, said),
+    let is_cut = exit.is_none() && is_too_long(&text);
+    let outcome = match exit {
+        None if is_cut => Outcome::Unknown,
+        Some(0) | None => Outcome::Ok,
+        Some(_) => Outcome::Failed,
     };
-    let unsettled = (exit.is_none() && is_too_long(&text)).then(|| Unsettled {
-        call: payload.tool_input.map(json::compact).unwrap_or_default().into_owned(),
-        text: text.to_string(),
+    let answer = Answer::new(outcome, exit, said);
+    let unsettled = is_cut.then(|| {
+        let input = payload.tool_input.map(json::compact).unwrap_or_default();
+        let moment = json::owned_text(payload.timestamp).unwrap_or_default();
+        Unsettled { call: format!("{moment} {input}"), text: text.to_string() }
     });
     Some((Some(call.end(&tool, stream, folder, answer)), unsettled))
 }
