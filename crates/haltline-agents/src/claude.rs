@@ -32,6 +32,7 @@ pub const PROTOCOL: Protocol = Protocol {
         usage: |text, known| transcript::usage(text, known.last),
         said: transcript::said,
         outcome: |_text, _call| None,
+        is_shared: false,
     }),
     stop: Stop::Answered,
     variables: Variables {

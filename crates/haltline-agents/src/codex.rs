@@ -30,7 +30,7 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::AtOnce,
     complaint,
-    feed: Some(Feed { usage: rollout::usage, said: rollout::said, outcome: rollout::outcome }),
+    feed: Some(Feed { usage: rollout::usage, said: rollout::said, outcome: rollout::outcome, is_shared: false }),
     stop: Stop::Interrupted { is_unattended: arguments::is_unattended },
     variables: Variables { process: None, session: Some("CODEX_THREAD_ID"), inside: None, project: None },
     layout: Layout {

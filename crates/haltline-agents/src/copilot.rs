@@ -38,7 +38,7 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::AtOnce,
     complaint,
-    feed: Some(Feed { usage: events::usage, said: events::said, outcome: events::outcome }),
+    feed: Some(Feed { usage: events::usage, said: events::said, outcome: events::outcome, is_shared: true }),
     stop: Stop::Interrupted { is_unattended },
     variables: Variables {
         process: None,

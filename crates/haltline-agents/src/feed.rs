@@ -14,6 +14,9 @@ pub struct Feed {
     pub said: fn(text: &[u8]) -> Option<Said>,
     /// How a call went, where these lines say it.
     pub outcome: fn(text: &[u8], call: &str) -> Option<Ending>,
+    /// All agents of a session write into one transcript. It is read on for all of them together: who ended has no hook left
+    /// to read its last lines.
+    pub is_shared: bool,
 }
 
 /// What is known before a reading.
@@ -21,7 +24,7 @@ pub struct Feed {
 pub struct Known<'a> {
     /// What the reading before returned.
     pub last: Option<&'a str>,
-    /// Whose lines they are, where those of several agents stand in one transcript; `None` is the main one.
+    /// Whose call it is, where the lines of several agents stand in one transcript; `None` is the main one's.
     pub agent: Option<&'a str>,
     /// The model the hook was told of.
     pub model: Option<&'a str>,

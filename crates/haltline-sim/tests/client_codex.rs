@@ -121,6 +121,16 @@ fn a_command_that_outlives_its_time_counts_when_it_ends() {
 }
 
 #[test]
+fn what_sub_agents_take_is_counted_to_the_last_response() {
+    let wait = || own("wait_agent", json!({ "timeout_ms": 60_000 }));
+    let parent = vec![Step::Call(spawn("teller")), wait(), Step::Call(spawn("worker")), wait()];
+    let (teller, worker) = (Script::new("teller", vec![]), Script::new("worker", vec![one("echo 1"), one("echo 2")]));
+    let (responses, tokens) =
+        TRIAL.spent(&[Script::new("parent", parent).using(900, 100), teller.using(900, 100), worker.using(900, 100)]);
+    assert_eq!((responses, tokens), (5 + 1 + 3, 9_000));
+}
+
+#[test]
 fn a_stop_hook_of_someone_else_that_always_blocks_is_ended() {
     let place = TRIAL.place("");
     let hooks = place.haltline_settings();

@@ -207,7 +207,7 @@ impl Hook {
         let mut verdict = Verdict::Pass;
         self.look_around(&mut reading);
         for heard in transcript::hear(&self.engine, &mut reading)? {
-            verdict = self.report(&reading.asked.stream, heard, verdict, &mut notices)?;
+            verdict = self.report(&transcript::reader(&reading), heard, verdict, &mut notices)?;
         }
         let is_shell = match &reading.what {
             Some(Happening::ToolEnd { action: Some(action), .. }) => action.command.is_some(),

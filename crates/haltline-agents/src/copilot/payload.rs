@@ -92,14 +92,15 @@ fn record(session: &str) -> Option<String> {
 /// Whether the record says something now that matters to this event.
 fn is_told(event: HookEvent, is_unsettled: bool) -> bool {
     match event {
-        HookEvent::ToolStart | HookEvent::Prompt | HookEvent::Stop | HookEvent::SessionEnd => true,
+        HookEvent::ToolStart | HookEvent::Prompt | HookEvent::SpawnEnd | HookEvent::Stop | HookEvent::SessionEnd => {
+            true
+        }
         HookEvent::ToolEnd => is_unsettled,
         HookEvent::SessionStart
         | HookEvent::ModelStart
         | HookEvent::ToolFailed
         | HookEvent::Batch
         | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
         | HookEvent::StopFailed
         | HookEvent::Interrupted
         | HookEvent::Compaction

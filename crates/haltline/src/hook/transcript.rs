@@ -10,7 +10,7 @@ use haltline_agents::hook::Reading;
 use haltline_agents::price::Price;
 use haltline_core::CircuitName;
 use haltline_core::identity::{Digest, Outcome};
-use haltline_core::loop_::{Happening, Lane};
+use haltline_core::loop_::{Happening, Lane, Stream};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
 use haltline_engine::store::{Sqlite, Store, StoreError};
@@ -28,11 +28,23 @@ pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Vec<Happen
         settle(reading);
         return Ok(Vec::new());
     }
-    let stream = &reading.asked.stream;
+    let stream = reader(reading);
     let lane = CircuitName::lane(&stream.session, stream.agent.as_deref());
     let state = engine.store().circuit(engine.project().key, &lane)?;
     let known = state.as_ref().and_then(|state| state.as_lane());
     Ok(read_on(feed, &path, known, engine, reading).unwrap_or_default())
+}
+
+/// Whose row keeps how far the transcript was read. At a sub-agent's end that is its own: nothing else tells what its last
+/// response took.
+pub fn reader(reading: &Reading) -> Stream {
+    let is_shared = reading.asked.client.protocol().feed.is_some_and(|feed| feed.is_shared);
+    let agent = match &reading.what {
+        Some(_) | None if is_shared => None,
+        Some(Happening::SpawnEnd { child }) => Some(child.clone()),
+        Some(_) | None => reading.asked.stream.agent.clone(),
+    };
+    Stream { agent, ..reading.asked.stream.clone() }
 }
 
 /// Where the transcript lies. One that begins with `~/` is below the client's own folder of the user.
