@@ -33,6 +33,7 @@ pub const PROTOCOL: Protocol = Protocol {
         said: transcript::said,
         outcome: |_text, _call| None,
         tells_askers: false,
+        is_shared: false,
     }),
     stop: Stop::Answered,
     variables: Variables {

@@ -6,6 +6,7 @@
 //! ever tells the client to allow a call (E7).
 
 mod answer;
+mod arguments;
 mod payload;
 mod rehearsal;
 pub mod rollout;
@@ -29,8 +30,14 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::AtOnce,
     complaint,
-    feed: Some(Feed { usage: rollout::usage, said: rollout::said, outcome: rollout::outcome, tells_askers: false }),
-    stop: Stop::Interrupted,
+    feed: Some(Feed {
+        usage: rollout::usage,
+        said: rollout::said,
+        outcome: rollout::outcome,
+        tells_askers: false,
+        is_shared: false,
+    }),
+    stop: Stop::Interrupted { is_unattended: arguments::is_unattended },
     variables: Variables { process: None, session: Some("CODEX_THREAD_ID"), inside: None, project: None },
     layout: Layout {
         user: Settings { moved: Some(Moved::Folder("CODEX_HOME")), folder: ".codex", file: "hooks.json" },

@@ -21,6 +21,13 @@ pub(crate) use payload::read_for;
 pub use payload::{event, read};
 pub use rehearsal::REHEARSAL;
 
+/// Whether it was started with a prompt, works on that and ends; with none it waits for a person, or for an editor.
+fn is_unattended(arguments: &[String]) -> bool {
+    let has =
+        |names: &[&str]| arguments.iter().any(|word| names.iter().any(|name| word.split('=').next() == Some(name)));
+    has(&["-p", "--prompt"]) && !has(&["-i", "--interactive", "--acp"])
+}
+
 /// Copilot CLI, as data.
 pub const PROTOCOL: Protocol = Protocol {
     word: "copilot",
@@ -31,8 +38,14 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::AtOnce,
     complaint,
-    feed: Some(Feed { usage: events::usage, said: events::said, outcome: events::outcome, tells_askers: false }),
-    stop: Stop::Interrupted,
+    feed: Some(Feed {
+        usage: events::usage,
+        said: events::said,
+        outcome: events::outcome,
+        tells_askers: false,
+        is_shared: true,
+    }),
+    stop: Stop::Interrupted { is_unattended },
     variables: Variables {
         process: None,
         session: Some("COPILOT_AGENT_SESSION_ID"),
@@ -65,3 +78,18 @@ pub const PROTOCOL: Protocol = Protocol {
     },
     rehearsal: REHEARSAL,
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_of_its_own_is_all_it_works_on() {
+        let unattended = |line: &str| is_unattended(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert!(unattended("-p task --allow-all-tools"));
+        assert!(unattended("--allow-all-tools --prompt=task"));
+        for other in ["", "--continue", "-i task", "--acp", "--resume -i -p"] {
+            assert!(!unattended(other), "{other}");
+        }
+    }
+}

@@ -16,6 +16,9 @@ pub struct Feed {
     pub outcome: fn(text: &[u8], call: &str) -> Option<Ending>,
     /// A person's prompts stand in it, and the words of a hook that look like one do not.
     pub tells_askers: bool,
+    /// All agents of a session write into one transcript. It is read on for all of them together: who ended has no hook left
+    /// to read its last lines.
+    pub is_shared: bool,
 }
 
 /// What is known before a reading.
@@ -25,7 +28,7 @@ pub struct Known<'a> {
     pub last: Option<&'a str>,
     /// The session.
     pub session: &'a str,
-    /// Whose lines they are, where those of several agents stand in one transcript; `None` is the main one.
+    /// Whose call it is, where the lines of several agents stand in one transcript; `None` is the main one's.
     pub agent: Option<&'a str>,
     /// The model the hook was told of.
     pub model: Option<&'a str>,

@@ -33,7 +33,13 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::With(answer::carries_warning),
     complaint,
-    feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None, tells_askers: false }),
+    feed: Some(Feed {
+        usage: chat::usage,
+        said: chat::said,
+        outcome: |_, _| None,
+        tells_askers: false,
+        is_shared: false,
+    }),
     stop: Stop::Answered,
     variables: Variables {
         process: None,

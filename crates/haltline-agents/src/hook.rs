@@ -56,12 +56,16 @@ pub enum Warned {
 }
 
 /// How a verdict of `stop` ends the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Stop {
     /// The answer says so, and the client obeys.
     Answered,
     /// No answer ends a turn: the refusal is answered, and the client's process is interrupted as by Ctrl-C.
-    Interrupted,
+    Interrupted {
+        /// Whether a process with these arguments works on one task, for nobody who sits before it, and ends with it.
+        /// Any other may serve several people or sessions, or hold a terminal.
+        is_unattended: fn(&[String]) -> bool,
+    },
     /// There is nothing stronger than refusing every call.
     Refused,
 }

@@ -74,6 +74,9 @@ pub fn session_in(value: impl Fn(&str) -> Option<String>) -> Option<String> {
 pub fn of_program(name: &str) -> Option<&'static Marks> {
     let script = [".js", ".mjs", ".cjs"].iter().find_map(|ending| name.strip_suffix(ending));
     let name = script.unwrap_or(name);
+    // As a release is downloaded: `codex-x86_64-unknown-linux-musl`.
+    let built = ["-x86_64", "-aarch64"].iter().find_map(|machine| name.split_once(machine));
+    let name = built.map_or(name, |(name, _)| name);
     MARKS.iter().find(|marks| marks.programs.contains(&name))
 }
 
@@ -99,6 +102,8 @@ mod tests {
     fn a_client_is_known_by_its_program_or_script_and_by_nothing_else() {
         assert_eq!(of_program("claude").map(|marks| marks.name), Some("claude-code"));
         assert_eq!(of_program("gemini.js").map(|marks| marks.name), Some("gemini"));
+        assert_eq!(of_program("codex-x86_64-unknown-linux-musl").map(|marks| marks.name), Some("codex"));
         assert_eq!(of_program("claudette"), None);
+        assert_eq!(of_program("codex-exec"), None);
     }
 }

@@ -31,7 +31,13 @@ pub const PROTOCOL: Protocol = Protocol {
     shows_notice,
     warned: Warned::With(answer::carries_warning),
     complaint,
-    feed: Some(Feed { usage: chat::usage, said: chat::said, outcome: |_, _| None, tells_askers: true }),
+    feed: Some(Feed {
+        usage: chat::usage,
+        said: chat::said,
+        outcome: |_, _| None,
+        tells_askers: true,
+        is_shared: false,
+    }),
     stop: Stop::Answered,
     variables: Variables { process: None, session: None, inside: Some("QWEN_CODE"), project: None },
     layout: Layout {

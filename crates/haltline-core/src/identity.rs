@@ -19,6 +19,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+pub use refusal::still_runs;
 pub use said::Said;
 pub use wording::{is_same_wording, wording};
 pub use words::{Complaint, Word, Words};

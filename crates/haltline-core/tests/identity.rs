@@ -68,6 +68,8 @@ fn read(path: &Path) -> String {
 #[derive(Default)]
 struct Page {
     folder: Option<String>,
+    /// Whose answers the lines below are.
+    tool: String,
     /// What the lines below are compared with.
     call: Option<Action>,
     answer: Option<Answer>,
@@ -98,20 +100,24 @@ impl Page {
                 self.folder = Some(rest.to_owned());
                 Ok(())
             }
+            "tool" => {
+                rest.clone_into(&mut self.tool);
+                Ok(())
+            }
             "call" => {
                 self.call = Some(self.action(rest));
                 self.said = Said::Call;
                 Ok(())
             }
             "answer" => {
-                self.answer = Some(answer(rest)?);
+                self.answer = Some(answer(&self.tool, rest)?);
                 self.said = Said::Answer;
                 Ok(())
             }
             "same" | "differs" => {
                 let is_same = match (&self.said, &self.call, &self.answer) {
                     (Said::Call, Some(call), _) => call.identity == self.action(rest).identity,
-                    (Said::Answer, _, Some(above)) => above.normal == answer(rest)?.normal,
+                    (Said::Answer, _, Some(above)) => above.normal == answer(&self.tool, rest)?.normal,
                     _ => return Err("nothing to compare with".to_owned()),
                 };
                 match (is_same, word) {
@@ -184,7 +190,7 @@ fn outcome(answer: &Answer) -> String {
     }
 }
 
-fn answer(text: &str) -> Result<Answer, String> {
+fn answer(tool: &str, text: &str) -> Result<Answer, String> {
     let mut words = text.splitn(3, ' ');
     let outcome = match words.next().unwrap_or_default() {
         "ok" => Outcome::Ok,
@@ -199,7 +205,7 @@ fn answer(text: &str) -> Result<Answer, String> {
     };
     let output = words.next().unwrap_or_default();
     let output = output.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t").replace("\\e", "\u{1b}");
-    Ok(Answer::new(outcome, exit, &output))
+    Ok(Answer::of(tool, outcome, exit, &output))
 }
 
 #[test]

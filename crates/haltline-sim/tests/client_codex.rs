@@ -6,10 +6,10 @@ use haltline_sim::clients::exchange::VOICE;
 use haltline_sim::clients::outcome::Report;
 use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::{Session, Stage};
-use haltline_sim::clients::scenarios::{Trial, one, put_programs, told};
-use haltline_sim::clients::script::{Script, Step, shell};
+use haltline_sim::clients::scenarios::{Trial, assert_untouched, one, put_programs, told};
+use haltline_sim::clients::script::{Call, Script, Step, shell, spawn};
 use haltline_sim::clients::settings;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const TRIAL: Trial<'static> = Trial {
     client: Client::Codex,
@@ -60,6 +60,74 @@ fn several_calls_in_one_response_share_their_answer() {
     // The rung rises with the next response, not with each call of one.
     let is_stop = |text: &String| text.contains(": stopped");
     assert_eq!((told[4].iter().any(is_stop), told[5].iter().any(is_stop)), (false, true), "{told:#?}");
+}
+
+/// A call of one of the client's own tools.
+fn own(tool: &str, input: Value) -> Step {
+    Step::Call(Call { tool: tool.to_owned(), input })
+}
+
+#[test]
+fn a_parent_may_wait_for_a_child_that_works() {
+    let place = TRIAL.place("");
+    // Less than ten seconds the client does not wait; each of these comes back without an answer but the last.
+    let wait = || own("wait_agent", json!({ "timeout_ms": 10_000 }));
+    let parent = vec![Step::Call(spawn("child")), wait(), wait(), wait(), wait(), one("touch done"), wait()];
+    let until_done = |number: u32| {
+        let command = format!("timeout 25 sh -c 'until [ -e done ]; do sleep 0.1; done'; echo {number}");
+        own("exec_command", json!({ "cmd": command, "yield_time_ms": 30_000 }))
+    };
+    let child = (1..=3).map(until_done).collect();
+    let outcome = TRIAL.play(&place, &[Script::new("parent", parent), Script::new("child", child)]);
+    assert_untouched(&outcome, "parent", 7);
+    assert!(is_completed(outcome.session()), "{:#?}", outcome.session().lines);
+}
+
+#[test]
+fn patches_through_the_shell_are_good_work_until_one_fails_again_and_again() {
+    let place = TRIAL.place("");
+    let patch = |file: &str, change: &str| {
+        one(&format!("apply_patch <<'EOF'\n*** Begin Patch\n*** {change} File: {file}\n+x = 1\n*** End Patch\nEOF\n"))
+    };
+    let turns = 16;
+    let steps = (0..turns).map(|number| patch(&format!("f{number}.py"), "Add")).collect();
+    let outcome = TRIAL.play(&place, &[Script::new("good", steps)]);
+    assert_untouched(&outcome, "good", turns);
+    let outcome = TRIAL.play(&place, &[Script::repeating("bad", vec![patch("missing.py", "Update")], 12)]);
+    let texts = told(&outcome, "bad").concat();
+    assert!(texts.iter().any(|text| text.contains("HL-FAIL-01")), "{texts:#?}");
+}
+
+#[test]
+fn a_command_that_outlives_its_time_counts_when_it_ends() {
+    let place = TRIAL.place("[loop]\ninterrupt = false\n");
+    place.write("project/suite", "#!/bin/sh\nread word < gate\necho all tests passed, $word\n");
+    place.write("project/broken", "#!/bin/sh\nread word < gate\necho no such table: users\nexit 1\n");
+    let run = |command: &str, word: &str| {
+        let begin = own("exec_command", json!({ "cmd": command, "yield_time_ms": 250 }));
+        // It ends when it is let through, and the agent looks after it. Nobody waits where it was refused.
+        [begin, one(&format!("echo {word} 1<> gate")), own("write_stdin", json!({}))]
+    };
+    let words = ["alpha", "beta", "gamma", "delta", "epsilon"];
+    let suite = words.iter().flat_map(|word| run("./suite", word));
+    let steps: Vec<Step> = std::iter::once(one("mkfifo gate")).chain(suite).collect();
+    let turns = steps.len();
+    let outcome = TRIAL.play(&place, &[Script::new("good", steps)]);
+    assert_untouched(&outcome, "good", turns);
+    let outcome =
+        TRIAL.play(&place, &[Script::new("bad", words.iter().flat_map(|word| run("./broken", word)).collect())]);
+    let texts = told(&outcome, "bad").concat();
+    assert!(texts.iter().any(|text| text.contains("HL-FAIL-01") && text.contains("`./broken` failed")), "{texts:#?}");
+}
+
+#[test]
+fn what_sub_agents_take_is_counted_to_the_last_response() {
+    let wait = || own("wait_agent", json!({ "timeout_ms": 60_000 }));
+    let parent = vec![Step::Call(spawn("teller")), wait(), Step::Call(spawn("worker")), wait()];
+    let (teller, worker) = (Script::new("teller", vec![]), Script::new("worker", vec![one("echo 1"), one("echo 2")]));
+    let (responses, tokens) =
+        TRIAL.spent(&[Script::new("parent", parent).using(900, 100), teller.using(900, 100), worker.using(900, 100)]);
+    assert_eq!((responses, tokens), (5 + 1 + 3, 9_000));
 }
 
 #[test]

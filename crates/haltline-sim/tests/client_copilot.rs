@@ -9,7 +9,7 @@ use haltline_sim::clients::outcome::Outcome;
 use haltline_sim::clients::place::Place;
 use haltline_sim::clients::plan::Stage;
 use haltline_sim::clients::scenarios::{Trial, one, told};
-use haltline_sim::clients::script::{Script, Step, shell};
+use haltline_sim::clients::script::{Script, Step, shell, spawn};
 use haltline_sim::clients::settings;
 
 const TRIAL: Trial<'static> = Trial {
@@ -124,6 +124,18 @@ fn a_long_output_that_fails_is_a_failure() {
     let texts = told(&outcome, "long").concat();
     assert!(texts.iter().any(|text| text.contains("HL-FAIL-01")), "{texts:#?}");
     assert!(place.lines("ran.txt").len() <= 4);
+}
+
+#[test]
+fn what_sub_agents_take_is_counted_whoever_has_the_next_hook() {
+    let tellers = ["north", "east", "south", "west"];
+    let mut scripts = vec![Script::new("parent", tellers.map(|name| Step::Call(spawn(name))).to_vec())];
+    scripts.extend(tellers.map(|name| Script::new(name, vec![])));
+    let scripts: Vec<Script> = scripts.into_iter().map(|script| script.using(900, 100)).collect();
+    let (responses, tokens) = TRIAL.spent(&scripts);
+    assert_eq!(responses, 5 + 4);
+    // The record comes a little late, so the last responses may be missing; and not one counts twice.
+    assert!((7_000..=9_000).contains(&tokens), "{tokens}");
 }
 
 #[test]

@@ -216,15 +216,17 @@ impl Hook {
         let mut notices = self.problems(&asked.stream.session);
         let mut verdict = Verdict::Pass;
         self.look_around(&mut reading);
+        let mut is_asked = false;
         for _ in 0..READINGS_MAX {
             let Some(heard) = transcript::hear(&self.engine, &mut reading)? else { break };
-            let (told, is_taken) = self.report(&reading.asked.stream, heard, verdict, &mut notices)?;
+            is_asked |= transcript::is_asked(&heard);
+            let (told, is_taken) = self.report(&transcript::reader(&reading), heard, verdict, &mut notices)?;
             verdict = told;
             if is_taken {
                 break;
             }
         }
-        if let Some(kept) = transcript::doubted(&self.engine, &mut reading)? {
+        if !is_asked && let Some(kept) = transcript::doubted(&self.engine, &mut reading)? {
             (verdict, _) = self.report(&reading.asked.stream, kept, verdict, &mut notices)?;
         }
         let is_shell = match &reading.what {

@@ -14,6 +14,7 @@ struct Payload<'a> {
     session_id: Unread<'a>,
     hook_event_name: Unread<'a>,
     transcript_path: Unread<'a>,
+    agent_transcript_path: Unread<'a>,
     cwd: Unread<'a>,
     model: Unread<'a>,
     agent_id: Unread<'a>,
@@ -62,23 +63,23 @@ pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
         what,
         folder,
         model: json::name(payload.model),
-        feed: if is_told(event, unsettled.is_some()) { json::name(payload.transcript_path) } else { None },
+        feed: feed(event, &payload, unsettled.is_some()),
         unsettled,
         config_file: None,
         asked: Asked { client: Client::Codex, event, name, stream },
     })
 }
 
-/// Whether the transcript says something now that matters to this event.
-fn is_told(event: HookEvent, is_unsettled: bool) -> bool {
+/// The transcript that says something now that matters to this event.
+fn feed(event: HookEvent, payload: &Payload<'_>, is_unsettled: bool) -> Option<String> {
     match event {
         HookEvent::ToolStart | HookEvent::Prompt | HookEvent::Stop | HookEvent::Interrupted | HookEvent::SessionEnd => {
-            true
+            json::name(payload.transcript_path)
         }
-        HookEvent::ToolEnd => is_unsettled,
-        // Of a child's start and end the client names now the one transcript, now the other.
+        HookEvent::ToolEnd => json::name(payload.transcript_path).filter(|_| is_unsettled),
+        // What else is told of a child's start and end names now the one transcript, now the other.
+        HookEvent::SpawnEnd => json::name(payload.agent_transcript_path),
         HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
         | HookEvent::SessionStart
         | HookEvent::ToolFailed
         | HookEvent::Batch
@@ -86,7 +87,7 @@ fn is_told(event: HookEvent, is_unsettled: bool) -> bool {
         | HookEvent::StopFailed
         | HookEvent::Compaction
         | HookEvent::SettingsChanged
-        | HookEvent::Other => false,
+        | HookEvent::Other => None,
     }
 }
 
@@ -153,7 +154,7 @@ fn end(
     let answer = match child {
         // A new name is no new answer.
         Some(child) => Answer { child: Some(child), is_running: true, ..Answer::new(Outcome::Ok, None, "launched") },
-        None => Answer::new(Outcome::Ok, None, &text),
+        None => Answer::of(&tool, Outcome::Ok, None, &text),
     };
     Some((Some(call.end(&tool, stream, folder, answer)), None))
 }

@@ -3,9 +3,10 @@
 //!
 //! Three things stand there and in no payload: how a command ended (`item_completed`, there before the hook runs), what a
 //! response took (`token_usage_record`, each with the response's name), and which calls came in one response: those
-//! between two answers. A call that failed inside the client has an answer there and no hook of its own.
+//! between two answers. A call has an answer there also where no hook is told its end: where it failed inside the client,
+//! where a command line only applies a patch, and where a command goes on, whose end is told later.
 
-use haltline_core::identity::{Answer, Outcome, Said};
+use haltline_core::identity::{Answer, Outcome, Said, still_runs};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -114,13 +115,16 @@ pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
     let whole = whole_lines(text);
     let mut place = Place::read(known.last);
     let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
+    let mut endings = Vec::new();
     for line in whole.split(|&byte| byte == b'\n') {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { continue };
         let Some(payload) = line.payload.and_then(json::object::<Payload<'_>>) else { continue };
         if record::is_word(line.r#type, "token_usage_record") {
             count(&payload, known.model.unwrap_or_default(), &mut place, &mut sum);
+        } else if record::is_word(line.r#type, "event_msg") {
+            endings.extend(completed(&payload));
         } else if record::is_word(line.r#type, "response_item") {
-            item(&payload, &mut place, &mut sum);
+            item(&payload, &mut place, &endings, &mut sum);
         }
     }
     sum.response = known.call.map(|call| place.of(call));
@@ -146,7 +150,7 @@ fn count(payload: &Payload<'_>, model: &str, place: &mut Place, sum: &mut Transc
     sum.take(model, &usage, 0);
 }
 
-fn item(payload: &Payload<'_>, place: &mut Place, sum: &mut TranscriptUse) {
+fn item(payload: &Payload<'_>, place: &mut Place, endings: &[(String, Ending)], sum: &mut TranscriptUse) {
     let Some(kind) = payload.r#type.and_then(json::text) else { return };
     match kind.as_ref() {
         "function_call" | "custom_tool_call" | "local_shell_call" => place.call(json::name(payload.call_id)),
@@ -154,7 +158,8 @@ fn item(payload: &Payload<'_>, place: &mut Place, sum: &mut TranscriptUse) {
             place.is_answered = true;
             if let Some(call) = json::name(payload.call_id) {
                 let text = payload.output.map(json::shown).unwrap_or_default();
-                sum.ended.push(Ended { call, answer: unheard(&text) });
+                let ending = endings.iter().rev().find(|(ended, _)| *ended == call).map(|(_, ending)| *ending);
+                sum.ended.extend(unheard(&text, ending).map(|answer| Ended { call, answer }));
             }
         }
         "message" if record::is_word(payload.role, "user") => place.is_answered = true,
@@ -162,14 +167,24 @@ fn item(payload: &Payload<'_>, place: &mut Place, sum: &mut TranscriptUse) {
     }
 }
 
-/// The answer of a call whose end no hook was told: the client runs none where a tool failed. A command's own answer
-/// says how it went.
-fn unheard(text: &str) -> Answer {
-    let answer = Answer::new(Outcome::Unknown, None, text);
-    match answer.exit {
-        Some(0) => Answer::new(Outcome::Ok, Some(0), text),
-        Some(_) | None => Answer::new(Outcome::Failed, answer.exit, text),
+/// The answer of a call whose end no hook was told: how the client says it went, or the text does. Where neither speaks
+/// it failed: then the client runs no hook. A command that goes on has no answer yet; a hook tells of it at its end.
+fn unheard(text: &str, ending: Option<Ending>) -> Option<Answer> {
+    if ending.is_none() && still_runs(text) {
+        return None;
     }
+    let (outcome, exit) = ending.unwrap_or_else(|| match Answer::new(Outcome::Unknown, None, text).exit {
+        Some(0) => (Outcome::Ok, Some(0)),
+        exit => (Outcome::Failed, exit),
+    });
+    Some(Answer::new(outcome, exit, text))
+}
+
+/// How the call of an `item_completed` ended, where it says so.
+fn completed(payload: &Payload<'_>) -> Option<(String, Ending)> {
+    let item: Item<'_> =
+        payload.item.filter(|_| record::is_word(payload.r#type, "item_completed")).and_then(json::object)?;
+    Some((json::name(item.id)?, ended(&item)?))
 }
 
 /// What the last response in these lines said.
@@ -192,11 +207,7 @@ pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
         let line = std::str::from_utf8(line).ok().filter(|line| line.contains(call))?;
         let line: Line<'_> = serde_json::from_str(line).ok()?;
         let payload: Payload<'_> = json::object(line.payload?)?;
-        if !record::is_word(payload.r#type, "item_completed") {
-            return None;
-        }
-        let item: Item<'_> = json::object(payload.item?)?;
-        (json::name(item.id).as_deref() == Some(call)).then(|| ended(&item))?
+        completed(&payload).filter(|(ended, _)| ended == call).map(|(_, ending)| ending)
     })
 }
 
@@ -207,6 +218,7 @@ fn ended(item: &Item<'_>) -> Option<Ending> {
         (Some(0), _) => Some((Outcome::Ok, exit)),
         (Some(_), _) => Some((Outcome::Failed, exit)),
         (None, Some("failed")) => Some((Outcome::Failed, None)),
+        (None, Some("completed")) => Some((Outcome::Ok, None)),
         (None, _) => None,
     }
 }
@@ -256,18 +268,19 @@ mod tests {
         assert_eq!(usage(taken("r2").as_bytes(), knowing(last.as_deref(), "c")).messages, 0, "counted before");
     }
 
+    fn item(id: &str, rest: &str) -> String {
+        let item = format!(r#"{{"type":"CommandExecution","id":"{id}",{rest}}}"#);
+        format!(r#"{{"type":"event_msg","payload":{{"type":"item_completed","item":{item}}}}}"#) + "\n"
+    }
+
     #[test]
     fn a_command_s_end_is_found_by_its_name_and_a_running_one_has_none() {
-        let line = |id: &str, rest: &str| {
-            let item = format!(r#"{{"type":"CommandExecution","id":"{id}",{rest}}}"#);
-            format!(r#"{{"type":"event_msg","payload":{{"type":"item_completed","item":{item}}}}}"#) + "\n"
-        };
         let text = [
             "half a line about c1\n".to_owned(),
-            line("c1", r#""status":"failed","exit_code":1"#),
-            line("c2", r#""status":"completed","exit_code":0"#),
-            line("c3", r#""status":"in_progress","exit_code":null"#),
-            line("c4", r#""status":"declined","exit_code":null"#),
+            item("c1", r#""status":"failed","exit_code":1"#),
+            item("c2", r#""status":"completed","exit_code":0"#),
+            item("c3", r#""status":"in_progress","exit_code":null"#),
+            item("c4", r#""status":"declined","exit_code":null"#),
             output("c1", "quotes c2"),
         ]
         .concat();
@@ -279,11 +292,29 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_no_hook_was_told_of_is_a_failure_unless_a_command_says_otherwise() {
-        let text = output("p", "apply_patch verification failed: no such file")
-            + &output("e", r"Chunk ID: 1\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\nfine");
+    fn an_answer_no_hook_was_told_of_is_a_failure_unless_the_client_or_a_command_says_otherwise() {
+        let text = [
+            output("p", "apply_patch verification failed: no such file"),
+            output("e", r"Chunk ID: 1\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\nfine"),
+            output("s", r"Wall time: 0.0 seconds\nOutput:\nExit code: 0\nWall time: 0 seconds\nOutput:\nSuccess."),
+            item("f", r#""status":"completed""#),
+            output("f", "Success."),
+            item("n", r#""status":"failed""#),
+            output("n", "Success."),
+            item("d", r#""status":"declined""#),
+            output("d", "no"),
+        ]
+        .concat();
         let ended = usage(text.as_bytes(), Known::default()).ended;
         let told: Vec<_> = ended.iter().map(|end| (end.call.as_str(), end.answer.outcome, end.answer.exit)).collect();
-        assert_eq!(told, [("p", Outcome::Failed, None), ("e", Outcome::Ok, Some(0))]);
+        let (ok, failed) = (Outcome::Ok, Outcome::Failed);
+        let patches = [("s", ok, Some(0)), ("f", ok, None), ("n", failed, None), ("d", Outcome::Denied, None)];
+        assert_eq!(told, [&[("p", failed, None), ("e", ok, Some(0))], &patches[..]].concat());
+    }
+
+    #[test]
+    fn a_command_that_goes_on_has_not_ended() {
+        let text = output("c", r"Chunk ID: 1\nWall time: 0.2 seconds\nProcess running with session ID 7\nOutput:\n");
+        assert_eq!(usage(text.as_bytes(), Known::default()).ended, []);
     }
 }

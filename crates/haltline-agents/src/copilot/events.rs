@@ -1,10 +1,12 @@
 //! What hooks read of a session's record, `events.jsonl`: JSON lines, read on from where the last reading ended. The lines of
-//! sub-agents stand among the others, with the agent's name.
+//! sub-agents stand among the others, with the agent's name; whoever reads takes what all of them took, for what stands
+//! there of an agent's last response comes after its last hook.
 //!
 //! What each response took stands there (`session.usage_record`), and which calls came in one (`assistant.message`). The
 //! client writes it down a little later than it happens: a response of which nothing is open, or of which as many calls were
 //! asked for as it has, is an earlier one and says nothing about a call that is asked for now.
 
+use haltline_core::Instant;
 use haltline_core::identity::{Outcome, Said};
 use haltline_core::loop_::Usage;
 use serde::Deserialize;
@@ -18,6 +20,8 @@ use crate::transcript::record::{self, Unread};
 const RESPONSES_MAX: usize = 8;
 /// How many calls of one response are; no model asks for more at once.
 const CALLS_MAX: usize = 64;
+/// How many sub-agents with a response under way are.
+const AGENTS_MAX: usize = 64;
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -60,49 +64,91 @@ struct Taken<'a> {
     api_call_id: Unread<'a>,
 }
 
-/// What one reading hands to the next: `RESPONSE #ASKED/CALLS @call @call counted counted …`, the calls being those not over.
+/// What one reading hands to the next: `RESPONSE #ASKED/CALLS @call @call counted counted …`, the calls being those not over;
+/// then the same for each sub-agent whose response is under way, after `>AGENT`.
 #[derive(Debug, Default)]
 struct Place {
-    response: String,
+    /// The main agent's first.
+    last: Vec<Response>,
+    counted: Vec<String>,
+}
+
+/// The last response of one agent.
+#[derive(Debug, Default)]
+struct Response {
+    agent: Option<String>,
+    name: String,
     /// How many of its calls were asked for, and how many it has.
     asked: usize,
     calls: usize,
     open: Vec<String>,
-    counted: Vec<String>,
+}
+
+impl Response {
+    /// Whether a call that is asked for now may be one of its calls.
+    fn is_under_way(&self) -> bool {
+        !self.open.is_empty() && !self.name.is_empty() && self.asked < self.calls
+    }
+
+    fn write(&self, text: &mut String) {
+        text.push_str(&format!("{} #{}/{}", self.name, self.asked, self.calls));
+        for call in &self.open {
+            text.push_str(" @");
+            text.push_str(call);
+        }
+    }
 }
 
 /// Whether a name comes back from the next reading as it was.
 fn is_plain(name: &str) -> bool {
-    !name.contains(char::is_whitespace) && !name.starts_with(['@', '#'])
+    !name.is_empty() && !name.contains(char::is_whitespace) && !name.starts_with(['@', '#', '>'])
 }
 
 impl Place {
     fn read(last: Option<&str>) -> Self {
         let mut words = last.unwrap_or_default().split(' ');
-        let mut place = Self { response: words.next().unwrap_or_default().to_owned(), ..Self::default() };
+        let mut response = Response { name: words.next().unwrap_or_default().to_owned(), ..Response::default() };
+        let mut place = Self::default();
         for word in words.filter(|word| !word.is_empty()) {
-            if let Some(call) = word.strip_prefix('@') {
-                place.open.push(call.to_owned());
+            if let Some(agent) = word.strip_prefix('>') {
+                let next = Response { agent: Some(agent.to_owned()), ..Response::default() };
+                place.last.push(std::mem::replace(&mut response, next));
+            } else if let Some(call) = word.strip_prefix('@') {
+                response.open.push(call.to_owned());
             } else if let Some((asked, calls)) = word.strip_prefix('#').and_then(|numbers| numbers.split_once('/')) {
-                (place.asked, place.calls) = (asked.parse().unwrap_or_default(), calls.parse().unwrap_or_default());
+                (response.asked, response.calls) =
+                    (asked.parse().unwrap_or_default(), calls.parse().unwrap_or_default());
+            } else if response.agent.is_some() {
+                word.clone_into(&mut response.name);
             } else {
                 place.counted.push(word.to_owned());
             }
         }
+        place.last.push(response);
         place
     }
 
     fn write(&self) -> String {
-        let mut text = format!("{} #{}/{}", self.response, self.asked, self.calls);
-        for call in &self.open {
-            text.push_str(" @");
-            text.push_str(call);
-        }
+        let mut text = String::new();
+        self.last[0].write(&mut text);
         for response in &self.counted[self.counted.len().saturating_sub(RESPONSES_MAX)..] {
             text.push(' ');
             text.push_str(response);
         }
+        for response in self.last[1..].iter().filter(|response| response.is_under_way()).take(AGENTS_MAX) {
+            text.push_str(&format!(" >{} ", response.agent.as_deref().unwrap_or_default()));
+            response.write(&mut text);
+        }
         text
+    }
+
+    /// The last response of an agent.
+    fn of(&mut self, agent: Option<&str>) -> &mut Response {
+        let place = self.last.iter().position(|response| response.agent.as_deref() == agent).unwrap_or_else(|| {
+            self.last.push(Response { agent: agent.map(str::to_owned), ..Response::default() });
+            self.last.len() - 1
+        });
+        &mut self.last[place]
     }
 }
 
@@ -113,9 +159,6 @@ pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
     let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
     for line in whole.split(|&byte| byte == b'\n') {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { continue };
-        if json::name(line.agent).as_deref() != known.agent {
-            continue;
-        }
         let Some(kind) = line.r#type.and_then(json::text) else { continue };
         if !matches!(kind.as_ref(), "session.usage_record" | "assistant.message" | "tool.execution_complete") {
             continue;
@@ -123,17 +166,25 @@ pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
         let Some(told) = line.data.and_then(json::object::<Told<'_>>) else { continue };
         match kind.as_ref() {
             "session.usage_record" => count(&told, &mut place, &mut sum),
-            "assistant.message" => respond(&told, &mut place),
-            _complete => {
-                let call = json::name(told.tool_call_id);
-                place.open.retain(|open| Some(open) != call.as_ref());
+            kind => {
+                let agent = json::name(line.agent);
+                if agent.as_deref().is_some_and(|agent| !is_plain(agent)) {
+                    continue;
+                }
+                let response = place.of(agent.as_deref());
+                if kind == "assistant.message" {
+                    respond(&told, response);
+                } else {
+                    let call = json::name(told.tool_call_id);
+                    response.open.retain(|open| Some(open) != call.as_ref());
+                }
             }
         }
     }
-    let is_under_way = !place.open.is_empty() && !place.response.is_empty() && place.asked < place.calls;
-    if known.call.is_some() && is_under_way {
-        place.asked += 1;
-        sum.response = Some(place.response.clone());
+    let response = place.of(known.agent);
+    if known.call.is_some() && response.is_under_way() {
+        response.asked += 1;
+        sum.response = Some(response.name.clone());
     }
     sum.last = Some(place.write());
     sum
@@ -160,12 +211,12 @@ fn count(told: &Told<'_>, place: &mut Place, sum: &mut TranscriptUse) {
     sum.take(&json::name(taken.model).unwrap_or_default(), &usage, 0);
 }
 
-fn respond(told: &Told<'_>, place: &mut Place) {
+fn respond(told: &Told<'_>, response: &mut Response) {
     let requests: Vec<Request<'_>> = told.tool_requests.map(record::elements).unwrap_or_default();
     let calls = requests.iter().filter_map(|request| json::name(request.tool_call_id)).filter(|name| is_plain(name));
-    place.open = calls.take(CALLS_MAX).collect();
-    (place.asked, place.calls) = (0, place.open.len());
-    place.response = json::name(told.message_id).filter(|name| is_plain(name)).unwrap_or_default();
+    response.open = calls.take(CALLS_MAX).collect();
+    (response.asked, response.calls) = (0, response.open.len());
+    response.name = json::name(told.message_id).filter(|name| is_plain(name)).unwrap_or_default();
 }
 
 /// What the last response in these lines said.
@@ -177,10 +228,13 @@ pub fn said(text: &[u8]) -> Option<Said> {
     })
 }
 
-/// How the command with these arguments ended, where these lines say it: in what the client told its hooks, which has more
-/// than they are given. The first line may be half a one.
+/// How the command ended whose hook was told at this moment, `MOMENT ARGUMENTS`, where these lines say it: in what the client
+/// told its hooks, which has more than they are given. The same command may stand there from before, and have ended
+/// otherwise. The first line may be half a one.
 pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
-    let asked: Value = serde_json::from_str(call).ok()?;
+    let (moment, arguments) = call.split_once(' ')?;
+    let asked: Value = serde_json::from_str(arguments).ok()?;
+    let moment = Instant::parse(moment).ok()?.as_millis();
     let mut lines = text.split(|&byte| byte == b'\n').rev();
     let input = lines.find_map(|line| {
         let line: Line<'_> = serde_json::from_slice(line).ok()?;
@@ -188,7 +242,7 @@ pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
         let told = told.and_then(json::object::<Told<'_>>)?;
         let input = told.input.filter(|_| record::is_word(told.hook_type, "postToolUse"))?;
         let input: Value = serde_json::from_str(input.get()).ok()?;
-        (input["toolArgs"] == asked).then_some(input)
+        (input["timestamp"].as_i64() == Some(moment) && input["toolArgs"] == asked).then_some(input)
     })?;
     // The code stands there as a fraction, and only where it is not 0.
     let exit = input["toolResult"]["toolTelemetry"]["metrics"]["exit_code"].as_f64();
@@ -241,27 +295,53 @@ mod tests {
     }
 
     #[test]
-    fn each_agent_takes_what_is_its_own_and_counts_it_once() {
+    fn whoever_reads_takes_what_all_agents_took_and_counts_it_once() {
         let text = taken("r1", "") + &taken("r2", r#","agentId":"a1""#) + &taken("r1", "");
-        let main = usage(text.as_bytes(), Known::default());
-        assert_eq!((main.messages, main.usage), (1, Usage { input: 60, output: 5, cache_read: 40, cache_write: 0 }));
-        let child = usage(text.as_bytes(), Known { agent: Some("a1"), ..Known::default() });
-        assert_eq!(child.messages, 1);
-        let again = usage(text.as_bytes(), Known { last: main.last.as_deref(), ..Known::default() });
-        assert_eq!(again.messages, 0, "counted before");
+        let wanted = Usage { input: 120, output: 10, cache_read: 80, cache_write: 0 };
+        for agent in [None, Some("a1")] {
+            let read = usage(text.as_bytes(), Known { agent, ..Known::default() });
+            assert_eq!((read.messages, read.usage), (2, wanted));
+            let again = usage(text.as_bytes(), Known { last: read.last.as_deref(), agent, ..Known::default() });
+            assert_eq!(again.messages, 0, "counted before");
+        }
     }
 
     #[test]
-    fn how_a_long_output_ended_is_found_by_the_command() {
-        let line = |command: &str, metrics: &str| {
+    fn each_agent_s_calls_belong_to_its_own_response_whoever_reads() {
+        let child = |line: String| line.replacen('{', r#"{"agentId":"a1","#, 1);
+        let text = [message("m1", &["a"]), child(message("k1", &["b", "c"])), child(complete("b")), taken("r1", "")];
+        let read = usage(text.concat().as_bytes(), Known::default());
+        assert_eq!(read.last.as_deref(), Some("m1 #0/1 @a r1 >a1 k1 #0/2 @c"));
+        let of = |last: Option<&str>, agent| usage(b"", Known { last, agent, call: Some("x"), ..Known::default() });
+        let asked = of(read.last.as_deref(), Some("a1"));
+        assert_eq!(
+            (asked.response.as_deref(), asked.last.as_deref()),
+            (Some("k1"), Some("m1 #0/1 @a r1 >a1 k1 #1/2 @c"))
+        );
+        assert_eq!(of(asked.last.as_deref(), None).response.as_deref(), Some("m1"));
+        assert_eq!(of(asked.last.as_deref(), Some("a2")).response, None);
+        // What is over is not handed on.
+        let over = usage(child(complete("c")).as_bytes(), Known { last: asked.last.as_deref(), ..Known::default() });
+        assert_eq!(over.last.as_deref(), Some("m1 #0/1 @a r1"));
+    }
+
+    #[test]
+    fn how_a_long_output_ended_is_found_by_the_command_and_its_moment() {
+        let line = |millis: u32, command: &str, metrics: &str| {
             let result = format!(r#"{{"toolTelemetry":{{"metrics":{{{metrics}}}}}}}"#);
-            let input = format!(r#"{{"toolArgs":{{"description":"d","command":"{command}"}},"toolResult":{result}}}"#);
+            let arguments = format!(r#"{{"description":"d","command":"{command}"}}"#);
+            let input = format!(r#"{{"timestamp":{millis},"toolArgs":{arguments},"toolResult":{result}}}"#);
             format!(r#"{{"type":"hook.start","data":{{"hookType":"postToolUse","input":{input}}}}}"#) + "\n"
         };
-        let text = "half a line\n".to_owned() + &line("make", r#""exit_code":2.0"#) + &line("ls", r#""other":1"#);
-        let of = |command: &str| outcome(text.as_bytes(), &format!(r#"{{"command":"{command}","description":"d"}}"#));
-        assert_eq!(of("make"), Some((Outcome::Failed, Some(2))));
-        assert_eq!(of("ls"), Some((Outcome::Ok, Some(0))));
-        assert_eq!((of("other"), outcome(text.as_bytes(), "no JSON")), (None, None));
+        let text =
+            "half a line\n".to_owned() + &line(1250, "make", r#""exit_code":2.0"#) + &line(2000, "ls", r#""other":1"#);
+        let of = |moment: &str, command: &str| {
+            let call = format!(r#"1970-01-01T00:00:{moment}Z {{"command":"{command}","description":"d"}}"#);
+            outcome(text.as_bytes(), &call)
+        };
+        assert_eq!(of("01.250", "make"), Some((Outcome::Failed, Some(2))));
+        assert_eq!(of("02.000", "ls"), Some((Outcome::Ok, Some(0))));
+        assert_eq!(of("03.000", "make"), None, "that one ended before");
+        assert_eq!((of("01.250", "other"), outcome(text.as_bytes(), "no JSON")), (None, None));
     }
 }

@@ -92,14 +92,15 @@ fn record(session: &str) -> Option<String> {
 /// Whether the record says something now that matters to this event.
 fn is_told(event: HookEvent, is_unsettled: bool) -> bool {
     match event {
-        HookEvent::ToolStart | HookEvent::Prompt | HookEvent::Stop | HookEvent::SessionEnd => true,
+        HookEvent::ToolStart | HookEvent::Prompt | HookEvent::SpawnEnd | HookEvent::Stop | HookEvent::SessionEnd => {
+            true
+        }
         HookEvent::ToolEnd => is_unsettled,
         HookEvent::SessionStart
         | HookEvent::ModelStart
         | HookEvent::ToolFailed
         | HookEvent::Batch
         | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
         | HookEvent::StopFailed
         | HookEvent::Interrupted
         | HookEvent::Compaction
@@ -172,13 +173,17 @@ fn end(payload: &Payload<'_>, stream: &Stream, folder: Option<&str>) -> Option<(
         return Some((Some(payload.dated(what)), None));
     }
     let (said, exit) = ended(&text);
-    let answer = match exit {
-        Some(0) | None => Answer::new(Outcome::Ok, exit, said),
-        Some(_) => Answer::new(Outcome::Failed, exit, said),
+    let is_cut = exit.is_none() && is_too_long(&text);
+    let outcome = match exit {
+        None if is_cut => Outcome::Unknown,
+        Some(0) | None => Outcome::Ok,
+        Some(_) => Outcome::Failed,
     };
-    let unsettled = (exit.is_none() && is_too_long(&text)).then(|| Unsettled {
-        call: payload.tool_input.map(json::compact).unwrap_or_default().into_owned(),
-        text: text.to_string(),
+    let answer = Answer::new(outcome, exit, said);
+    let unsettled = is_cut.then(|| {
+        let input = payload.tool_input.map(json::compact).unwrap_or_default();
+        let moment = json::owned_text(payload.timestamp).unwrap_or_default();
+        Unsettled { call: format!("{moment} {input}"), text: text.to_string() }
     });
     Some((Some(payload.dated(call.end(&tool, stream, folder, answer))), unsettled))
 }

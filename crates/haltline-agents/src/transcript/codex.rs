@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use haltline_core::Instant;
-use haltline_core::identity::{Action, Answer};
+use haltline_core::identity::{Action, Answer, Outcome};
 use haltline_core::loop_::{Happening, Stream, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -375,5 +375,6 @@ fn answer(tool: &str, output: Unread<'_>) -> Answer {
         (answer.child, answer.is_running) = (Some(child), true);
         return answer;
     }
-    record::answer(is_success, exit, &shown)
+    let told = record::answer(is_success, exit, &shown);
+    if told.outcome == Outcome::Ok { Answer::of(tool, told.outcome, told.exit, &shown) } else { told }
 }

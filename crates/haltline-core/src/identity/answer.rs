@@ -1,5 +1,6 @@
 //! What came back from a call: how it ended, by the client's word and by its text, and one line to show.
 
+use super::tool::Kind;
 use super::{Answer, By, Complaint, Outcome, digest, refusal, volatile};
 
 /// How far into an answer, and back from its end, the telling line is looked for.
@@ -12,6 +13,13 @@ const TELLING_BYTES_MIN: usize = 12;
 const ACKNOWLEDGED_BYTES_MAX: usize = 120;
 
 impl Answer {
+    /// Reads the answer of a call of this tool: one that waits for something says in words of its own that its time was
+    /// up, and what it waits for goes on.
+    pub fn of(tool: &str, outcome: Outcome, exit: Option<i32>, output: &str) -> Self {
+        let goes_on = outcome == Outcome::Ok && Kind::of(tool) == Kind::Poll && refusal::is_time_up(output);
+        Self::new(if goes_on { Outcome::Unknown } else { outcome }, exit, output)
+    }
+
     /// Reads an answer as the model saw it.
     ///
     /// Where the text shows it, the outcome is told more exactly than the client said it: a refusal, a rate limit, a

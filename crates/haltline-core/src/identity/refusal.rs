@@ -21,6 +21,12 @@ pub(super) struct Envelope {
     pub still_runs: bool,
 }
 
+/// Whether a client says above the output that the command has not ended.
+pub fn still_runs(output: &str) -> bool {
+    let envelope = envelope(output);
+    envelope.still_runs && envelope.exit.is_none()
+}
+
 /// Reads the envelope of an answer.
 pub(super) fn envelope(output: &str) -> Envelope {
     let mut found = Envelope { length: 0, exit: None, still_runs: false };
@@ -39,7 +45,10 @@ pub(super) fn envelope(output: &str) -> Envelope {
             found.still_runs = true;
         } else if line == "Output:" {
             found.length = at;
-            break;
+            // Where a command line only applies a patch, a second one stands below, and the exit code there.
+            if found.exit.is_some() || found.still_runs {
+                break;
+            }
         } else if !["Chunk ID: ", "Wall time: ", "Original token count: ", "Total output lines: "]
             .iter()
             .any(|start| line.starts_with(start))
@@ -63,6 +72,12 @@ pub(super) fn envelope(output: &str) -> Envelope {
         found.exit = digits.flatten().and_then(|digits| digits.parse().ok());
     }
     found
+}
+
+/// Whether a wait ended because its time was up.
+pub(super) fn is_time_up(output: &str) -> bool {
+    let said = || output.split_whitespace().collect::<String>();
+    output.len() <= MESSAGE_BYTES_MAX && output.starts_with('{') && said().contains("\"timed_out\":true")
 }
 
 /// The outcome, told more exactly by the text, and who refused.

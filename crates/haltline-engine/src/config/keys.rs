@@ -110,7 +110,7 @@ pub static KEYS: &[Key] = &[
     ),
     switch(
         "loop.interrupt",
-        "Whether a client that no answer of a hook stops (Codex) is interrupted, as by Ctrl-C, when a loop goes on after a refusal.",
+        "Whether `codex exec` and `copilot -p`, which no answer of a hook stops, are interrupted when a loop goes on after a refusal.",
     ),
     switch(
         "loop.hook_recursion.enabled",

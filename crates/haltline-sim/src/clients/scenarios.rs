@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use haltline_agents::Client;
+use serde_json::Value;
 
 use super::drivers::{self, Driver};
 use super::exchange::Exchange;
@@ -50,6 +51,17 @@ impl Trial<'_> {
         let outcome = place.run(scripts, &[Stage::Clients(vec![self.session(&scripts[0])])]);
         assert!(!outcome.session().is_overdue, "{}", outcome.session().errors);
         outcome
+    }
+
+    /// Plays the first of these scripts: how many responses there were in all, and how many tokens haltline counted.
+    pub fn spent(&self, scripts: &[Script]) -> (usize, u64) {
+        let place = self.place("");
+        let export = format!("HALTLINE_STATE_DIR={} haltline journal export", place.state().display());
+        let stages = [Stage::Clients(vec![self.session(&scripts[0])]), Stage::Command(export)];
+        let outcome = place.run(scripts, &stages);
+        let responses = scripts.iter().map(|script| outcome.requests(&script.name).len()).sum();
+        let facts = outcome.commands[0].output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        (responses, facts.filter_map(|line| line["fact"]["tree"]["spent"]["tokens"].as_u64()).sum())
     }
 
     /// A session in which the hooks run though nobody was there to trust them.

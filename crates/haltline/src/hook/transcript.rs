@@ -9,7 +9,7 @@ use haltline_agents::feed::{Feed, Known};
 use haltline_agents::hook::{HookEvent, Reading};
 use haltline_agents::price::Price;
 use haltline_core::identity::{Digest, Outcome};
-use haltline_core::loop_::{Happening, Lane, LaneFact, Naming, Passage, Pause};
+use haltline_core::loop_::{Happening, Lane, LaneFact, Naming, Passage, Pause, Stream};
 use haltline_core::{CircuitName, Decision, Fact, State};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
@@ -39,7 +39,7 @@ pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Option<Hap
 }
 
 fn row(engine: &Engine<Sqlite>, reading: &Reading) -> Result<Option<State>, StoreError> {
-    let stream = &reading.asked.stream;
+    let stream = reader(reading);
     let lane = CircuitName::lane(&stream.session, stream.agent.as_deref());
     engine.store().circuit(engine.project().key, &lane)
 }
@@ -47,6 +47,11 @@ fn row(engine: &Engine<Sqlite>, reading: &Reading) -> Result<Option<State>, Stor
 /// Whether what was heard was taken: another hook may have read on in the meantime.
 pub fn is_taken(decision: &Decision) -> bool {
     decision.facts.iter().any(|recorded| matches!(recorded.fact, Fact::Lane(LaneFact::Reported { .. })))
+}
+
+/// Whether a person's prompt is among what was heard.
+pub fn is_asked(heard: &Happening) -> bool {
+    matches!(heard, Happening::Message { offset: Some(Passage { prompt: Some(_), .. }), .. })
 }
 
 /// A prompt after the end of a turn may be the words of a hook that keeps the agent going: it is taken for that until the
@@ -72,6 +77,18 @@ pub fn doubted(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Option<
             None
         }
     })
+}
+
+/// Whose row keeps how far the transcript was read. At a sub-agent's end that is its own: nothing else tells what its last
+/// response took.
+pub fn reader(reading: &Reading) -> Stream {
+    let is_shared = reading.asked.client.protocol().feed.is_some_and(|feed| feed.is_shared);
+    let agent = match &reading.what {
+        Some(_) | None if is_shared => None,
+        Some(Happening::SpawnEnd { child: Some(child) }) => Some(child.clone()),
+        Some(_) | None => reading.asked.stream.agent.clone(),
+    };
+    Stream { agent, ..reading.asked.stream.clone() }
 }
 
 /// Where the transcript lies. One that begins with `~/` is below the client's own folder of the user.

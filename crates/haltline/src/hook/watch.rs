@@ -43,7 +43,7 @@ pub fn session(state_folder: &Path, asked: &mut Asked) -> bool {
     let named = asked.client.protocol().variables.process.and_then(variable).and_then(|id| id.parse().ok());
     let Some(client) = ancestry::client(named, asked.client.name()) else { return false };
     // Without the record an operator verb below this client is still refused by its other marks.
-    ancestry::record(state_folder, &client).ok();
+    ancestry::record(state_folder, &client, Some(&asked.stream.session)).ok();
     let variables = || Client::ALL.into_iter().map(|client| client.protocol().variables);
     let sessions = variables().filter_map(|variables| client.variable(variables.session?));
     let parent = sessions.into_iter().find(|session| *session != asked.stream.session);

@@ -61,7 +61,7 @@ fn text(value: &Value) -> String {
 }
 
 /// What the model says or does, as an item.
-fn item(place: usize, block: &Value) -> Value {
+fn item(place: usize, block: &Value, body: &Value) -> Value {
     if block["type"] == "text" {
         let content = json!([{ "type": "output_text", "text": block["text"], "annotations": [] }]);
         return json!({ "type": "message", "id": format!("msg_{place}"), "role": "assistant", "status": "completed",
@@ -71,6 +71,18 @@ fn item(place: usize, block: &Value) -> Value {
     let (name, namespace, arguments) = match block["name"].as_str().unwrap_or_default() {
         "Bash" => ("exec_command", None, json!({ "cmd": input["command"] })),
         "Read" => ("exec_command", None, json!({ "cmd": format!("cat '{}'", text(&input["file_path"])) })),
+        // Whom and what to wait for, the model has read in the answers before.
+        "wait_agent" => {
+            let targets = answers(body).filter_map(|answer| Some(between(&answer, "\"agent_id\":\"", '"')?.to_owned()));
+            let targets: Vec<String> = targets.last().into_iter().collect();
+            ("wait_agent", Some("multi_agent_v1"), json!({ "targets": targets, "timeout_ms": input["timeout_ms"] }))
+        }
+        "write_stdin" => {
+            let sessions =
+                answers(body).filter_map(|answer| between(&answer, "with session ID ", '\n')?.parse::<u64>().ok());
+            let session = sessions.last();
+            ("write_stdin", None, json!({ "session_id": session, "chars": "", "yield_time_ms": 5000 }))
+        }
         "Agent" => ("spawn_agent", Some("multi_agent_v1"), json!({ "message": input["prompt"] })),
         other => (other, None, input.clone()),
     };
@@ -82,8 +94,17 @@ fn item(place: usize, block: &Value) -> Value {
     call
 }
 
+fn answers(body: &Value) -> impl Iterator<Item = String> {
+    let items = body["input"].as_array().into_iter().flatten();
+    items.filter(|item| item["type"] == "function_call_output").map(|item| text(&item["output"]))
+}
+
+fn between<'a>(whole: &'a str, before: &str, after: char) -> Option<&'a str> {
+    whole.split_once(before)?.1.split(after).next()
+}
+
 fn message(number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> Value {
-    let output: Vec<Value> = content.iter().enumerate().map(|(place, block)| item(place, block)).collect();
+    let output: Vec<Value> = content.iter().enumerate().map(|(place, block)| item(place, block, body)).collect();
     json!({
         "id": format!("resp_{number:04}"), "object": "response", "created_at": 1_794_700_000, "model": body["model"],
         "status": "completed", "output": output,
