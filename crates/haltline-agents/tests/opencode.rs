@@ -126,6 +126,7 @@ fn plugin(command: &str) -> String {
 #[test]
 fn the_plugin_does_what_it_is_told_and_is_in_nobodys_way() {
     let has_node = Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok_and(|it| it.success());
+    assert!(has_node || std::env::var_os("CI").is_none(), "node is needed in CI");
     if !has_node {
         eprintln!("there is no node here: the plugin is not run");
         return;
