@@ -1,5 +1,7 @@
 //! The clocks of a machine, moved by hand.
 
+#![allow(dead_code, reason = "not every test moves the clocks in every way")]
+
 use haltline_core::{Boot, Instant, Moment};
 
 /// The clocks a machine has. The wall clock can be stepped, the boot clock only runs.
@@ -9,7 +11,6 @@ pub struct Clock {
     pub boot: Option<Boot>,
 }
 
-#[allow(dead_code, reason = "not every test moves the clocks in every way")]
 impl Clock {
     pub fn now(&self) -> Moment {
         Moment { at: self.wall, boot: self.boot }

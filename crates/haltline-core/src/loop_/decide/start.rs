@@ -101,9 +101,11 @@ impl Draft<'_> {
     }
 
     /// Whether a call was refused before and is told again, through another door: it gets the same answer, in the same
-    /// turn, and counts nothing. Where starts are named by their moment the name alone says so.
+    /// turn, and counts nothing. Where starts are named by their moment the name alone says so. Who comes through no door
+    /// tells everything once: asking again, it tries again.
     fn was_refused(&self, call: Digest, message: Option<&str>) -> bool {
-        self.lane.refused.contains(&call)
+        self.question.stream.door.is_some()
+            && self.lane.refused.contains(&call)
             && match &self.question.stream.naming {
                 Naming::Own => !self.is_next_response(message),
                 Naming::Begun => true,
