@@ -128,15 +128,15 @@ fn a_long_output_that_fails_is_a_failure() {
 
 #[test]
 fn what_sub_agents_take_is_counted_whoever_has_the_next_hook() {
-    let tellers = ["north", "east", "south", "west"];
+    let tellers = ["north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest"];
     let mut scripts = vec![Script::new("parent", tellers.map(|name| Step::Call(spawn(name))).to_vec())];
     scripts.extend(tellers.map(|name| Script::new(name, vec![])));
     let scripts: Vec<Script> = scripts.into_iter().map(|script| script.using(900, 100)).collect();
     let (responses, tokens) = TRIAL.spent(&scripts);
-    assert_eq!(responses, 5 + 4);
-    // The record comes late, the later the busier the machine is, so the last responses may be missing; and not one counts
-    // twice. That sub-agents' lines are read by whoever comes next is held by the tests of `copilot/events.rs`.
-    assert!((3_000..=9_000).contains(&tokens), "{tokens}");
+    assert_eq!(responses, 9 + 8);
+    // The record comes late, the later the busier the machine is, so the last responses may be missing. Without the
+    // sub-agents' there would be 9,000, and not one counts twice.
+    assert!((9_001..=17_000).contains(&tokens), "{tokens}");
 }
 
 #[test]
