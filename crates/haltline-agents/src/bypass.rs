@@ -1,18 +1,18 @@
-//! The words by which a person lifts the spawn limits until the next prompt (L8).
+//! The phrase with which a person lifts the spawn limits until the next prompt (L8).
 
-use haltline_core::loop_::Happening;
+use haltline_core::loop_::LoopEvent;
 
 use crate::call::Unread;
 use crate::json;
 
-/// A prompt with what it asks for. Only a person's own words lift anything.
-pub fn prompt(text: Unread<'_>, by_user: bool) -> Happening {
-    let is_bypass = || text.and_then(json::text).is_some_and(|text| is_asked_for(&text));
-    Happening::Prompt { by_user, bypass: by_user && is_bypass() }
+/// The event for a prompt. Only a prompt that a person wrote can lift the limits.
+pub fn prompt_event(text: Unread<'_>, by_user: bool) -> LoopEvent {
+    let lifts_limits = || text.and_then(json::text).is_some_and(|text| is_requested(&text));
+    LoopEvent::Prompt { by_user, bypass: by_user && lifts_limits() }
 }
 
-/// Whether a line of the prompt is the bypass and nothing else. Who wrote the prompt is the caller's to know.
-pub fn is_asked_for(prompt: &str) -> bool {
+/// True if a line of the prompt is the phrase and nothing else. The caller must know that a person wrote the prompt.
+pub fn is_requested(prompt: &str) -> bool {
     prompt.lines().any(|line| line.trim() == "SUDO PARALLEL")
 }
 
@@ -21,10 +21,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_line_of_its_own_asks() {
-        assert!(is_asked_for("do it\n  SUDO PARALLEL \r\nnow"));
-        assert!(!is_asked_for("please SUDO PARALLEL"));
-        assert!(!is_asked_for("sudo parallel"));
-        assert!(!is_asked_for(""));
+    fn only_a_line_with_nothing_else_requests_it() {
+        assert!(is_requested("do it\n  SUDO PARALLEL \r\nnow"));
+        assert!(!is_requested("please SUDO PARALLEL"));
+        assert!(!is_requested("sudo parallel"));
+        assert!(!is_requested(""));
     }
 }

@@ -1,53 +1,58 @@
-//! Claude Code's hooks: what it says on stdin, in the words of the core, and what it wants to hear on stdout.
+//! Claude Code's hooks: parses their payloads and writes their answers.
 //!
-//! Written against version 2.1.325. The client's payloads change often and hold what tools print, so a field that is
-//! missing or of a wrong kind is taken as unknown; only a payload without a session says nothing at all. Nothing here
-//! panics, and nothing here ever tells the client to allow a call (E7).
+//! Written against version 2.1.325. The client's payloads change often and contain what tools print, so a field that is
+//! missing or of the wrong type counts as unknown; only a payload without a session is an error. Nothing here panics,
+//! and no answer ever tells the client to allow a call (E7).
 
 mod answer;
 mod payload;
-mod rehearsal;
 pub(crate) mod response;
+mod self_test;
 pub mod transcript;
 
-use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{CIRCUIT_STATUS, Form, Layout, Listener, Moved, OwnFile, Settings, Spelling, Switch};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
+use crate::install::{CIRCUIT_STATUS, DisableSetting, Form, Layout, Listener, OwnFile, Relocation, Settings, Spelling};
+use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, complaint, shows_notice};
+pub use answer::{answer, answer_unreadable, shows_notice};
+pub(crate) use payload::RESUMING_SOURCES;
 pub use payload::{event, read};
-pub use rehearsal::REHEARSAL;
+pub use self_test::SELF_TEST;
 
-/// Claude Code, as data.
+/// Claude Code's protocol.
 pub const PROTOCOL: Protocol = Protocol {
-    word: "claude",
+    cli_name: "claude",
     name: "claude-code",
     title: "Claude Code",
     read,
     answer,
     shows_notice,
-    warned: Warned::AtOnce,
-    complaint,
-    feed: Some(Feed {
-        usage: |text, known| transcript::usage(text, known.last),
-        said: transcript::said,
+    warning_delivery: WarningDelivery::Immediate,
+    answer_unreadable,
+    transcript: Some(TranscriptReader {
+        usage: |text, context| transcript::usage(text, context.resume_state),
+        last_text: transcript::last_text,
         outcome: |_text, _call| None,
-        tells_askers: false,
+        records_user_prompts: false,
         is_shared: false,
     }),
-    stop: Stop::Answered,
-    variables: Variables {
+    stop: StopMethod::Answer,
+    variables: HookVariables {
         process: Some("CLAUDE_PID"),
         session: Some("CLAUDE_CODE_SESSION_ID"),
-        inside: Some("CLAUDECODE"),
+        marker: Some("CLAUDECODE"),
         project: Some("CLAUDE_PROJECT_DIR"),
     },
     layout: Layout {
-        user: Settings { moved: Some(Moved::Folder("CLAUDE_CONFIG_DIR")), folder: ".claude", file: "settings.json" },
-        project: Settings { moved: None, folder: ".claude", file: "settings.json" },
-        more: &[".claude/settings.local.json"],
+        user: Settings {
+            relocation: Some(Relocation::Folder("CLAUDE_CONFIG_DIR")),
+            folder: ".claude",
+            file: "settings.json",
+        },
+        project: Settings { relocation: None, folder: ".claude", file: "settings.json" },
+        more_project_files: &[".claude/settings.local.json"],
         managed: Some("/etc/claude-code/managed-settings.json"),
-        switches: &[Switch::On("disableAllHooks"), Switch::On("allowManagedHooksOnly")],
+        disable_settings: &[DisableSetting::IfTrue("disableAllHooks"), DisableSetting::IfTrue("allowManagedHooksOnly")],
         listeners: &[
             listener("SessionStart"),
             listener("UserPromptSubmit"),
@@ -63,15 +68,15 @@ pub const PROTOCOL: Protocol = Protocol {
             listener("SessionEnd"),
         ],
         form: Form::Grouped,
-        spelling: Spelling::APART,
+        spelling: Spelling::SEPARATE,
         has_status_line: true,
-        own_files: &[OwnFile { path: "commands/circuit-status.md", event: None, program: CIRCUIT_STATUS }],
-        afterwards: None,
+        own_files: &[OwnFile { path: "commands/circuit-status.md", event: None, content: CIRCUIT_STATUS }],
+        post_install_step: None,
     },
-    rehearsal: REHEARSAL,
+    self_test: SELF_TEST,
 };
 
-/// An event, with how long the client waits for the hook, in seconds.
+/// An event; the timeout is in seconds.
 const fn listener(event: &'static str) -> Listener {
     Listener { event, timeout: 5 }
 }

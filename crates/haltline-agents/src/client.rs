@@ -1,34 +1,26 @@
-//! The clients whose hooks haltline answers: a closed list, each with one [`Protocol`] in a file of its own.
+//! The clients whose hooks haltline answers: a closed list, with one [`Protocol`] in a separate file for each.
 //!
-//! Which client speaks is said on the command line of its hook and never guessed from what it says: agents read each
-//! other's settings, so a payload may look like another's.
+//! The command line of the hook names the client. haltline never guesses it from the payload, because clients read each
+//! other's settings and one client's payload may look like another's.
 
 use crate::hook::Protocol;
 use crate::{claude, cline, codex, copilot, cursor, gemini, opencode, qwen};
 
-/// An agent client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
-    /// Claude Code.
     Claude,
-    /// Codex CLI.
     Codex,
-    /// Gemini CLI.
     Gemini,
-    /// Qwen Code.
     Qwen,
-    /// Cline.
     Cline,
-    /// OpenCode.
     OpenCode,
     /// GitHub Copilot CLI.
     Copilot,
-    /// Cursor.
     Cursor,
 }
 
 impl Client {
-    /// All of them, in the order they are shown.
+    /// Every client, in the order in which haltline lists them.
     pub const ALL: [Client; 8] = [
         Client::Claude,
         Client::Codex,
@@ -40,7 +32,7 @@ impl Client {
         Client::Cursor,
     ];
 
-    /// Everything that is peculiar to it.
+    /// Everything that is specific to this client.
     pub fn protocol(self) -> &'static Protocol {
         match self {
             Client::Claude => &claude::PROTOCOL,
@@ -54,22 +46,22 @@ impl Client {
         }
     }
 
-    /// The client that this word of a command line means.
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|client| client.word() == word)
+    /// Returns the client that `haltline hook NAME` means.
+    pub fn from_cli_name(cli_name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|client| client.cli_name() == cli_name)
     }
 
-    /// The word that means it on a command line.
-    pub fn word(self) -> &'static str {
-        self.protocol().word
+    /// The client's name on the command line.
+    pub fn cli_name(self) -> &'static str {
+        self.protocol().cli_name
     }
 
-    /// Its name, as plain events spell it.
+    /// The client's name in plain events.
     pub fn name(self) -> &'static str {
         self.protocol().name
     }
 
-    /// What people call it.
+    /// The client's product name, for people.
     pub fn title(self) -> &'static str {
         self.protocol().title
     }
@@ -78,14 +70,14 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process_marks::MARKS;
+    use crate::process_markers::PROCESS_MARKERS;
 
     #[test]
-    fn every_client_is_found_by_its_word_and_has_marks_of_its_processes() {
+    fn every_client_is_found_by_its_cli_name_and_has_process_markers() {
         for client in Client::ALL {
-            assert_eq!(Client::of_word(client.word()), Some(client));
-            assert!(MARKS.iter().any(|marks| marks.name == client.name()), "{}", client.name());
+            assert_eq!(Client::from_cli_name(client.cli_name()), Some(client));
+            assert!(PROCESS_MARKERS.iter().any(|markers| markers.client == client.name()), "{}", client.name());
         }
-        assert_eq!(Client::of_word("claude-code"), None);
+        assert_eq!(Client::from_cli_name("claude-code"), None);
     }
 }

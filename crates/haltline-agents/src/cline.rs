@@ -1,58 +1,62 @@
-//! Cline's hooks: programs named after the event they are for. Only those around a call are waited for.
+//! Cline's hooks: scripts named after their event. The client waits only for those before and after a call.
 //!
-//! Written against version 3.0.65. The client has no refusal of one call, so haltline refuses by taking its arguments away
-//! (`answer`); the stop is the client's own. Nothing here panics, and nothing here ever tells the client to allow a
-//! call (E7).
+//! Written against version 3.0.65. The client cannot deny a single call, so haltline denies it by removing its
+//! arguments (`answer`); a stop uses the client's own `cancel`. Nothing here panics, and no answer ever tells the
+//! client to allow a call (E7).
 
 mod answer;
 mod call;
 mod payload;
-mod rehearsal;
 mod script;
+mod self_test;
 
-use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
+use crate::install::{Form, Layout, Listener, Relocation, Settings, Spelling};
 
-pub use answer::{answer, complaint, shows_notice};
+pub use answer::{answer, answer_unreadable, shows_notice};
 pub use payload::{event, read};
-pub use rehearsal::REHEARSAL;
+pub use self_test::SELF_TEST;
 
-/// Cline, as data.
+/// Cline's protocol.
 pub const PROTOCOL: Protocol = Protocol {
-    word: "cline",
+    cli_name: "cline",
     name: "cline",
     title: "Cline",
     read,
     answer,
     shows_notice,
-    warned: Warned::AtOnce,
-    complaint,
-    feed: None,
-    stop: Stop::Answered,
-    variables: Variables { process: None, session: None, inside: None, project: None },
+    warning_delivery: WarningDelivery::Immediate,
+    answer_unreadable,
+    transcript: None,
+    stop: StopMethod::Answer,
+    variables: HookVariables { process: None, session: None, marker: None, project: None },
     layout: Layout {
-        user: Settings { moved: Some(Moved::Folder("CLINE_DIR")), folder: ".cline", file: "hooks/PreToolUse.bash" },
-        project: Settings { moved: None, folder: ".cline", file: "hooks/PreToolUse.bash" },
-        more: &[],
+        user: Settings {
+            relocation: Some(Relocation::Folder("CLINE_DIR")),
+            folder: ".cline",
+            file: "hooks/PreToolUse.bash",
+        },
+        project: Settings { relocation: None, folder: ".cline", file: "hooks/PreToolUse.bash" },
+        more_project_files: &[],
         managed: None,
-        switches: &[],
+        disable_settings: &[],
         listeners: &[
             listener("PreToolUse"),
             listener("PostToolUse"),
             listener("TaskStart"),
             listener("UserPromptSubmit"),
         ],
-        // The client runs every script of an event, whatever it ends in: people rarely choose this ending.
-        form: Form::Program(script::BEFORE),
-        spelling: Spelling::LINE,
+        // The client runs every script of an event, whatever its extension: people rarely choose this one.
+        form: Form::GeneratedFile(script::PRE_TOOL_USE),
+        spelling: Spelling::SHELL_LINE,
         has_status_line: false,
-        own_files: script::BESIDE,
-        afterwards: None,
+        own_files: script::OTHER_EVENTS,
+        post_install_step: None,
     },
-    rehearsal: REHEARSAL,
+    self_test: SELF_TEST,
 };
 
-/// An event; how long the client waits is fixed, two minutes.
+/// An event; the client always waits two minutes.
 const fn listener(event: &'static str) -> Listener {
     Listener { event, timeout: 120 }
 }

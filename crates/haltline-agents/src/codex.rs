@@ -1,53 +1,55 @@
-//! Codex CLI's hooks. They look like Claude Code's and are another thing: an answer with one field too many counts as
-//! none, no answer ends a turn, and a failed command is told like any other.
+//! Codex CLI's hooks. They look like Claude Code's and differ in three ways:
+//! - The client discards an answer that has one field too many.
+//! - No answer ends a turn.
+//! - The client reports a failed command like any other.
 //!
-//! Written against version 0.166.0. What a payload does not say stands in the client's transcript (`rollout`): how a
-//! command ended, what a response took, and which calls belong to one response. Nothing here panics, and nothing here
-//! ever tells the client to allow a call (E7).
+//! Written against version 0.166.0. What a payload lacks is in the client's transcript (`rollout`): how a command
+//! ended, the tokens of a response, and which calls belong to one response. Nothing here panics, and no answer ever
+//! tells the client to allow a call (E7).
 
 mod answer;
 mod arguments;
 mod payload;
-mod rehearsal;
 pub mod rollout;
+mod self_test;
 pub mod trust;
 
-use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling, Switch};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
+use crate::install::{DisableSetting, Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, complaint, shows_notice};
+pub use answer::{answer, answer_unreadable, shows_notice};
 pub use payload::{event, read};
-pub use rehearsal::REHEARSAL;
+pub use self_test::SELF_TEST;
 
-/// Codex CLI, as data.
+/// Codex CLI's protocol.
 pub const PROTOCOL: Protocol = Protocol {
-    word: "codex",
+    cli_name: "codex",
     name: "codex",
     title: "Codex CLI",
     read,
     answer,
     shows_notice,
-    warned: Warned::AtOnce,
-    complaint,
-    feed: Some(Feed {
+    warning_delivery: WarningDelivery::Immediate,
+    answer_unreadable,
+    transcript: Some(TranscriptReader {
         usage: rollout::usage,
-        said: rollout::said,
+        last_text: rollout::last_text,
         outcome: rollout::outcome,
-        tells_askers: false,
+        records_user_prompts: false,
         is_shared: false,
     }),
-    stop: Stop::Interrupted { is_unattended: arguments::is_unattended },
-    variables: Variables { process: None, session: Some("CODEX_THREAD_ID"), inside: None, project: None },
+    stop: StopMethod::Interrupt { is_unattended: arguments::is_unattended },
+    variables: HookVariables { process: None, session: Some("CODEX_THREAD_ID"), marker: None, project: None },
     layout: Layout {
-        user: Settings { moved: Some(Moved::Folder("CODEX_HOME")), folder: ".codex", file: "hooks.json" },
-        project: Settings { moved: Some(Moved::MainCheckout), folder: ".codex", file: "hooks.json" },
-        more: &[],
+        user: Settings { relocation: Some(Relocation::Folder("CODEX_HOME")), folder: ".codex", file: "hooks.json" },
+        project: Settings { relocation: Some(Relocation::MainCheckout), folder: ".codex", file: "hooks.json" },
+        more_project_files: &[],
         managed: None,
-        switches: &[
-            Switch::OffBeside { file: "config.toml", key: "features.hooks" },
-            // Its old name.
-            Switch::OffBeside { file: "config.toml", key: "features.codex_hooks" },
+        disable_settings: &[
+            DisableSetting::IfFalseInToml { file: "config.toml", key: "features.hooks" },
+            // The old name of the same setting.
+            DisableSetting::IfFalseInToml { file: "config.toml", key: "features.codex_hooks" },
         ],
         listeners: &[
             Listener { event: "SessionStart", timeout: 5 },
@@ -58,15 +60,17 @@ pub const PROTOCOL: Protocol = Protocol {
             Listener { event: "SubagentStop", timeout: 5 },
             Listener { event: "Stop", timeout: 5 },
             Listener { event: "PreCompact", timeout: 5 },
-            // The client cuts more than three seconds short, and says so at every start.
+            // The client caps these two at three seconds, and complains at every start about a longer timeout.
             Listener { event: "Interrupt", timeout: 3 },
             Listener { event: "SessionEnd", timeout: 3 },
         ],
         form: Form::Grouped,
-        spelling: Spelling::LINE,
+        spelling: Spelling::SHELL_LINE,
         has_status_line: false,
         own_files: &[],
-        afterwards: Some("open Codex, type /hooks and trust haltline's hooks: until then Codex skips them silently"),
+        post_install_step: Some(
+            "open Codex, type /hooks and trust haltline's hooks: until then Codex skips them silently",
+        ),
     },
-    rehearsal: REHEARSAL,
+    self_test: SELF_TEST,
 };

@@ -1,63 +1,71 @@
-//! GitHub Copilot CLI's hooks, written down under Claude Code's names for the events: then a payload says which event it
-//! is, tools are called as Claude Code calls them, and a warning before a call reaches the model. Under the client's own
-//! names none of that is so.
+//! GitHub Copilot CLI's hooks, installed under Claude Code's event names. Under those names a payload says which event
+//! it is, tools have Claude Code's names, and a warning before a call reaches the model; under the client's own names,
+//! none of that holds.
 //!
-//! Written against version 1.0.102. The client takes any end of a hook but 0 for a refusal, and the same for a program that
-//! is not there; so the installed line forgives both. Calls have no names: a start is known by its moment, which is the
-//! same through every configuration, and an end belongs to the oldest call of the same words. Nothing here panics, and
-//! nothing here ever tells the client to allow a call (E7).
+//! Written against version 1.0.102:
+//! - The client takes any exit code except 0 for a denial, and a missing program as well, so the installed line always
+//!   exits with 0.
+//! - Calls have no ids. haltline identifies a start by its timestamp, which is the same for every hook source, and
+//!   matches an end with the oldest call with equal arguments.
+//!
+//! Nothing here panics, and no answer ever tells the client to allow a call (E7).
 
 mod answer;
 pub mod events;
 mod payload;
-mod rehearsal;
+mod self_test;
 
-use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling, Switch, Words};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
+use crate::install::{CommandStyle, DisableSetting, Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, complaint, shows_notice};
+pub use answer::{answer, answer_unreadable, shows_notice};
 pub(crate) use payload::read_for;
 pub use payload::{event, read};
-pub use rehearsal::REHEARSAL;
+pub use self_test::SELF_TEST;
 
-/// Whether it was started with a prompt, works on that and ends; with none it waits for a person, or for an editor.
+/// True if the client was started with a prompt, works on that and exits; without one it waits for a person or an
+/// editor.
 fn is_unattended(arguments: &[String]) -> bool {
     let has =
         |names: &[&str]| arguments.iter().any(|word| names.iter().any(|name| word.split('=').next() == Some(name)));
     has(&["-p", "--prompt"]) && !has(&["-i", "--interactive", "--acp"])
 }
 
-/// Copilot CLI, as data.
+/// Copilot CLI's protocol.
 pub const PROTOCOL: Protocol = Protocol {
-    word: "copilot",
+    cli_name: "copilot",
     name: "copilot",
     title: "Copilot CLI",
     read,
     answer,
     shows_notice,
-    warned: Warned::AtOnce,
-    complaint,
-    feed: Some(Feed {
+    warning_delivery: WarningDelivery::Immediate,
+    answer_unreadable,
+    transcript: Some(TranscriptReader {
         usage: events::usage,
-        said: events::said,
+        last_text: events::last_text,
         outcome: events::outcome,
-        tells_askers: false,
+        records_user_prompts: false,
         is_shared: true,
     }),
-    stop: Stop::Interrupted { is_unattended },
-    variables: Variables {
+    stop: StopMethod::Interrupt { is_unattended },
+    variables: HookVariables {
         process: None,
         session: Some("COPILOT_AGENT_SESSION_ID"),
-        inside: None,
+        marker: None,
         project: Some("COPILOT_PROJECT_DIR"),
     },
     layout: Layout {
-        user: Settings { moved: Some(Moved::Folder("COPILOT_HOME")), folder: ".copilot", file: "hooks/haltline.json" },
-        project: Settings { moved: None, folder: ".github", file: "hooks/haltline.json" },
-        more: &[],
+        user: Settings {
+            relocation: Some(Relocation::Folder("COPILOT_HOME")),
+            folder: ".copilot",
+            file: "hooks/haltline.json",
+        },
+        project: Settings { relocation: None, folder: ".github", file: "hooks/haltline.json" },
+        more_project_files: &[],
         managed: None,
-        switches: &[Switch::On("disableAllHooks")],
+        disable_settings: &[DisableSetting::IfTrue("disableAllHooks")],
         listeners: &[
             Listener { event: "SessionStart", timeout: 5 },
             Listener { event: "UserPromptSubmit", timeout: 5 },
@@ -71,12 +79,12 @@ pub const PROTOCOL: Protocol = Protocol {
             Listener { event: "SessionEnd", timeout: 3 },
         ],
         form: Form::Flat { version: 1 },
-        spelling: Spelling { words: Words::Forgiven, command: "bash", timeout: "timeoutSec" },
+        spelling: Spelling { style: CommandStyle::ShellLineExitZero, command: "bash", timeout: "timeoutSec" },
         has_status_line: false,
         own_files: &[],
-        afterwards: None,
+        post_install_step: None,
     },
-    rehearsal: REHEARSAL,
+    self_test: SELF_TEST,
 };
 
 #[cfg(test)]
@@ -84,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_of_its_own_is_all_it_works_on() {
+    fn only_a_prompt_on_the_command_line_makes_it_unattended() {
         let unattended = |line: &str| is_unattended(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert!(unattended("-p task --allow-all-tools"));
         assert!(unattended("--allow-all-tools --prompt=task"));

@@ -1,40 +1,43 @@
-//! Cursor's hooks, by what its maker writes down: there is no client to run in tests here, so nothing of this was seen.
+//! Cursor's hooks, according to its vendor's documentation: the tests cannot run the client, so none of this was
+//! observed.
 //!
-//! Written against the documentation of mid-2026. `permission: deny` refuses a call or a sub-agent, with one text for the
-//! person and one for the model; nothing ends the agent. Where the client waits for a permission, a pass is an empty object:
-//! what is no JSON may count as a refusal there. Nothing here panics, and nothing here ever tells the client to allow a
-//! call (E7).
+//! Written against the documentation of mid-2026:
+//! - `permission: deny` denies a call or a sub-agent, with one text for the person and one for the model.
+//! - Nothing ends the agent.
+//! - Where the client waits for a permission, a pass is an empty object: output that is not JSON may count as a denial.
+//!
+//! Nothing here panics, and no answer ever tells the client to allow a call (E7).
 
 mod answer;
 mod payload;
-mod rehearsal;
+mod self_test;
 
-use crate::hook::{Protocol, Stop, Variables, Warned};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
 use crate::install::{Form, Layout, Listener, Settings, Spelling};
 
-pub use answer::{answer, complaint, shows_notice};
+pub use answer::{answer, answer_unreadable, shows_notice};
 pub use payload::{event, read};
-pub use rehearsal::REHEARSAL;
+pub use self_test::SELF_TEST;
 
-/// Cursor, as data.
+/// Cursor's protocol.
 pub const PROTOCOL: Protocol = Protocol {
-    word: "cursor",
+    cli_name: "cursor",
     name: "cursor",
     title: "Cursor",
     read,
     answer,
     shows_notice,
-    warned: Warned::With(answer::carries_warning),
-    complaint,
-    feed: None,
-    stop: Stop::Refused,
-    variables: Variables { process: None, session: None, inside: None, project: Some("CURSOR_PROJECT_DIR") },
+    warning_delivery: WarningDelivery::OnlyWith(answer::CARRY_WARNING),
+    answer_unreadable,
+    transcript: None,
+    stop: StopMethod::DenyOnly,
+    variables: HookVariables { process: None, session: None, marker: None, project: Some("CURSOR_PROJECT_DIR") },
     layout: Layout {
-        user: Settings { moved: None, folder: ".cursor", file: "hooks.json" },
-        project: Settings { moved: None, folder: ".cursor", file: "hooks.json" },
-        more: &[],
+        user: Settings { relocation: None, folder: ".cursor", file: "hooks.json" },
+        project: Settings { relocation: None, folder: ".cursor", file: "hooks.json" },
+        more_project_files: &[],
         managed: Some("/etc/cursor/hooks.json"),
-        switches: &[],
+        disable_settings: &[],
         listeners: &[
             Listener { event: "sessionStart", timeout: 5 },
             Listener { event: "beforeSubmitPrompt", timeout: 5 },
@@ -48,10 +51,10 @@ pub const PROTOCOL: Protocol = Protocol {
             Listener { event: "sessionEnd", timeout: 5 },
         ],
         form: Form::Flat { version: 1 },
-        spelling: Spelling::LINE,
+        spelling: Spelling::SHELL_LINE,
         has_status_line: false,
         own_files: &[],
-        afterwards: None,
+        post_install_step: None,
     },
-    rehearsal: REHEARSAL,
+    self_test: SELF_TEST,
 };

@@ -1,59 +1,69 @@
-//! Gemini CLI's hooks, which have words of their own: `BeforeTool`, `AfterTool`, `BeforeModel`.
+//! Gemini CLI's hooks, which have their own event names: `BeforeTool`, `AfterTool`, `BeforeModel`.
 //!
-//! Written against version 0.61.0. Calls and sub-agents have no names there, so calls are counted (`Naming::Counted`) and a
-//! sub-agent's count as its parent's. Calls that were kept from running end in the chat file only. The client asks before each
-//! request to its model, which is where a stopped agent ends for good. `AfterModel` is left alone: it runs for every piece of
-//! a stream, with the whole conversation each time. So is `PreCompress`, which runs every turn, whether anything is
-//! shortened or not.
+//! Written against version 0.61.0. What is special about this client:
+//! - Calls and sub-agents have no ids, so haltline pairs starts and ends by counting (`CallIds::None`), and counts a
+//!   sub-agent's calls as its parent's.
+//! - The end of a call that was kept from running is only in the chat file.
+//! - `BeforeModel` runs before each request to the model; there a stopped agent ends for good.
+//! - haltline does not use `AfterModel`: it runs for every chunk of a streamed response, with the whole conversation
+//!   each time.
+//! - haltline does not use `PreCompress`: it runs every turn, whether or not anything is compacted.
+//! - Exit code 0 without output leaves the client to its own rules; any code above 1 with output would be a denial.
 //!
-//! An end with 0 and no output lets the client go its own way; any code above 1 with output would refuse. Nothing here
-//! panics, and nothing here ever tells the client to allow a call (E7).
+//! Nothing here panics, and no answer ever tells the client to allow a call (E7).
 
 mod answer;
 pub mod chat;
 mod payload;
-mod rehearsal;
+mod self_test;
 pub mod shell_text;
 
-use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling, Switch, Words};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
+use crate::install::{CommandStyle, DisableSetting, Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, complaint, shows_notice};
+pub use answer::{answer, answer_unreadable, shows_notice};
 pub use payload::{event, read};
-pub use rehearsal::REHEARSAL;
+pub use self_test::SELF_TEST;
 
-/// Gemini CLI, as data.
+/// Gemini CLI's protocol.
 pub const PROTOCOL: Protocol = Protocol {
-    word: "gemini",
+    cli_name: "gemini",
     name: "gemini",
     title: "Gemini CLI",
     read,
     answer,
     shows_notice,
-    warned: Warned::With(answer::carries_warning),
-    complaint,
-    feed: Some(Feed {
+    warning_delivery: WarningDelivery::OnlyWith(answer::CARRY_WARNING),
+    answer_unreadable,
+    transcript: Some(TranscriptReader {
         usage: chat::usage,
-        said: chat::said,
+        last_text: chat::last_text,
         outcome: |_, _| None,
-        tells_askers: false,
+        records_user_prompts: false,
         is_shared: false,
     }),
-    stop: Stop::Answered,
-    variables: Variables {
+    stop: StopMethod::Answer,
+    variables: HookVariables {
         process: None,
         session: Some("GEMINI_SESSION_ID"),
-        inside: Some("GEMINI_CLI"),
+        marker: Some("GEMINI_CLI"),
         project: Some("GEMINI_PROJECT_DIR"),
     },
     layout: Layout {
-        user: Settings { moved: Some(Moved::Home("GEMINI_CLI_HOME")), folder: ".gemini", file: "settings.json" },
-        project: Settings { moved: None, folder: ".gemini", file: "settings.json" },
-        more: &[],
+        user: Settings {
+            relocation: Some(Relocation::Home("GEMINI_CLI_HOME")),
+            folder: ".gemini",
+            file: "settings.json",
+        },
+        project: Settings { relocation: None, folder: ".gemini", file: "settings.json" },
+        more_project_files: &[],
         managed: Some("/etc/gemini-cli/settings.json"),
-        switches: &[Switch::Off("hooksConfig.enabled"), Switch::Listed("hooksConfig.disabled")],
-        // The client counts in thousandths of a second.
+        disable_settings: &[
+            DisableSetting::IfFalse("hooksConfig.enabled"),
+            DisableSetting::IfListed("hooksConfig.disabled"),
+        ],
+        // Timeouts are in milliseconds.
         listeners: &[
             Listener { event: "SessionStart", timeout: 5_000 },
             Listener { event: "BeforeAgent", timeout: 5_000 },
@@ -64,11 +74,11 @@ pub const PROTOCOL: Protocol = Protocol {
             Listener { event: "SessionEnd", timeout: 2_000 },
         ],
         form: Form::Grouped,
-        // What is not there ends with 127 and a complaint, which the client would take for a refusal.
-        spelling: Spelling { words: Words::Forgiven, ..Spelling::LINE },
+        // A missing program exits with 127 and an error message, which the client would take for a denial.
+        spelling: Spelling { style: CommandStyle::ShellLineExitZero, ..Spelling::SHELL_LINE },
         has_status_line: false,
         own_files: &[],
-        afterwards: None,
+        post_install_step: None,
     },
-    rehearsal: REHEARSAL,
+    self_test: SELF_TEST,
 };

@@ -1,11 +1,11 @@
-//! What a headless client said of itself while it ran: its words, what it took, and how it ended.
+//! What a headless client reports about its own run: the agent's text, the tokens and cost it used, and how it ended.
 //!
-//! A client's exit code lies: Claude Code and Codex exit with 0 after a hook stopped them, so the ending is read from
-//! their JSON streams. Only what the client and its agent say counts; what tools print, files hold and people ask
-//! stands in the same streams and is passed over, because it quotes limits, errors and status blocks of others.
-//! A program that prints plain text says little, and of that only its end is believed.
+//! The exit code of a client is not reliable: Claude Code and Codex exit with 0 after a hook stopped them, so haltline
+//! reads the ending from their JSON output. Only what the client and its agent say counts. The same output contains
+//! what tools print, files hold and people type; haltline ignores it, because it may quote limits, errors and status
+//! blocks of others. A program that prints plain text says little about itself, and haltline trusts only the end of it.
 //!
-//! Bytes go in as they come, in any pieces. Memory is bounded by the longest line that is read and by what is kept.
+//! Bytes are pushed as they arrive, in pieces of any size. Memory is bounded by the longest line and by what is kept.
 
 mod claude;
 mod codex;
@@ -22,20 +22,21 @@ use claude::Claude;
 use codex::Codex;
 pub use reset::Reset;
 
-/// The longest line that is read; what is longer is skipped.
+/// Longer lines are skipped.
 const LINE_BYTES_MAX: usize = 1 << 20;
-/// How much of the agent's words is kept, from the end.
-const WORDS_BYTES_MAX: usize = 64 << 10;
+/// How much of the agent's text is kept, from the end.
+const TEXT_BYTES_MAX: usize = 64 << 10;
 /// How much of one message is kept, from the end.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
-/// How much of a client's complaint is kept, from the beginning.
-const COMPLAINT_BYTES_MAX: usize = 2048;
-/// A client that speaks JSON does so from the start. After so many other lines, JSON is something that is printed.
+/// How much of a client's error message is kept, from the beginning.
+const ERROR_BYTES_MAX: usize = 2048;
+/// A client that prints JSON does so from the start. After this many other lines, JSON is only something that was
+/// printed.
 const PREAMBLE_LINES_MAX: u32 = 20;
 
-/// What the program speaks.
+/// The format of a program's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
+pub enum OutputFormat {
     /// Text for people.
     #[default]
     Plain,
@@ -45,125 +46,113 @@ pub enum Dialect {
     Codex,
 }
 
-/// What it took so far.
+/// What a run has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Tokens of every kind; unknown where the program does not say.
+    /// Tokens of every kind; `None` if the program does not say.
     pub tokens: Option<u64>,
-    /// Millionths of a dollar; unknown where neither the program nor the list of prices says.
+    /// Millionths of a dollar; `None` if neither the program nor the price list says.
     pub cost_micros: Option<u64>,
     /// The cost is tokens times list prices, not the client's own figure.
     pub estimated: bool,
-    /// The figures are those of the whole session, with the runs it continues: Codex counts so. Whoever adds up runs
-    /// takes the difference to the run before that had the same [`Told::session`].
+    /// The numbers cover the whole session, including the runs that this one continues; Codex counts like that. To add
+    /// up runs, take the difference to the previous run with the same [`HeadlessReport::session`].
     pub whole_session: bool,
 }
 
-/// How it ended, in the client's own account.
+/// How the run ended, as the client itself reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// It did not say.
+    /// The client did not say.
     #[default]
     Silent,
     /// The agent ended its turn.
     Finished,
-    /// A hook ended it.
+    /// A hook ended the run.
     Hook {
-        /// Why, where the stream says so.
+        /// The reason, if the output has it.
         reason: Option<String>,
     },
-    /// The service allows no more for a while.
-    ApiLimit {
-        /// Until when.
-        resets: Option<Reset>,
-        /// What the client said.
-        message: String,
-    },
-    /// The service could not be reached, was overloaded, or did not let it in.
-    Infrastructure {
-        /// What the client said.
-        message: String,
-    },
-    /// It used up the turns it was given.
+    /// The service accepts no more requests for a while.
+    ApiLimit { resets: Option<Reset>, message: String },
+    /// The service could not be reached, was overloaded, or rejected the login.
+    Infrastructure { message: String },
+    /// The run used up its limit of turns.
     Turns,
     /// Something else went wrong.
     Failed {
-        /// What, in the client's word.
+        /// The client's name for the error.
         kind: String,
-        /// What the client said.
         message: String,
     },
 }
 
-/// What a program said of itself.
+/// What a program reported about its own run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// What it speaks.
-    pub dialect: Dialect,
-    /// The session, as the client names it.
+pub struct HeadlessReport {
+    pub format: OutputFormat,
+    /// The session's id, as the client names it.
     pub session: Option<String>,
-    /// The agent's own words, the last ones; of plain output its tail.
-    pub words: String,
-    /// The last thing the agent said.
+    /// The end of the agent's text; for plain output, the end of the output.
+    pub text: String,
+    /// The last message of the agent.
     pub last_message: String,
-    /// What it took.
     pub spent: Spent,
-    /// How it ended.
     pub ending: Ending,
-    /// Calls the client refused because nobody had allowed them, or a hook had not.
+    /// Calls that the client denied, by a hook or because nobody had allowed them.
     pub denials: u32,
-    /// Those of them that a hook refused.
+    /// Those of `denials` that a hook denied.
     pub hook_denials: u32,
-    /// Calls of tools, those of sub-agents included.
+    /// Tool calls, including those of sub-agents.
     pub tool_calls: u64,
-    /// Those of them that write, as far as one can tell from the call.
+    /// Those of `tool_calls` that write, as far as the call shows it.
     pub writing_calls: u64,
-    /// It may only plan, or it handed in a plan to be approved.
+    /// The agent may only plan, or it submitted a plan for approval.
     pub is_planning: bool,
-    /// A question it asked by way of a tool, which nobody can answer here.
-    pub asked: Option<String>,
+    /// A question that the agent asked with a tool, which nobody can answer in a headless run.
+    pub question: Option<String>,
 }
 
-/// Listens to a program.
+/// Parses the output of a program while it runs.
 #[derive(Debug, Default)]
-pub struct Headless {
-    speaker: Speaker,
+pub struct HeadlessParser {
+    parser: FormatParser,
     /// The beginning of a line that has not ended yet.
     line: Vec<u8>,
-    /// The line is too long: it is skipped to its end.
+    /// The line is too long, and the rest of it is skipped.
     is_skipping: bool,
     prices: Vec<Price>,
 }
 
 #[derive(Debug)]
-enum Speaker {
-    /// What it speaks is not known yet, or is plain text.
+enum FormatParser {
+    /// The format is not known yet, or is plain text.
     Plain {
-        tail: Tail,
+        tail: TextTail,
         lines: u32,
     },
     Claude(Box<Claude>),
     Codex(Box<Codex>),
 }
 
-impl Default for Speaker {
+impl Default for FormatParser {
     fn default() -> Self {
-        Speaker::Plain { tail: Tail::new(WORDS_BYTES_MAX), lines: 0 }
+        FormatParser::Plain { tail: TextTail::new(TEXT_BYTES_MAX), lines: 0 }
     }
 }
 
-impl Headless {
-    /// One that knows these prices beside the list.
+impl HeadlessParser {
+    /// A parser that knows these prices in addition to the list.
     pub fn with_prices(prices: &[Price]) -> Self {
         Self { prices: prices.to_vec(), ..Self::default() }
     }
 
-    /// Takes what the program wrote next.
+    /// Parses the next bytes of the output.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
             let (rest, next) = (&bytes[..end], &bytes[end + 1..]);
             if self.line.is_empty() && !self.is_skipping && rest.len() <= LINE_BYTES_MAX {
-                self.take(rest);
+                self.parse_line(rest);
             } else {
                 self.append(rest);
                 self.end_line();
@@ -173,37 +162,37 @@ impl Headless {
         self.append(bytes);
     }
 
-    /// What it took so far.
+    /// What the run has used so far.
     pub fn spent(&self) -> Spent {
-        match &self.speaker {
-            Speaker::Plain { .. } => Spent::default(),
-            Speaker::Claude(claude) => claude.spent(&self.prices),
-            Speaker::Codex(codex) => codex.spent(),
+        match &self.parser {
+            FormatParser::Plain { .. } => Spent::default(),
+            FormatParser::Claude(claude) => claude.spent(&self.prices),
+            FormatParser::Codex(codex) => codex.spent(),
         }
     }
 
-    /// The session, as the client named it so far.
+    /// The session's id, if the client has named it yet.
     pub fn session(&self) -> Option<&str> {
-        match &self.speaker {
-            Speaker::Plain { .. } => None,
-            Speaker::Claude(claude) => claude.session(),
-            Speaker::Codex(codex) => codex.session(),
+        match &self.parser {
+            FormatParser::Plain { .. } => None,
+            FormatParser::Claude(claude) => claude.session(),
+            FormatParser::Codex(codex) => codex.session(),
         }
     }
 
-    /// All it said. A last line without an end counts.
-    pub fn finish(mut self) -> Told {
+    /// Everything the program reported. A last line without a line break counts.
+    pub fn finish(mut self) -> HeadlessReport {
         self.end_line();
         let spent = self.spent();
-        match self.speaker {
-            Speaker::Plain { tail, .. } => {
-                let words = tail.finish();
-                let ending = plain::ending(&words);
-                let last_message = last_bytes(&words, MESSAGE_BYTES_MAX).to_owned();
-                Told { words, last_message, ending, spent, ..Told::default() }
+        match self.parser {
+            FormatParser::Plain { tail, .. } => {
+                let text = tail.finish();
+                let ending = plain::ending(&text);
+                let last_message = last_bytes(&text, MESSAGE_BYTES_MAX).to_owned();
+                HeadlessReport { text, last_message, ending, spent, ..HeadlessReport::default() }
             }
-            Speaker::Claude(claude) => Told { spent, ..claude.finish() },
-            Speaker::Codex(codex) => Told { spent, ..codex.finish() },
+            FormatParser::Claude(claude) => HeadlessReport { spent, ..claude.finish() },
+            FormatParser::Codex(codex) => HeadlessReport { spent, ..codex.finish() },
         }
     }
 
@@ -219,69 +208,69 @@ impl Headless {
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         if !std::mem::take(&mut self.is_skipping) && !line.is_empty() {
-            self.take(&line);
+            self.parse_line(&line);
         }
     }
 
-    fn take(&mut self, line: &[u8]) {
+    fn parse_line(&mut self, line: &[u8]) {
         let line = line.trim_ascii_end();
         self.recognise(line);
-        match &mut self.speaker {
-            Speaker::Claude(claude) => each_object(line, |object| claude.take(object)),
-            Speaker::Codex(codex) => each_object(line, |object| codex.take(object)),
-            Speaker::Plain { tail, lines } => {
+        match &mut self.parser {
+            FormatParser::Claude(claude) => each_object(line, |object| claude.parse_object(object)),
+            FormatParser::Codex(codex) => each_object(line, |object| codex.parse_object(object)),
+            FormatParser::Plain { tail, lines } => {
                 *lines = lines.saturating_add(u32::from(!line.is_empty()));
-                tail.push(&terminal_text::shown(&json::mended(line)));
+                tail.push(&terminal_text::visible_text(&json::decode_lossy(line)));
                 tail.push("\n");
             }
         }
     }
 
-    /// Finds out what is spoken. Whatever came before a client began is not its agent's.
+    /// Detects the format. Lines from before the client's first one do not belong to its agent.
     fn recognise(&mut self, line: &[u8]) {
-        let Speaker::Plain { lines: 0..PREAMBLE_LINES_MAX, .. } = self.speaker else { return };
+        let FormatParser::Plain { lines: 0..PREAMBLE_LINES_MAX, .. } = self.parser else { return };
         let mut found = None;
         each_object(line, |object| {
-            if found.is_none() && claude::is_spoken(object) {
-                found = Some(Speaker::Claude(Box::default()));
-            } else if found.is_none() && codex::is_spoken(object) {
-                found = Some(Speaker::Codex(Box::default()));
+            if found.is_none() && claude::recognises(object) {
+                found = Some(FormatParser::Claude(Box::default()));
+            } else if found.is_none() && codex::recognises(object) {
+                found = Some(FormatParser::Codex(Box::default()));
             }
         });
-        if let Some(speaker) = found {
-            self.speaker = speaker;
+        if let Some(parser) = found {
+            self.parser = parser;
         }
     }
 }
 
-/// The objects on a line: one, or those of a list.
-fn each_object<'a>(line: &'a [u8], mut take: impl FnMut(&'a RawValue)) {
+/// Calls `handle` with each object on a line: the only one, or those of a list.
+fn each_object<'a>(line: &'a [u8], mut handle: impl FnMut(&'a RawValue)) {
     if !matches!(line.trim_ascii_start().first(), Some(b'{' | b'[')) {
         return;
     }
     let Ok(value) = serde_json::from_slice::<&RawValue>(line) else { return };
     match json::list::<&RawValue>(value) {
-        Some(list) => list.into_iter().for_each(take),
-        None => take(value),
+        Some(list) => list.into_iter().for_each(handle),
+        None => handle(value),
     }
 }
 
-/// The end of a long text.
+/// Keeps the end of a long text.
 #[derive(Debug)]
-struct Tail {
+struct TextTail {
     text: String,
     bytes_max: usize,
     is_cut: bool,
 }
 
-impl Tail {
+impl TextTail {
     fn new(bytes_max: usize) -> Self {
         Self { text: String::new(), bytes_max, is_cut: false }
     }
 
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
-        // Cutting only when twice as much is there keeps the work linear.
+        // Cutting only at twice the limit keeps the work linear.
         if self.text.len() > 2 * self.bytes_max {
             self.cut();
         }
@@ -293,7 +282,7 @@ impl Tail {
         self.text.drain(..start);
     }
 
-    /// What is left; half a line at its beginning is dropped.
+    /// The kept text; a partial line at its beginning is dropped.
     fn finish(mut self) -> String {
         self.cut();
         match self.text.find('\n') {
@@ -303,17 +292,17 @@ impl Tail {
     }
 }
 
-/// The last bytes of a text, from where a character begins.
+/// The last bytes of a text, starting at a character boundary.
 fn last_bytes(text: &str, bytes_max: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes_max))..]
 }
 
-/// The first bytes of a text, to where a character ends.
+/// The first bytes of a text, ending at a character boundary.
 fn first_bytes(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
 
-/// A client's complaint, as it is kept.
-fn complaint(message: &str) -> String {
-    first_bytes(message.trim(), COMPLAINT_BYTES_MAX).to_owned()
+/// The part of a client's error message that is kept.
+fn error_excerpt(message: &str) -> String {
+    first_bytes(message.trim(), ERROR_BYTES_MAX).to_owned()
 }

@@ -1,180 +1,204 @@
-//! What hooks of all clients have in common: the words in which an event is read, and what a client brings of its own.
+//! What the hooks of all clients share: the parsed event, and the protocol that each client supplies.
 //!
-//! A client's own words never leave its file: it reads its payload into a [`Reading`] and writes its answer from an
-//! [`Asked`] and a verdict. Both are pure, take any bytes, and never panic.
+//! A client's wire format never leaves its own file: the client reads its payload into a [`ParsedHook`] and writes its
+//! answer from a [`HookCall`] and a verdict. Both functions are pure, accept any bytes, and never panic.
 
 use std::fmt;
 
 use haltline_core::Verdict;
-use haltline_core::identity::{Answer, Outcome};
-use haltline_core::loop_::{Happening, Stream};
+use haltline_core::identity::{CallResult, Outcome};
+use haltline_core::loop_::{AgentRef, LoopEvent};
 
 use crate::Client;
-use crate::feed::Feed;
 use crate::install::Layout;
-use crate::rehearsal::Rehearsal;
+use crate::self_test::SelfTest;
+use crate::transcript_reader::TranscriptReader;
 
-/// What is peculiar to one client.
+/// Everything that is specific to one client.
 #[derive(Debug)]
 pub struct Protocol {
-    /// The word that means it on a command line.
-    pub word: &'static str,
-    /// Its name, as plain events spell it.
+    /// The client's name on the command line.
+    pub cli_name: &'static str,
+    /// The client's name in plain events.
     pub name: &'static str,
-    /// What people call it.
+    /// The client's product name, for people.
     pub title: &'static str,
-    /// Reads what a hook gets on its standard input.
-    pub read: fn(&[u8]) -> Result<Reading, ReadError>,
-    /// What a hook prints; `None` is silence. The last text is for the person.
-    pub answer: fn(&Asked, &Verdict, Option<&str>) -> Option<String>,
-    /// Whether the person is shown a text that comes with the answer of this verdict.
-    pub shows_notice: fn(&Asked, &Verdict) -> bool,
-    /// When the model reads a warning.
-    pub warned: Warned,
-    /// What a hook prints that could not even read its event: a text for the person, unless it was told already, where any
-    /// client shows it.
-    pub complaint: fn(Option<&str>) -> Option<String>,
-    /// What stands in its transcript and not in its payloads.
-    pub feed: Option<Feed>,
-    /// How a verdict of `stop` ends the agent.
-    pub stop: Stop,
-    /// The variables it sets for its hooks.
-    pub variables: Variables,
-    /// Where and how its hooks are written down.
+    /// Parses the hook's standard input.
+    pub read: fn(&[u8]) -> Result<ParsedHook, ReadError>,
+    /// Returns what the hook prints; `None` prints nothing. The third argument is a notice for the person.
+    pub answer: fn(&HookCall, &Verdict, Option<&str>) -> Option<String>,
+    /// True if the client shows the person a notice that comes with the answer to this verdict.
+    pub shows_notice: fn(&HookCall, &Verdict) -> bool,
+    pub warning_delivery: WarningDelivery,
+    /// Returns what a hook prints when it could not read its event. The argument is a notice for the person, or `None`
+    /// if the person has already seen it. The event is unknown, so the answer must suit nearly every event of the
+    /// client.
+    pub answer_unreadable: fn(Option<&str>) -> Option<String>,
+    /// Reads what the client's transcript holds and its payloads do not.
+    pub transcript: Option<TranscriptReader>,
+    pub stop: StopMethod,
+    /// The environment variables that the client sets for its hooks.
+    pub variables: HookVariables,
+    /// Where the client keeps its hooks, and in which format.
     pub layout: Layout,
-    /// How `doctor` plays a loop to it.
-    pub rehearsal: Rehearsal,
+    /// The loop that `doctor` plays through the client's hooks.
+    pub self_test: SelfTest,
 }
 
-/// When the model reads a warning.
+/// When the model receives a warning.
 #[derive(Clone, Copy, Debug)]
-pub enum Warned {
-    /// With the answer to the call it is about, or not at all.
-    AtOnce,
-    /// With the answers to these events only: until then it waits.
-    With(fn(HookEvent) -> bool),
+pub enum WarningDelivery {
+    /// With the answer to the call that the warning is about, or never.
+    Immediate,
+    /// Only with the answers to these events. haltline keeps the warning until then.
+    OnlyWith(EventSet),
 }
 
-/// How a verdict of `stop` ends the agent.
+/// How a `stop` verdict ends the agent.
 #[derive(Clone, Copy, Debug)]
-pub enum Stop {
+pub enum StopMethod {
     /// The answer says so, and the client obeys.
-    Answered,
-    /// No answer ends a turn: the refusal is answered, and the client's process is interrupted as by Ctrl-C.
-    Interrupted {
-        /// Whether a process with these arguments works on one task, for nobody who sits before it, and ends with it.
-        /// Any other may serve several people or sessions, or hold a terminal.
+    Answer,
+    /// No answer ends a turn: haltline denies the call and interrupts the client's process as Ctrl-C would.
+    Interrupt {
+        /// True if a process with these arguments works on one task, without a person at its terminal, and then exits.
+        /// Any other process may serve several people or sessions, or own a terminal, so haltline must not interrupt
+        /// it.
         is_unattended: fn(&[String]) -> bool,
     },
-    /// There is nothing stronger than refusing every call.
-    Refused,
+    /// haltline can do nothing stronger than deny every call.
+    DenyOnly,
 }
 
-/// Variables that a client sets for its hooks, where it does.
+/// The names of environment variables that a client sets for its hooks; `None` where it sets none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Variables {
-    /// The number of its own process.
+pub struct HookVariables {
+    /// Holds the process id of the client.
     pub process: Option<&'static str>,
-    /// The session.
+    /// Holds the session id.
     pub session: Option<&'static str>,
-    /// That it is there at all; in the client's own environment it means that an agent started the client.
-    pub inside: Option<&'static str>,
-    /// The folder it was started in, which does not follow the agent's `cd`.
+    /// Set in everything the client starts. If the client's own environment has it, an agent started the client.
+    pub marker: Option<&'static str>,
+    /// Holds the folder in which the client was started, which does not follow the agent's `cd`.
     pub project: Option<&'static str>,
 }
 
-/// Which hook ran, by what it means.
+/// The hook events that haltline tells apart, by meaning rather than by the client's spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookEvent {
-    /// A session begins or goes on.
+    /// A session begins or is resumed.
     SessionStart,
-    /// A prompt is about to be taken.
+    /// The client is about to accept a prompt.
     Prompt,
-    /// The model is about to be asked.
+    /// The client is about to send a request to the model.
     ModelStart,
     /// A call is about to run.
     ToolStart,
-    /// A call ended; a client that tells failures apart means a success.
+    /// A call ended. For a client that reports failures separately, it succeeded.
     ToolEnd,
-    /// A call failed.
     ToolFailed,
     /// All calls of one response have ended.
     Batch,
-    /// A sub-agent begins.
+    /// A sub-agent starts.
     SpawnStart,
-    /// A sub-agent ends.
     SpawnEnd,
     /// The agent wants to end its turn.
     Stop,
-    /// An error of the service ended the turn.
+    /// An error of the model service ended the turn.
     StopFailed,
-    /// Somebody broke off the turn.
+    /// A person or the client aborted the turn.
     Interrupted,
-    /// The conversation is about to be shortened.
+    /// The client is about to compact the conversation.
     Compaction,
-    /// The session is over.
     SessionEnd,
-    /// A settings file changed.
     SettingsChanged,
-    /// One that haltline has no answer to.
+    /// An event that haltline does not answer.
     Other,
 }
 
-/// Who waits for an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// The client.
-    pub client: Client,
-    /// Which hook.
-    pub event: HookEvent,
-    /// Its name, as the client spells it.
-    pub name: String,
-    /// Whose doing.
-    pub stream: Stream,
+/// A set of hook events, built at compile time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventSet(u32);
+
+impl EventSet {
+    pub const fn of(events: &[HookEvent]) -> Self {
+        let mut bits = 0;
+        let mut index = 0;
+        // A `for` loop cannot run at compile time.
+        while index < events.len() {
+            bits |= Self::bit(events[index]);
+            index += 1;
+        }
+        Self(bits)
+    }
+
+    pub const fn contains(self, event: HookEvent) -> bool {
+        self.0 & Self::bit(event) != 0
+    }
+
+    const fn bit(event: HookEvent) -> u32 {
+        1 << event as u32
+    }
 }
 
-/// What a hook was told.
+/// One run of a hook that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// Which hook, of whom.
-    pub asked: Asked,
-    /// What happened, where it concerns a decision.
-    pub what: Option<Happening>,
-    /// Where the agent works now; it follows the agent's `cd`.
+pub struct HookCall {
+    pub client: Client,
+    pub event: HookEvent,
+    /// The event's name, as the client spells it.
+    pub name: String,
+    /// The agent that the event belongs to.
+    pub agent: AgentRef,
+}
+
+/// What haltline read from a hook's payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsedHook {
+    pub hook: HookCall,
+    /// The event for the loop breaker, if there is something to decide.
+    pub loop_event: Option<LoopEvent>,
+    /// The folder the agent works in now; it follows the agent's `cd`.
     pub folder: Option<String>,
-    /// The model that works, where the client says.
+    /// The current model, if the client names it.
     pub model: Option<String>,
-    /// The transcript that this event is a good moment to read.
-    pub feed: Option<String>,
-    /// The end of a call that only the transcript can complete.
-    pub unsettled: Option<Unsettled>,
+    /// The transcript to read now, if this event is a good moment for it.
+    pub transcript_path: Option<String>,
+    /// The end of a call whose outcome only the transcript knows.
+    pub pending_outcome: Option<PendingOutcome>,
     /// The settings file that changed.
     pub config_file: Option<String>,
 }
 
-/// The end of a call of which the payload does not say how it went.
+/// The end of a call whose payload does not say how the call went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsettled {
-    /// The call.
+pub struct PendingOutcome {
+    /// The id by which [`crate::transcript_reader::TranscriptReader::outcome`] finds the call.
     pub call: String,
-    /// What came back.
+    /// The text of the call's result.
     pub text: String,
 }
 
-impl Reading {
-    /// Completes the end of a call by what the transcript says of it.
-    pub fn settle(&mut self, outcome: Outcome, exit: Option<i32>) {
-        let Some(unsettled) = self.unsettled.take() else { return };
-        if let Some(Happening::ToolEnd { answer, .. }) = &mut self.what {
-            **answer = Answer::new(outcome, exit, &unsettled.text);
+impl ParsedHook {
+    /// What every client's payload contains. The rest stays unknown.
+    pub(crate) fn new(hook: HookCall, folder: Option<String>, loop_event: Option<LoopEvent>) -> Self {
+        Self { hook, loop_event, folder, model: None, transcript_path: None, pending_outcome: None, config_file: None }
+    }
+
+    /// Fills in the outcome that the transcript reports for the pending call. Does nothing if no outcome is pending.
+    pub fn complete(&mut self, outcome: Outcome, exit: Option<i32>) {
+        let Some(pending_outcome) = self.pending_outcome.take() else { return };
+        if let Some(LoopEvent::ToolEnd { result, .. }) = &mut self.loop_event {
+            **result = CallResult::new(outcome, exit, &pending_outcome.text);
         }
     }
 }
 
-/// No client cuts a text shorter than this.
+/// No client cuts a text that is shorter than this.
 const TEXT_BYTES_MAX: usize = 8_000;
 
-/// A text as an answer carries it: never without a word, which some clients take for no refusal, and never too long.
+/// The text as an answer carries it: never empty, because some clients ignore a denial without a reason, and never too
+/// long.
 pub(crate) fn capped(text: &str) -> String {
     if text.trim().is_empty() {
         return "refused by haltline".to_owned();
@@ -185,19 +209,19 @@ pub(crate) fn capped(text: &str) -> String {
     format!("{}…", &text[..text.floor_char_boundary(TEXT_BYTES_MAX - '…'.len_utf8())])
 }
 
-/// The payload says nothing that can be used.
+/// The payload contains nothing that haltline can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// It is no JSON object.
+    /// The payload is not a JSON object.
     NotAnObject,
-    /// The JSON breaks off or is malformed.
+    /// The JSON is truncated or malformed.
     Malformed {
-        /// Where in the line, from 1.
+        /// Counted from 1.
         column: usize,
-        /// The line, from 1.
+        /// Counted from 1.
         line: usize,
     },
-    /// It names no session.
+    /// The payload names no session.
     NoSession,
 }
 

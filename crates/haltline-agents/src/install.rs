@@ -1,8 +1,8 @@
-//! haltline's entries in a client's settings, put in and taken out as text edits (X2). What differs between clients is
-//! data: a [`Layout`].
+//! Adds haltline's entries to a client's settings and removes them again, as text edits (X2). What differs between
+//! clients is data: a [`Layout`].
 //!
 //! The settings are the user's file: order, indentation, line ends and everything else in it stay as they are, byte
-//! for byte. Nothing here touches a disk; the binary reads, shows and writes.
+//! for byte. Nothing here touches a disk; the binary reads, shows and writes the files.
 
 mod edit;
 mod json_text;
@@ -15,150 +15,148 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::Client;
-use edit::{Edit, apply, without};
-use json_text::{Member, Node, line_of, parse};
-pub use layout::{Form, Layout, Listener, Moved, OwnFile, Program, Settings, Spelling, Switch, Words, is_off_in_toml};
+use edit::{Edit, apply, removal_edits};
+use json_text::{Member, Node, line_number, parse};
+pub use layout::{
+    CommandStyle, DisableSetting, Form, GeneratedFile, Layout, Listener, OwnFile, Relocation, Settings, Spelling,
+    is_false_in_toml,
+};
 pub use slash_command::{CIRCUIT_STATUS, shell_word};
-use style::{Place, Style};
+use style::{ChildPlacement, Style};
 
-/// Why settings cannot be changed.
+/// Why haltline cannot change the settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstallError {
     /// The text is not JSON, or has comments.
     #[error("line {line}, column {column}: not JSON ({reason})")]
     NotJson {
-        /// Where.
         line: usize,
-        /// Where in the line.
         column: usize,
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
-    /// A value is of another kind than the client's settings have it.
+    /// A value has another type than the client's settings format demands.
     #[error("line {line}: {what} is not {expected}")]
     Shape {
-        /// Where.
         line: usize,
-        /// Which value.
+        /// The value, as a path of keys.
         what: String,
-        /// What it has to be.
         expected: &'static str,
     },
-    /// The file has to be haltline's own, and is somebody else's.
+    /// The whole file must be haltline's, and somebody else wrote it.
     #[error("this is not haltline's {title}: move it away, or run haltline from it")]
     Foreign {
-        /// What haltline's is.
+        /// What haltline's file is called.
         title: &'static str,
     },
 }
 
-/// The command of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
     /// The program.
     pub command: String,
-    /// Its arguments.
     pub args: Vec<String>,
 }
 
 impl Hook {
-    /// haltline's hook for a client. Some clients trust a hook by its exact words, so these never change (X2).
+    /// haltline's hook for a client. Some clients trust a hook by its exact text, so haltline never changes it (X2).
     pub fn new(client: Client, binary: &str, state: &str, config: &str) -> Self {
-        let args = ["hook", client.word(), "--state", state, "--config", config];
+        let args = ["hook", client.cli_name(), "--state", state, "--config", config];
         Self { command: binary.to_owned(), args: args.map(str::to_owned).to_vec() }
     }
 
-    /// Whether it is haltline's for this client: called `haltline`, or at `own`, whoever wrote it and with whatever paths.
-    pub fn is_ours(&self, client: Client, own: &str) -> bool {
-        is_haltline(&self.command, own) && self.args.starts_with(&["hook".to_owned(), client.word().to_owned()])
+    /// True if this is haltline's hook for the client: it runs a binary called `haltline` or the one at `own_binary`.
+    /// Who wrote the entry, and with which paths, does not matter.
+    pub fn is_ours(&self, client: Client, own_binary: &str) -> bool {
+        is_haltline(&self.command, own_binary)
+            && self.args.starts_with(&["hook".to_owned(), client.cli_name().to_owned()])
     }
 
-    /// The argument after `option`.
+    /// The value of `option`.
     pub fn option(&self, option: &str) -> Option<&str> {
-        let place = self.args.iter().position(|argument| argument == option)?;
-        self.args.get(place + 1).map(String::as_str)
+        let index = self.args.iter().position(|argument| argument == option)?;
+        self.args.get(index + 1).map(String::as_str)
     }
 
-    /// The same hook with another argument after `option`, where it has that option.
+    /// The same hook with another value of `option`, if it has that option.
     pub fn with_option(&self, option: &str, value: &str) -> Self {
         let mut hook = self.clone();
-        let place = hook.args.iter().position(|argument| argument == option);
-        if let Some(argument) = place.and_then(|place| hook.args.get_mut(place + 1)) {
+        let index = hook.args.iter().position(|argument| argument == option);
+        if let Some(argument) = index.and_then(|index| hook.args.get_mut(index + 1)) {
             value.clone_into(argument);
         }
         hook
     }
 }
 
-fn is_haltline(command: &str, own: &str) -> bool {
+fn is_haltline(command: &str, own_binary: &str) -> bool {
     let name = command.rsplit(['/', '\\']).next().unwrap_or_default();
-    command == own || name.strip_suffix(".exe").unwrap_or(name) == "haltline"
+    command == own_binary || name.strip_suffix(".exe").unwrap_or(name) == "haltline"
 }
 
-/// What is to be installed.
+/// What to install.
 #[derive(Clone, Debug)]
 pub struct Entries {
-    /// The client whose settings they are.
     pub client: Client,
-    /// The hook of every event.
+    /// The hook for every event.
     pub hook: Hook,
-    /// The status line's shell command, where one is wanted.
+    /// The shell command of the status line, if one is wanted.
     pub status_line: Option<String>,
 }
 
-/// What a container was before we put something in: nothing at all, or empty with this between its brackets. Keys are
-/// `hooks`, `hooks/EVENT`, and the empty string for the whole file.
-pub type Trace = BTreeMap<String, Option<String>>;
+/// What each container was before haltline added something to it: absent (`None`), or empty with this text between its
+/// brackets. Keys are `hooks`, `hooks/EVENT`, `version`, and the empty string for the whole file.
+pub type InstallTrace = BTreeMap<String, Option<String>>;
 
-/// The trace of entries that nobody wrote down: what held nothing but ours is taken for ours.
-pub fn assumed_trace(client: Client) -> Trace {
-    let paths = client.protocol().layout.events().map(path).chain(["hooks".to_owned()]);
+/// The trace to assume when nobody recorded one: haltline created every container that holds nothing but its own
+/// entries.
+pub fn assumed_trace(client: Client) -> InstallTrace {
+    let paths = client.protocol().layout.events().map(event_path).chain(["hooks".to_owned()]);
     paths.map(|path| (path, None)).collect()
 }
 
-/// Settings with haltline in them.
+/// Settings with haltline's entries, and what changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The whole file.
     pub text: String,
-    /// What [`remove`] must know to leave no trace.
-    pub trace: Trace,
-    /// Events that had no hook of ours.
+    /// What [`remove`] needs to leave nothing behind.
+    pub trace: InstallTrace,
+    /// Events that had no hook of haltline's.
     pub added: Vec<&'static str>,
-    /// Hooks of ours that were there with other paths, as they were.
+    /// Hooks of haltline's with other paths, as they were before.
     pub replaced: Vec<Hook>,
-    /// What became of the status line.
     pub status_line: StatusLine,
 }
 
-/// What became of the status line.
+/// What the installation did with the status line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusLine {
-    /// Nobody asked for it.
+    /// No status line was requested.
     Untouched,
-    /// It is set now.
+    /// haltline set it.
     Added,
-    /// It is ours already.
+    /// It was already haltline's.
     Present,
-    /// The user has another one, which stays.
+    /// The user has another one, and it stays.
     Foreign,
 }
 
-/// Puts haltline's entries into settings; `None` where there is no file. Installing twice changes nothing.
+/// Adds haltline's entries to settings; `text` is `None` if there is no file. Installing twice changes nothing.
 pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallError> {
-    let (own, client) = (entries.hook.command.as_str(), entries.client);
+    let (own_binary, client) = (entries.hook.command.as_str(), entries.client);
     let layout = &client.protocol().layout;
-    if let Form::Program(program) = layout.form {
-        return install_program(text, entries, &program);
+    if let Form::GeneratedFile(file) = layout.form {
+        return install_generated_file(text, entries, &file);
     }
-    let mut trace = Trace::new();
+    let mut trace = InstallTrace::new();
     let before = match text.filter(|text| !text.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).is_empty()) {
-        // One hook of ours per event, for all its calls; none in events we do not listen to.
+        // Keep one hook of haltline's per event, for all calls; remove those of events that haltline does not handle.
         Some(text) => {
             let mut seen = Vec::new();
-            let without_extra = take_out(text, layout, None, &mut |found| {
-                let is_ours = found.hook.is_ours(client, own);
-                let is_wanted = layout.listens_to(&found.event) && !found.is_narrowed;
+            let without_extra = remove_handlers(text, layout, None, &mut |found| {
+                let is_ours = found.hook.is_ours(client, own_binary);
+                let is_wanted = layout.listens_to(&found.event) && !found.is_restricted;
                 let is_kept = is_ours && is_wanted && !seen.contains(&found.event);
                 if is_kept {
                     seen.push(found.event.clone());
@@ -173,7 +171,7 @@ pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallErr
         }
     };
     let root = parse(&before)?;
-    let style = Style::of(&before, &root);
+    let style = Style::detect(&before, &root);
     let mut plan = Plan {
         text: String::new(),
         trace,
@@ -182,7 +180,7 @@ pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallErr
         status_line: StatusLine::Untouched,
     };
     let mut edits = Vec::new();
-    let place = Place::in_container(&before, &root, &style);
+    let placement = ChildPlacement::in_container(&before, &root, &style);
     let mut new_members = Vec::new();
     if let (Form::Flat { version }, None) = (layout.form, root.member("version")) {
         new_members.push(style.member("version", &json!(version)));
@@ -191,15 +189,15 @@ pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallErr
     match root.member("hooks") {
         Some(hooks) => add_to_hooks(&before, &hooks.value, entries, &style, &mut plan, &mut edits)?,
         None => {
-            new_members.push(all_hooks(&entries.hook, layout, &style, &place));
+            new_members.push(all_hooks(&entries.hook, layout, &style, &placement));
             plan.added.extend(layout.events());
             plan.trace.insert("hooks".to_owned(), None);
-            plan.trace.extend(layout.events().map(|event| (path(event), None)));
+            plan.trace.extend(layout.events().map(|event| (event_path(event), None)));
         }
     }
     if let Some(command) = &entries.status_line {
         plan.status_line = match root.member("statusLine") {
-            Some(member) if is_our_status_line(&member.value, own) => StatusLine::Present,
+            Some(member) if is_our_status_line(&member.value, own_binary) => StatusLine::Present,
             Some(_) => StatusLine::Foreign,
             None => {
                 let value = json!({"type": "command", "command": command, "padding": 0});
@@ -209,23 +207,23 @@ pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallErr
         };
     }
     if !new_members.is_empty() {
-        note_empty(&before, &root, "", &mut plan.trace);
-        edits.push(place.insert(&before, &root, &new_members, &style));
+        record_empty_container(&before, &root, "", &mut plan.trace);
+        edits.push(placement.insert(&before, &root, &new_members, &style));
     }
     plan.text = apply(&before, edits);
     Ok(plan)
 }
 
-/// The same for a file that is haltline's as a whole.
-fn install_program(text: Option<&str>, entries: &Entries, program: &Program) -> Result<Plan, InstallError> {
+/// Installs into a client whose whole file is haltline's.
+fn install_generated_file(text: Option<&str>, entries: &Entries, file: &GeneratedFile) -> Result<Plan, InstallError> {
     let mut plan = Plan {
-        text: (program.text)(&entries.hook),
-        trace: Trace::from([(String::new(), None)]),
+        text: (file.text)(&entries.hook),
+        trace: InstallTrace::from([(String::new(), None)]),
         added: Vec::new(),
         replaced: Vec::new(),
         status_line: StatusLine::Untouched,
     };
-    let found = text.map(|text| (program.hook)(text).ok_or(InstallError::Foreign { title: program.title }));
+    let found = text.map(|text| (file.parse_hook)(text).ok_or(InstallError::Foreign { title: file.title }));
     match found.transpose()? {
         Some(found) if found == entries.hook => {}
         Some(found) => plan.replaced.push(found),
@@ -234,22 +232,22 @@ fn install_program(text: Option<&str>, entries: &Entries, program: &Program) -> 
     Ok(plan)
 }
 
-fn path(event: &str) -> String {
+fn event_path(event: &str) -> String {
     format!("hooks/{event}")
 }
 
-/// Writes down what stands between the brackets of an empty container.
-fn note_empty(text: &str, container: &Node, path: &str, trace: &mut Trace) {
+/// Records the text between the brackets of an empty container.
+fn record_empty_container(text: &str, container: &Node, path: &str, trace: &mut InstallTrace) {
     if container.children().is_empty() {
         let inner = &text[container.span.start + 1..container.span.end - 1];
         trace.entry(path.to_owned()).or_insert_with(|| Some(inner.to_owned()));
     }
 }
 
-fn all_hooks(hook: &Hook, layout: &Layout, style: &Style, place: &Place) -> String {
-    let member = |listener: &Listener| style.member(listener.event, &json!([layout.entry(hook, listener)]));
+fn all_hooks(hook: &Hook, layout: &Layout, style: &Style, placement: &ChildPlacement) -> String {
+    let member = |listener: &Listener| style.member(listener.event, &json!([layout.event_entry(hook, listener)]));
     let members: Vec<String> = layout.listeners.iter().map(member).collect();
-    style.member_text("hooks", &place.block(&members, style))
+    style.member_text("hooks", &placement.block(&members, style))
 }
 
 fn add_to_hooks(
@@ -261,7 +259,7 @@ fn add_to_hooks(
     edits: &mut Vec<Edit>,
 ) -> Result<(), InstallError> {
     let shape = |node: &Node, what: &str, expected| InstallError::Shape {
-        line: line_of(text, node.span.start),
+        line: line_number(text, node.span.start),
         what: what.to_owned(),
         expected,
     };
@@ -273,182 +271,197 @@ fn add_to_hooks(
     for listener in layout.listeners {
         let event = listener.event;
         let Some(member) = hooks.member(event) else {
-            new_members.push(style.member(event, &json!([layout.entry(&entries.hook, listener)])));
+            new_members.push(style.member(event, &json!([layout.event_entry(&entries.hook, listener)])));
             plan.added.push(event);
-            plan.trace.insert(path(event), None);
+            plan.trace.insert(event_path(event), None);
             continue;
         };
         let array = &member.value;
         let Some(all) = array.elements() else { return Err(shape(array, &format!("hooks.{event}"), "an array")) };
         let ours = all.iter().flat_map(|entry| layout.handlers(entry)).find_map(|node| {
-            let hook = layout.hook_of(node).filter(|hook| hook.is_ours(entries.client, &entries.hook.command))?;
+            let hook = layout.parse_handler(node).filter(|hook| hook.is_ours(entries.client, &entries.hook.command))?;
             Some((node, hook))
         });
         match ours {
             Some((_, found)) if found == entries.hook => {}
             Some((node, found)) => {
-                // Only the paths: a timeout or a message the user added stays.
-                for (key, value) in layout.words(&entries.hook) {
+                // Replace only the command: a timeout or a message that the user added stays.
+                for (key, value) in layout.command_members(&entries.hook) {
                     let member = node.member(key).expect("a hook has all its keys, or it is none");
-                    edits.push(Edit { span: member.value.span.clone(), with: style.inline(&value) });
+                    edits.push(Edit { span: member.value.span.clone(), replacement: style.inline(&value) });
                 }
                 plan.replaced.push(found);
             }
             None => {
-                note_empty(text, array, &path(event), &mut plan.trace);
-                let place = Place::in_container(text, array, style);
-                edits.push(place.insert(text, array, &[style.inline(&layout.entry(&entries.hook, listener))], style));
+                record_empty_container(text, array, &event_path(event), &mut plan.trace);
+                let placement = ChildPlacement::in_container(text, array, style);
+                edits.push(placement.insert(
+                    text,
+                    array,
+                    &[style.inline(&layout.event_entry(&entries.hook, listener))],
+                    style,
+                ));
                 plan.added.push(event);
             }
         }
     }
     if !new_members.is_empty() {
-        note_empty(text, hooks, "hooks", &mut plan.trace);
-        edits.push(Place::in_container(text, hooks, style).insert(text, hooks, &new_members, style));
+        record_empty_container(text, hooks, "hooks", &mut plan.trace);
+        edits.push(ChildPlacement::in_container(text, hooks, style).insert(text, hooks, &new_members, style));
     }
     Ok(())
 }
 
-fn is_our_status_line(value: &Node, own: &str) -> bool {
+fn is_our_status_line(value: &Node, own_binary: &str) -> bool {
     let Some(command) = value.member("command").and_then(|member| member.value.text()) else { return false };
     let Some((program, rest)) = slash_command::first_word(command) else { return false };
-    is_haltline(&program, own) && rest.trim_start().starts_with("statusline")
+    is_haltline(&program, own_binary) && rest.trim_start().starts_with("statusline")
 }
 
-/// Takes haltline's entries out again; `None` where there are none. With the trace of the installation nothing else is
-/// left behind, and containers the user had stay; without one, containers that become empty go as well. Of a file that is
-/// haltline's as a whole nothing is left.
-pub fn remove(text: &str, client: Client, own: &str, trace: Option<&Trace>) -> Result<Option<String>, InstallError> {
+/// Removes haltline's entries; returns `None` if there are none. With the trace of the installation, nothing else is
+/// left behind, and containers that the user had stay. Without a trace, containers that become empty are removed as
+/// well. A file that is haltline's as a whole becomes empty.
+pub fn remove(
+    text: &str,
+    client: Client,
+    own_binary: &str,
+    trace: Option<&InstallTrace>,
+) -> Result<Option<String>, InstallError> {
     let layout = &client.protocol().layout;
-    if let Form::Program(program) = layout.form {
-        return Ok((program.hook)(text).map(|_ours| String::new()));
+    if let Form::GeneratedFile(file) = layout.form {
+        return Ok((file.parse_hook)(text).map(|_ours| String::new()));
     }
-    let without_hooks = take_out(text, layout, trace, &mut |found| found.hook.is_ours(client, own))?;
+    let without_hooks = remove_handlers(text, layout, trace, &mut |found| found.hook.is_ours(client, own_binary))?;
     let current = without_hooks.as_deref().unwrap_or(text);
     let root = parse(current)?;
     let Some(members) = root.members() else { return Ok(without_hooks) };
-    let made = |path: &str| trace.is_some_and(|trace| trace.contains_key(path));
-    // Hooks that the user wrote since need the version as much as ours did.
-    let has_hooks_since = made("hooks") && root.member("hooks").is_some_and(|hooks| !hooks.value.children().is_empty());
+    let was_added = |path: &str| trace.is_some_and(|trace| trace.contains_key(path));
+    // Hooks that the user has added since then need the version as much as haltline's did.
+    let has_hooks_since =
+        was_added("hooks") && root.member("hooks").is_some_and(|hooks| !hooks.value.children().is_empty());
     let is_gone = |member: &Member| match member.key.as_str() {
-        "statusLine" => is_our_status_line(&member.value, own),
-        "version" => without_hooks.is_some() && made("version") && !has_hooks_since,
+        "statusLine" => is_our_status_line(&member.value, own_binary),
+        "version" => without_hooks.is_some() && was_added("version") && !has_hooks_since,
         _theirs => false,
     };
     let gone: Vec<bool> = members.iter().map(is_gone).collect();
     if !gone.contains(&true) {
         return Ok(without_hooks);
     }
-    Ok(Some(apply(current, empty_or_without(&root, &gone, trace, ""))))
+    Ok(Some(apply(current, child_removal_edits(&root, &gone, trace, ""))))
 }
 
-/// The edits that leave a container without some children; with what it had between its brackets when none is left.
-fn empty_or_without(container: &Node, gone: &[bool], trace: Option<&Trace>, path: &str) -> Vec<Edit> {
+/// The edits that remove some children of a container. If none is left, the text it had between its brackets returns.
+fn child_removal_edits(container: &Node, gone: &[bool], trace: Option<&InstallTrace>, path: &str) -> Vec<Edit> {
     if gone.iter().all(|&is_gone| is_gone) {
         let inner = trace.and_then(|trace| trace.get(path)).cloned().flatten().unwrap_or_default();
-        return vec![Edit { span: container.span.start + 1..container.span.end - 1, with: inner }];
+        return vec![Edit { span: container.span.start + 1..container.span.end - 1, replacement: inner }];
     }
-    without(&container.children(), gone)
+    removal_edits(&container.children(), gone)
 }
 
-/// Whether a container that became empty goes with what was in it.
-fn goes_when_empty(trace: Option<&Trace>, path: &str) -> bool {
+/// True if a container that has become empty is removed as well.
+fn is_removed_when_empty(trace: Option<&InstallTrace>, path: &str) -> bool {
     trace.is_none_or(|trace| trace.get(path) == Some(&None))
 }
 
-/// Takes out the handlers that `is_to_go` names, and what held nothing else.
-fn take_out(
+/// Removes the handlers for which `should_remove` is true, and the containers that held nothing else.
+fn remove_handlers(
     text: &str,
     layout: &Layout,
-    trace: Option<&Trace>,
-    is_to_go: &mut dyn FnMut(&Found) -> bool,
+    trace: Option<&InstallTrace>,
+    should_remove: &mut dyn FnMut(&InstalledHook) -> bool,
 ) -> Result<Option<String>, InstallError> {
     let root = parse(text)?;
     let Some(hooks) = root.member("hooks") else { return Ok(None) };
     let Some(members) = hooks.value.members() else { return Ok(None) };
     let mut edits = Vec::new();
     let mut gone_events = vec![false; members.len()];
-    for (place, member) in members.iter().enumerate() {
+    for (index, member) in members.iter().enumerate() {
         let Some(groups) = member.value.elements() else { continue };
         let mut gone_groups = vec![false; groups.len()];
         for (group, is_gone_group) in groups.iter().zip(&mut gone_groups) {
             let all = layout.handlers(group);
             let gone: Vec<bool> = all
                 .iter()
-                .map(|handler| found(layout, &member.key, group, handler).is_some_and(|found| is_to_go(&found)))
+                .map(|handler| {
+                    parse_installed_hook(layout, &member.key, group, handler).is_some_and(|found| should_remove(&found))
+                })
                 .collect();
             *is_gone_group = !gone.is_empty() && gone.iter().all(|&is_gone| is_gone);
             if !*is_gone_group && gone.contains(&true) {
                 let spans: Vec<_> = all.iter().map(|node| node.span.clone()).collect();
-                edits.extend(without(&spans, &gone));
+                edits.extend(removal_edits(&spans, &gone));
             }
         }
         if !gone_groups.contains(&true) {
             continue;
         }
-        let path = path(&member.key);
-        gone_events[place] = gone_groups.iter().all(|&is_gone| is_gone) && goes_when_empty(trace, &path);
-        if !gone_events[place] {
-            edits.extend(empty_or_without(&member.value, &gone_groups, trace, &path));
+        let path = event_path(&member.key);
+        gone_events[index] = gone_groups.iter().all(|&is_gone| is_gone) && is_removed_when_empty(trace, &path);
+        if !gone_events[index] {
+            edits.extend(child_removal_edits(&member.value, &gone_groups, trace, &path));
         }
     }
-    if gone_events.iter().all(|&is_gone| is_gone) && !gone_events.is_empty() && goes_when_empty(trace, "hooks") {
+    if gone_events.iter().all(|&is_gone| is_gone) && !gone_events.is_empty() && is_removed_when_empty(trace, "hooks") {
         let members = root.members().unwrap_or_default();
         let gone: Vec<bool> = members.iter().map(|member| member.span == hooks.span).collect();
-        edits = empty_or_without(&root, &gone, trace, "");
+        edits = child_removal_edits(&root, &gone, trace, "");
     } else if gone_events.contains(&true) {
-        edits.extend(empty_or_without(&hooks.value, &gone_events, trace, "hooks"));
+        edits.extend(child_removal_edits(&hooks.value, &gone_events, trace, "hooks"));
     }
     Ok((!edits.is_empty()).then(|| apply(text, edits)))
 }
 
-/// A hook of ours in settings.
+/// A hook found in settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// The event it listens to.
+pub struct InstalledHook {
+    /// The event that the hook handles.
     pub event: String,
-    /// What it runs.
     pub hook: Hook,
-    /// What the client calls it: by a name that somebody gave it, or else by what it runs.
+    /// The client's name for the hook: a name that somebody gave it, or else its command.
     pub name: String,
-    /// Whether it sees only some calls of the event, or cannot refuse them.
-    pub is_narrowed: bool,
+    /// True if the hook sees only some calls of the event, or cannot deny them.
+    pub is_restricted: bool,
 }
 
-impl Found {
-    /// The hook of a program that is haltline's as a whole.
-    pub fn program(event: &str, hook: Hook) -> Self {
-        Self { event: event.to_owned(), hook, name: String::new(), is_narrowed: false }
+impl InstalledHook {
+    /// The hook in a file that is haltline's as a whole.
+    pub fn in_generated_file(event: &str, hook: Hook) -> Self {
+        Self { event: event.to_owned(), hook, name: String::new(), is_restricted: false }
     }
 }
 
-fn found(layout: &Layout, event: &str, group: &Node, handler: &Node) -> Option<Found> {
+fn parse_installed_hook(layout: &Layout, event: &str, group: &Node, handler: &Node) -> Option<InstalledHook> {
     let matcher = group.member("matcher").and_then(|member| member.value.text()).unwrap_or_default();
-    let is_narrowed = !matcher.is_empty() && matcher != "*"
+    let is_restricted = !matcher.is_empty() && matcher != "*"
         || ["if", "async", "asyncRewake"].iter().any(|key| handler.member(key).is_some());
     let text = |key: &str| handler.member(key).and_then(|member| member.value.text());
     let name = text("name").filter(|name| !name.is_empty()).or_else(|| text(layout.spelling.command));
     let name = name.unwrap_or_default().to_owned();
-    Some(Found { event: event.to_owned(), hook: layout.hook_of(handler)?, name, is_narrowed })
+    Some(InstalledHook { event: event.to_owned(), hook: layout.parse_handler(handler)?, name, is_restricted })
 }
 
-/// Our hooks in a client's settings; those that stand in files of their own are not among them.
-pub fn find(text: &str, client: Client, own: &str) -> Result<Vec<Found>, InstallError> {
+/// Finds haltline's hooks in a client's settings; hooks in separate files ([`OwnFile`]) are not included.
+pub fn find(text: &str, client: Client, own_binary: &str) -> Result<Vec<InstalledHook>, InstallError> {
     let layout = &client.protocol().layout;
-    if let Form::Program(program) = layout.form {
+    if let Form::GeneratedFile(file) = layout.form {
         let found = |hook: Hook| {
-            let found = move |event: &str| Found::program(event, hook.clone());
+            let found = move |event: &str| InstalledHook::in_generated_file(event, hook.clone());
             let is_elsewhere = |event: &&str| layout.own_files.iter().any(|own| own.event == Some(event));
             layout.events().filter(|event| !is_elsewhere(event)).map(found).collect()
         };
-        return Ok((program.hook)(text).map_or_else(Vec::new, found));
+        return Ok((file.parse_hook)(text).map_or_else(Vec::new, found));
     }
     let root = parse(text)?;
     let mut all = Vec::new();
     for member in root.member("hooks").and_then(|member| member.value.members()).unwrap_or_default() {
         for group in member.value.elements().unwrap_or_default() {
-            let hooks = layout.handlers(group).iter().filter_map(|handler| found(layout, &member.key, group, handler));
-            all.extend(hooks.filter(|found| found.hook.is_ours(client, own)));
+            let hooks = layout
+                .handlers(group)
+                .iter()
+                .filter_map(|handler| parse_installed_hook(layout, &member.key, group, handler));
+            all.extend(hooks.filter(|found| found.hook.is_ours(client, own_binary)));
         }
     }
     Ok(all)

@@ -1,7 +1,7 @@
-//! One value of foreign JSON, read only as far as somebody asks for it.
+//! Access to foreign JSON that parses a value only when somebody needs it.
 //!
-//! A payload is split once into unread values; each is then read as what it should be, or found to be something else.
-//! Nothing here fails or panics: whether a wrong kind matters is the caller's rule.
+//! A payload is split once into raw values. Each raw value is then parsed as the expected type, or yields `None`.
+//! Nothing here panics, and the caller decides whether a value of the wrong type matters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 
 use crate::hook::ReadError;
 
-/// The fields asked for of the one object that a hook was told. What follows the object is not looked at: the client's
-/// newline, or nothing that concerns us.
+/// Parses the requested fields of the one object in a hook's input. Anything after the object is ignored: it is the
+/// client's newline, or does not concern haltline.
 pub fn payload<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if !text.starts_with('{') {
@@ -23,87 +23,86 @@ pub fn payload<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
         .map_err(|error| ReadError::Malformed { line: error.line(), column: error.column() })
 }
 
-/// The text, where the value is one.
+/// The text, if the value is a string.
 pub fn text(value: &RawValue) -> Option<Cow<'_, str>> {
     let is_text = value.get().starts_with('"');
     if is_text { serde_json::from_str(value.get()).ok().map(|Text(text)| text) } else { None }
 }
 
-/// A text in a place where nothing else is expected: another kind is an error there.
+/// A string in a field where any other type is an error.
 pub struct Text<'a>(pub Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As bytes, because half of a surrogate pair, which an output cut in the middle of a character ends in, is no
-        // text to serde_json; it also looks for less then, in a value that is known to be well-formed.
+        // As bytes: an output that was cut inside a character ends in half a surrogate pair, which serde_json does not
+        // accept as a `str`. Reading bytes also skips checks that this value, known to be well-formed, does not need.
         deserializer.deserialize_bytes(TextVisitor).map(Text)
     }
 }
 
-/// The bytes as text; what is none is replaced.
-pub fn mended(bytes: &[u8]) -> Cow<'_, str> {
-    // The strict reading first: it costs a tenth of the other, and is nearly always enough.
+/// Decodes bytes as UTF-8 and replaces what is not valid.
+pub fn decode_lossy(bytes: &[u8]) -> Cow<'_, str> {
+    // Try the strict decoder first: it costs a tenth of the lossy one and nearly always suffices.
     std::str::from_utf8(bytes).map_or_else(|_broken| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// The text as one's own, where the value is one.
+/// The text as an owned string, if the value is a string.
 pub fn owned_text(value: Option<&RawValue>) -> Option<String> {
     value.and_then(text).map(Cow::into_owned)
 }
 
-/// The same, where an empty text says nothing.
-pub fn name(value: Option<&RawValue>) -> Option<String> {
+/// Like [`owned_text`], but `None` for an empty string.
+pub fn non_empty_text(value: Option<&RawValue>) -> Option<String> {
     owned_text(value).filter(|text| !text.is_empty())
 }
 
-/// Whether the value is `true`.
 pub fn is_true(value: Option<&RawValue>) -> bool {
     value.is_some_and(|value| value.get() == "true")
 }
 
-/// The elements, where the value is a list of such.
+/// The elements, if the value is an array of `T`.
 pub fn list<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Option<Vec<T>> {
     if value.get().starts_with('[') { serde_json::from_str(value.get()).ok() } else { None }
 }
 
-/// The fields asked for, where the value is an object.
+/// The requested fields, if the value is an object.
 pub fn object<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Option<T> {
     if value.get().starts_with('{') { serde_json::from_str(value.get()).ok() } else { None }
 }
 
-/// The JSON without the white space between its parts.
+/// The JSON without white space between its tokens.
 pub fn compact(value: &RawValue) -> Cow<'_, str> {
     let source = value.get();
-    // A client that writes white space writes it after the first bracket too: what has none is taken as it is.
+    // A client that writes white space also writes it after the first bracket, so other values are already compact.
     if !source.as_bytes().get(1).is_some_and(u8::is_ascii_whitespace) {
         return Cow::Borrowed(source);
     }
     let mut kept = String::with_capacity(source.len());
     let (mut is_text, mut is_escaped) = (false, false);
-    for letter in source.chars() {
-        if is_text || !letter.is_ascii_whitespace() {
-            kept.push(letter);
+    for character in source.chars() {
+        if is_text || !character.is_ascii_whitespace() {
+            kept.push(character);
         }
         if is_escaped {
             is_escaped = false;
-        } else if letter == '"' {
+        } else if character == '"' {
             is_text = !is_text;
         } else {
-            is_escaped = is_text && letter == '\\';
+            is_escaped = is_text && character == '\\';
         }
     }
     Cow::Owned(kept)
 }
 
-/// A block of a message.
+/// A content block of a message.
 #[derive(Deserialize)]
 struct Block<'a> {
     #[serde(borrow)]
     text: Option<&'a RawValue>,
 }
 
-/// What a model would read of it: the text, the texts of the blocks, or else the JSON.
-pub fn shown(value: &RawValue) -> Cow<'_, str> {
+/// The text that a model would read: the string, the texts of the content blocks, or else the JSON.
+pub fn text_for_model(value: &RawValue) -> Cow<'_, str> {
     if let Some(text) = text(value) {
         return text;
     }
@@ -125,11 +124,11 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 
     fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
-        Ok(mended(bytes))
+        Ok(decode_lossy(bytes))
     }
 
     fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(mended(bytes).into_owned()))
+        Ok(Cow::Owned(decode_lossy(bytes).into_owned()))
     }
 }
 
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_borrowed_where_it_can_be_and_mended_where_it_must_be() {
+    fn a_text_is_borrowed_if_possible_and_repaired_if_malformed() {
         assert!(matches!(text(raw(r#""plain""#)), Some(Cow::Borrowed("plain"))));
         assert_eq!(text(raw(r#""a\n\u0000b""#)).as_deref(), Some("a\n\0b"));
         let mended = text(raw(r#""cut \ud83d""#)).expect("a text");

@@ -1,52 +1,53 @@
-//! OpenCode, which runs no hook programs: a plugin of haltline's own (`plugin.js`) speaks for it.
+//! OpenCode, which runs no hook programs: haltline installs a plugin (`plugin.js`) instead.
 //!
-//! Written against version 1.18.33. The plugin starts one `haltline hook opencode --stream` and tells it each event on a
-//! line; without `--stream` the same words are answered once, which is how `doctor` asks. Both sides are ours, but what
-//! the client put into an event is not: a field that is missing or of a wrong kind is taken as unknown.
+//! Written against version 1.18.33. The plugin starts one `haltline hook opencode --stream` and writes each event to it
+//! on one line; without `--stream`, haltline answers a single event, which is what `doctor` uses. Both sides are
+//! haltline's, but the content of an event comes from the client: a field that is missing or of the wrong type counts
+//! as unknown.
 
 mod answer;
 mod payload;
 mod plugin;
-mod rehearsal;
 pub(crate) mod response;
+mod self_test;
 
-use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
+use crate::install::{Form, Layout, Listener, Relocation, Settings, Spelling};
 
-pub use answer::{answer, complaint, shows_notice};
+pub use answer::{answer, answer_unreadable, shows_notice};
 pub use payload::{event, read};
-pub use rehearsal::REHEARSAL;
+pub use self_test::SELF_TEST;
 
-/// OpenCode, as data.
+/// OpenCode's protocol.
 pub const PROTOCOL: Protocol = Protocol {
-    word: "opencode",
+    cli_name: "opencode",
     name: "opencode",
     title: "OpenCode",
     read,
     answer,
     shows_notice,
-    warned: Warned::AtOnce,
-    complaint,
-    // The plugin hears everything; nothing is left to read.
-    feed: None,
-    stop: Stop::Answered,
-    variables: Variables {
+    warning_delivery: WarningDelivery::Immediate,
+    answer_unreadable,
+    // The plugin reports everything; the transcript has nothing to add.
+    transcript: None,
+    stop: StopMethod::Answer,
+    variables: HookVariables {
         process: Some("OPENCODE_PID"),
-        // The plugin sets it for what the agent's commands start.
+        // The plugin sets it for everything that the agent's commands start.
         session: Some("HALTLINE_OPENCODE_SESSION"),
-        inside: Some("OPENCODE"),
+        marker: Some("OPENCODE"),
         project: None,
     },
     layout: Layout {
         user: Settings {
-            moved: Some(Moved::Folder("OPENCODE_CONFIG_DIR")),
+            relocation: Some(Relocation::Folder("OPENCODE_CONFIG_DIR")),
             folder: ".config/opencode",
             file: "plugins/haltline.js",
         },
-        project: Settings { moved: None, folder: ".opencode", file: "plugins/haltline.js" },
-        more: &[],
+        project: Settings { relocation: None, folder: ".opencode", file: "plugins/haltline.js" },
+        more_project_files: &[],
         managed: None,
-        switches: &[],
+        disable_settings: &[],
         listeners: &[
             listener("session.created"),
             listener("chat.message"),
@@ -59,16 +60,16 @@ pub const PROTOCOL: Protocol = Protocol {
             listener("session.deleted"),
             listener("dispose"),
         ],
-        form: Form::Program(plugin::PLUGIN),
-        spelling: Spelling::APART,
+        form: Form::GeneratedFile(plugin::PLUGIN),
+        spelling: Spelling::SEPARATE,
         has_status_line: false,
         own_files: &[],
-        afterwards: None,
+        post_install_step: None,
     },
-    rehearsal: REHEARSAL,
+    self_test: SELF_TEST,
 };
 
-/// An event; the plugin waits 5 seconds itself, for the client waits without end.
+/// An event; the plugin itself waits at most 5 seconds, because the client would wait forever.
 const fn listener(event: &'static str) -> Listener {
     Listener { event, timeout: 5 }
 }

@@ -1,69 +1,54 @@
-//! Plain events, version 1 (EVENTS.md): what `haltline event` takes from any program, and what importers write.
+//! Plain events, version 1 (EVENTS.md): what `haltline event` accepts from any program, and what importers write.
 //!
-//! Unlike a hook's payload this format is ours, so what does not fit is an error: one line that names the field, its
-//! value and what was expected (E8). Unknown fields are passed over.
+//! Unlike a hook's payload this format is ours, so anything that does not fit is an error: one line that names the
+//! field, its value and what was expected (E8). Unknown fields are ignored.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
-use haltline_core::claim::{Changes, ClaimId, Confidence, NameError, ObjectionSaid, PipelineName, Round};
-use haltline_core::identity::{Action, Answer, By, Outcome, Said};
-use haltline_core::loop_::{Happening, Stream, Usage};
-use haltline_core::phase::{ErrorSeen, Metrics, PhaseName, Report};
+use haltline_core::claim::{Changes, ClaimId, Confidence, NameError, ObjectionText, PipelineName, Round};
+use haltline_core::identity::{Action, CallResult, DeniedBy, ModelText, Outcome};
+use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
+use haltline_core::phase::{Metrics, PhaseName, Report, ReportedError};
 use haltline_core::{ConstraintId, Instant, shorten};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::{bypass, json, price};
 
-/// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainEvent {
-    /// When it happened, where the line says so.
+    /// The time of the event, if the line has it.
     pub at: Option<Instant>,
-    /// Whose doing.
-    pub stream: Stream,
-    /// The folder a session works in, where its start says so.
+    pub agent_ref: AgentRef,
+    /// The folder that a session works in, if its start names it.
     pub project: Option<String>,
-    /// What happened.
-    pub what: PlainHappening,
+    pub kind: PlainEventKind,
 }
 
-/// What a plain event says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlainHappening {
-    /// An agent did something.
-    Loop(Happening),
+pub enum PlainEventKind {
+    /// An event of an agent's work.
+    Loop(LoopEvent),
     /// A named constraint was violated or respected.
     Constraint {
-        /// Which.
         id: ConstraintId,
-        /// Violated, not respected.
+        /// True: violated; false: respected.
         is_violation: bool,
-        /// By what.
+        /// The action that violated or respected it.
         action: Option<String>,
     },
     /// An iteration of a phase ended.
     Iteration(Box<Report>),
     /// A test of a slice was run.
-    Attempt {
-        /// The slice.
-        slice: SliceId,
-        /// How it went.
-        attempt: Box<Attempt>,
-    },
-    /// A review round on a claim closed.
-    Round {
-        /// The claim's pipeline.
-        pipeline: PipelineName,
-        /// The round.
-        round: Box<Round>,
-    },
+    Attempt { slice: SliceId, attempt: Box<Attempt> },
+    /// A review round on a claim was closed.
+    Round { pipeline: PipelineName, round: Box<Round> },
 }
 
-/// A line that is no plain event, in one line for the one who wrote it.
+/// Why a line is not a plain event, in one line for the person or program that wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainError {
     text: String,
@@ -87,7 +72,6 @@ impl fmt::Display for PlainError {
 
 impl std::error::Error for PlainError {}
 
-/// Reads one line.
 pub fn read(line: &str) -> Result<PlainEvent, PlainError> {
     let expected = "a JSON object on one line";
     if !line.trim_start().starts_with('{') {
@@ -111,62 +95,55 @@ pub fn read(line: &str) -> Result<PlainEvent, PlainError> {
         Some(ts) => Some(Instant::parse(&ts).map_err(|error| PlainError { text: format!("ts: {error}") })?),
         None => None,
     };
-    let stream = Stream {
+    let agent_ref = AgentRef {
         session: fields.required_text("session", "the session's name")?,
-        agent: fields.text("agent")?,
-        root: fields.text("root")?,
+        sub_agent: fields.text("agent")?,
+        parent_session: fields.text("root")?,
         client: fields.text("client")?.unwrap_or_default(),
-        ..Stream::default()
+        ..AgentRef::default()
     };
     let project = if kind == "session_start" { fields.text("project")? } else { None };
-    Ok(PlainEvent { at, stream, project, what: happening(&kind, &fields)? })
+    Ok(PlainEvent { at, agent_ref, project, kind: read_kind(&kind, &fields)? })
 }
 
-fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainError> {
-    Ok(PlainHappening::Loop(match kind {
+fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainError> {
+    Ok(PlainEventKind::Loop(match kind {
         "session_start" => {
-            Happening::SessionStart { model: fields.text("model")?, resumed: fields.flag("resumed")?, is_nested: false }
+            LoopEvent::SessionStart { model: fields.text("model")?, resumed: fields.flag("resumed")?, is_nested: false }
         }
         "prompt" => {
-            let by_user = fields.word("source", &[("user", true), ("system", false)])?;
+            let by_user = fields.named_value("source", &[("user", true), ("system", false)])?;
             let by_user = by_user.ok_or_else(|| PlainError::missing("source", "one of user, system"))?;
             let text = fields.text("text")?.unwrap_or_default();
-            Happening::Prompt { by_user, bypass: by_user && bypass::is_asked_for(&text) }
+            LoopEvent::Prompt { by_user, bypass: by_user && bypass::is_requested(&text) }
         }
-        "message" => Happening::Message {
+        "message" => LoopEvent::Message {
             usage: fields.usage()?,
             cost: fields.dollars("cost_usd")?,
-            offset: None,
-            last: fields.text("message")?,
-            said: fields.text("text")?.as_deref().and_then(Said::of),
+            range: None,
+            last_response: fields.text("message")?,
+            text: fields.text("text")?.as_deref().and_then(ModelText::from_text),
         },
         "tool_start" => {
             let call = fields.required_text("call", "the call's name")?;
             let tool = fields.required_text("tool", "the tool's name")?;
             let action = Box::new(Action::new(&tool, &fields.input()?, None));
-            Happening::ToolStart {
-                call,
-                message: fields.text("message")?,
-                action,
-                guarded: Vec::new(),
-                touched: Vec::new(),
-                tampering: None,
-            }
+            LoopEvent::ToolStart { call, response: fields.text("message")?, action, context: CallContext::Missing }
         }
-        "tool_end" => Happening::ToolEnd {
+        "tool_end" => LoopEvent::ToolEnd {
             call: fields.required_text("call", "the call's name")?,
             action: None,
-            answer: Box::new(fields.answer()?),
+            result: Box::new(fields.call_result()?),
         },
-        "spawn_start" => Happening::SpawnStart {
-            child: fields.required_text("child", "the sub-agent's name")?,
+        "spawn_start" => LoopEvent::SpawnStart {
+            sub_agent: fields.required_text("child", "the sub-agent's name")?,
             depth: fields.number("depth", "a whole number, 0 or more")?,
         },
-        "spawn_end" => Happening::SpawnEnd { child: Some(fields.required_text("child", "the sub-agent's name")?) },
-        "hook" => Happening::Hook { name: fields.required_text("name", "the hook's name")? },
-        "stop" => Happening::Stop { blocked: fields.flag("blocked")?, running: None },
-        "compaction" => Happening::Compaction { trigger: fields.text("trigger")?.unwrap_or_default() },
-        "session_end" => Happening::SessionEnd { reason: fields.text("reason")?.unwrap_or_default() },
+        "spawn_end" => LoopEvent::SpawnEnd { sub_agent: Some(fields.required_text("child", "the sub-agent's name")?) },
+        "hook" => LoopEvent::Hook { name: fields.required_text("name", "the hook's name")? },
+        "stop" => LoopEvent::Stop { blocked: fields.flag("blocked")?, running: None },
+        "compaction" => LoopEvent::Compaction { trigger: fields.text("trigger")?.unwrap_or_default() },
+        "session_end" => LoopEvent::SessionEnd { reason: fields.text("reason")?.unwrap_or_default() },
         "violation" => return fields.constraint(true),
         "clean" => return fields.constraint(false),
         "iteration" => return fields.iteration(),
@@ -179,7 +156,7 @@ fn happening(kind: &str, fields: &Fields<'_>) -> Result<PlainHappening, PlainErr
 /// The fields of an event, or of an object within it.
 struct Fields<'a> {
     values: BTreeMap<Cow<'a, str>, &'a RawValue>,
-    /// What the fields' names begin with in a message.
+    /// The prefix of the fields' names in an error message.
     within: &'static str,
 }
 
@@ -201,7 +178,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A text that is kept byte for byte: what cannot be is refused, not mended.
+    /// A text that must be kept byte for byte: a text that cannot be is rejected, not repaired.
     fn verbatim(&self, field: &str) -> Result<Option<String>, PlainError> {
         let Some(value) = self.get(field) else { return Ok(None) };
         let expected = "a text without halves of surrogate pairs";
@@ -229,12 +206,12 @@ impl<'a> Fields<'a> {
         serde_json::from_str(value.get()).map(Some).map_err(|_other| self.wrong(field, value, expected))
     }
 
-    /// One of some words.
-    fn word<T: Copy>(&self, field: &str, words: &[(&str, T)]) -> Result<Option<T>, PlainError> {
+    /// One of several allowed names.
+    fn named_value<T: Copy>(&self, field: &str, names: &[(&str, T)]) -> Result<Option<T>, PlainError> {
         let Some(text) = self.text(field)? else { return Ok(None) };
-        match words.iter().find(|(word, _)| *word == text) {
+        match names.iter().find(|(name, _)| *name == text) {
             Some((_, meaning)) => Ok(Some(*meaning)),
-            None => Err(PlainError::wrong(field, &shorten(&text), &format!("one of {}", listed(words)))),
+            None => Err(PlainError::wrong(field, &shorten(&text), &format!("one of {}", listed(names)))),
         }
     }
 
@@ -261,7 +238,7 @@ impl<'a> Fields<'a> {
         }))
     }
 
-    /// What a call was given: the object as it stands, or the text.
+    /// The arguments of a call: the object as it is written, or the text.
     fn input(&self) -> Result<Cow<'a, str>, PlainError> {
         let Some(value) = self.get("input") else { return Ok(Cow::Borrowed("{}")) };
         if value.get().starts_with('{') {
@@ -270,19 +247,22 @@ impl<'a> Fields<'a> {
         json::text(value).ok_or_else(|| self.wrong("input", value, "an object or a text"))
     }
 
-    fn answer(&self) -> Result<Answer, PlainError> {
-        let outcome = self.word("outcome", OUTCOMES)?;
+    fn call_result(&self) -> Result<CallResult, PlainError> {
+        let outcome = self.named_value("outcome", OUTCOMES)?;
         let outcome = outcome.ok_or_else(|| PlainError::missing("outcome", &format!("one of {}", listed(OUTCOMES))))?;
-        let by = self.word("by", &[("haltline", By::Haltline), ("permission", By::Permission), ("hook", By::Hook)])?;
+        let by = self.named_value(
+            "by",
+            &[("haltline", DeniedBy::Haltline), ("permission", DeniedBy::Permission), ("hook", DeniedBy::Hook)],
+        )?;
         let exit = self.number("exit", "an exit code, a whole number")?;
         let output = self.text("output")?.unwrap_or_default();
-        let mut answer = Answer::new(outcome, exit, &output);
-        answer.by = by.or(answer.by);
-        answer.cost = self.dollars("cost_usd")?;
-        Ok(answer)
+        let mut result = CallResult::new(outcome, exit, &output);
+        result.denied_by = by.or(result.denied_by);
+        result.cost = self.dollars("cost_usd")?;
+        Ok(result)
     }
 
-    fn iteration(&self) -> Result<PlainHappening, PlainError> {
+    fn iteration(&self) -> Result<PlainEventKind, PlainError> {
         let phase = self.text("phase")?.map(|phase| PhaseName::parse(&phase)).transpose();
         let phase = phase.map_err(|error| PlainError { text: error.to_string() })?;
         let mut metrics = Metrics::default();
@@ -300,19 +280,19 @@ impl<'a> Fields<'a> {
                 let values = values.ok_or_else(|| self.wrong("error", value, "an object with type and message"))?;
                 let fields = Fields { values, within: "error." };
                 let (kind, message) = (fields.text("type")?.unwrap_or_default(), fields.text("message")?);
-                Some(ErrorSeen::new(&kind, &message.unwrap_or_default()))
+                Some(ReportedError::new(&kind, &message.unwrap_or_default()))
             }
         };
         let neutral = self.text("neutral")?.filter(|reason| !reason.trim().is_empty());
-        Ok(PlainHappening::Iteration(Box::new(Report { phase, metrics, error, neutral, ..Report::default() })))
+        Ok(PlainEventKind::Iteration(Box::new(Report { phase, metrics, error, neutral, ..Report::default() })))
     }
 
-    fn attempt(&self) -> Result<PlainHappening, PlainError> {
+    fn attempt(&self) -> Result<PlainEventKind, PlainError> {
         let slice = self.required_text("slice", "the slice's name")?;
         let slice = SliceId::parse(&slice).map_err(|error| PlainError { text: error.to_string() })?;
         let test = self.required_text("test", "the exact name of the test")?;
         let test = TestName::parse(&test).map_err(|error| PlainError { text: error.to_string() })?;
-        let result = self.word("result", RESULTS)?;
+        let result = self.named_value("result", RESULTS)?;
         let result = result.ok_or_else(|| PlainError::missing("result", &format!("one of {}", listed(RESULTS))))?;
         let files: Vec<String> = match self.get("files") {
             None => Vec::new(),
@@ -333,18 +313,18 @@ impl<'a> Fields<'a> {
             files_more: 0,
             result,
             is_declared: true,
-            said: String::new(),
+            summary: String::new(),
             error,
             checkpoint: None,
             generation: None,
         };
-        Ok(PlainHappening::Attempt { slice, attempt: Box::new(attempt) })
+        Ok(PlainEventKind::Attempt { slice, attempt: Box::new(attempt) })
     }
 
-    fn round(&self) -> Result<PlainHappening, PlainError> {
-        let bad = |error: NameError| PlainError { text: error.to_string() };
-        let pipeline = self.text("pipeline")?.map(|name| PipelineName::parse(&name)).transpose().map_err(bad)?;
-        let claim = ClaimId::parse(&self.required_text("claim", "the claim's name")?).map_err(bad)?;
+    fn round(&self) -> Result<PlainEventKind, PlainError> {
+        let name_error = |error: NameError| PlainError { text: error.to_string() };
+        let pipeline = self.text("pipeline")?.map(|name| PipelineName::parse(&name)).transpose().map_err(name_error)?;
+        let claim = ClaimId::parse(&self.required_text("claim", "the claim's name")?).map_err(name_error)?;
         let changes = match self.get("changes") {
             None => Changes::default(),
             Some(value) => {
@@ -353,7 +333,7 @@ impl<'a> Fields<'a> {
                 Fields { values, within: "changes." }.changes()?
             }
         };
-        let objection = ObjectionSaid {
+        let objection = ObjectionText {
             id: self.text("objection_id")?,
             text: self.verbatim("objection")?,
             same_as: self.text("same_as")?,
@@ -367,11 +347,11 @@ impl<'a> Fields<'a> {
             round: self.text("round")?,
             generation: self.number("generation", "a whole number, 0 or more")?,
         };
-        Ok(PlainHappening::Round { pipeline: pipeline.unwrap_or_default(), round: Box::new(round) })
+        Ok(PlainEventKind::Round { pipeline: pipeline.unwrap_or_default(), round: Box::new(round) })
     }
 
     fn changes(&self) -> Result<Changes, PlainError> {
-        // A change under a name nobody knows would be lost, and the round counted as one without.
+        // A change under an unknown name would be lost, and the round counted as one without changes.
         const KNOWN: [&str; 4] = ["new_evidence", "test_run", "confidence", "claim_text"];
         if let Some(unknown) = self.values.keys().find(|name| !KNOWN.contains(&&***name)) {
             let expected = format!("one of {}", KNOWN.join(", "));
@@ -392,10 +372,10 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn constraint(&self, is_violation: bool) -> Result<PlainHappening, PlainError> {
+    fn constraint(&self, is_violation: bool) -> Result<PlainEventKind, PlainError> {
         let id = self.required_text("constraint", "the constraint's id")?;
         let id = ConstraintId::parse(&id).map_err(|error| PlainError { text: format!("constraint: {error}") })?;
-        Ok(PlainHappening::Constraint { id, is_violation, action: self.text("action")? })
+        Ok(PlainEventKind::Constraint { id, is_violation, action: self.text("action")? })
     }
 }
 
@@ -412,12 +392,13 @@ const OUTCOMES: &[(&str, Outcome)] = &[
     ("unknown", Outcome::Unknown),
 ];
 
-fn listed<T>(words: &[(&str, T)]) -> String {
-    let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-    words.join(", ")
+fn listed<T>(names: &[(&str, T)]) -> String {
+    let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
 }
 
-/// A value for a message: a text is quoted, a number or a truth stands as it is, all of them short.
+/// A value for an error message: a text is quoted, a number or boolean is shown as it is, and all of them are
+/// shortened.
 fn value_text(value: &RawValue) -> String {
     let source = value.get();
     match json::text(value) {

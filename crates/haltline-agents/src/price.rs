@@ -1,28 +1,25 @@
-//! What tokens cost: the public list prices of models, and those that configuration adds.
+//! The price of tokens: the public list prices of models, and those that the configuration adds.
 //!
-//! An unknown price stays unknown; nothing is ever taken as free because nobody knows it (L7). Models whose price
-//! depends on more than the kind of token (the length of the prompt, say) are unknown here too.
+//! An unknown price stays unknown; haltline never treats tokens as free because their price is unknown (L7). A model
+//! whose price depends on more than the kind of token (such as the length of the prompt) is unknown here too.
 
 use std::borrow::Cow;
 
 use haltline_core::loop_::Usage;
 use haltline_core::shorten;
 
-/// The newest day for which a source of [`PRICES`] vouches.
+/// The newest date that a source of [`PRICES`] confirms.
 pub const PRICES_DATE: &str = "2026-10-10";
 
-/// What a million tokens of each kind cost, in millionths of a dollar.
+/// The price of a million tokens of each kind, in millionths of a dollar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
-    /// The model's name, or how it begins.
+    /// The model's name, or a prefix of it.
     pub model: Cow<'static, str>,
-    /// Fresh tokens read.
+    /// Input tokens that are not cached.
     pub input: u64,
-    /// Tokens written.
     pub output: u64,
-    /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Tokens written to the cache.
     pub cache_write: u64,
     /// Tokens written to the cache for an hour.
     pub cache_write_hour: u64,
@@ -30,33 +27,33 @@ pub struct Price {
 
 /// Anthropic's list prices on its own API.
 pub const PRICES: &[Price] = &[
-    listed("claude-fable-5-1", [10_000, 50_000, 250, 12_500, 20_000]),
-    listed("claude-fable-5", [10_000, 50_000, 1_000, 12_500, 20_000]),
-    listed("claude-opus-5-5", [4_000, 20_000, 200, 5_000, 8_000]),
-    listed("claude-opus-5", [5_000, 25_000, 500, 6_250, 10_000]),
-    listed("claude-opus-4-8", [5_000, 25_000, 500, 6_250, 10_000]),
-    listed("claude-opus-4-7", [5_000, 25_000, 500, 6_250, 10_000]),
-    listed("claude-opus-4-6", [5_000, 25_000, 500, 6_250, 10_000]),
-    listed("claude-opus-4-5", [5_000, 25_000, 500, 6_250, 10_000]),
-    listed("claude-opus-4-1", [15_000, 75_000, 1_500, 18_750, 30_000]),
-    listed("claude-opus-4-0", [15_000, 75_000, 1_500, 18_750, 30_000]),
-    listed("claude-opus-4", [15_000, 75_000, 1_500, 18_750, 30_000]),
-    listed("claude-3-opus", [15_000, 75_000, 1_500, 18_750, 30_000]),
-    listed("claude-sonnet-5-5", [2_000, 10_000, 200, 2_500, 4_000]),
-    listed("claude-sonnet-5", [2_000, 10_000, 200, 2_500, 4_000]),
-    listed("claude-sonnet-4-6", [3_000, 15_000, 300, 3_750, 6_000]),
-    listed("claude-sonnet-4-5", [3_000, 15_000, 300, 3_750, 6_000]),
-    listed("claude-sonnet-4-0", [3_000, 15_000, 300, 3_750, 6_000]),
-    listed("claude-sonnet-4", [3_000, 15_000, 300, 3_750, 6_000]),
-    listed("claude-3-7-sonnet", [3_000, 15_000, 300, 3_750, 6_000]),
-    listed("claude-3-5-sonnet", [3_000, 15_000, 300, 3_750, 6_000]),
-    listed("claude-haiku-4-5", [1_000, 5_000, 100, 1_250, 2_000]),
-    listed("claude-3-5-haiku", [800, 4_000, 80, 1_000, 1_600]),
-    listed("claude-3-haiku", [250, 1_250, 30, 300, 500]),
+    list_price("claude-fable-5-1", [10_000, 50_000, 250, 12_500, 20_000]),
+    list_price("claude-fable-5", [10_000, 50_000, 1_000, 12_500, 20_000]),
+    list_price("claude-opus-5-5", [4_000, 20_000, 200, 5_000, 8_000]),
+    list_price("claude-opus-5", [5_000, 25_000, 500, 6_250, 10_000]),
+    list_price("claude-opus-4-8", [5_000, 25_000, 500, 6_250, 10_000]),
+    list_price("claude-opus-4-7", [5_000, 25_000, 500, 6_250, 10_000]),
+    list_price("claude-opus-4-6", [5_000, 25_000, 500, 6_250, 10_000]),
+    list_price("claude-opus-4-5", [5_000, 25_000, 500, 6_250, 10_000]),
+    list_price("claude-opus-4-1", [15_000, 75_000, 1_500, 18_750, 30_000]),
+    list_price("claude-opus-4-0", [15_000, 75_000, 1_500, 18_750, 30_000]),
+    list_price("claude-opus-4", [15_000, 75_000, 1_500, 18_750, 30_000]),
+    list_price("claude-3-opus", [15_000, 75_000, 1_500, 18_750, 30_000]),
+    list_price("claude-sonnet-5-5", [2_000, 10_000, 200, 2_500, 4_000]),
+    list_price("claude-sonnet-5", [2_000, 10_000, 200, 2_500, 4_000]),
+    list_price("claude-sonnet-4-6", [3_000, 15_000, 300, 3_750, 6_000]),
+    list_price("claude-sonnet-4-5", [3_000, 15_000, 300, 3_750, 6_000]),
+    list_price("claude-sonnet-4-0", [3_000, 15_000, 300, 3_750, 6_000]),
+    list_price("claude-sonnet-4", [3_000, 15_000, 300, 3_750, 6_000]),
+    list_price("claude-3-7-sonnet", [3_000, 15_000, 300, 3_750, 6_000]),
+    list_price("claude-3-5-sonnet", [3_000, 15_000, 300, 3_750, 6_000]),
+    list_price("claude-haiku-4-5", [1_000, 5_000, 100, 1_250, 2_000]),
+    list_price("claude-3-5-haiku", [800, 4_000, 80, 1_000, 1_600]),
+    list_price("claude-3-haiku", [250, 1_250, 30, 300, 500]),
 ];
 
-/// A row of the list: thousandths of a dollar for input, output, cache read, cache write, cache write for an hour.
-const fn listed(model: &'static str, [input, output, cache_read, cache_write, hour]: [u64; 5]) -> Price {
+/// One entry of the list: thousandths of a dollar for input, output, cache read, cache write, cache write for an hour.
+const fn list_price(model: &'static str, [input, output, cache_read, cache_write, hour]: [u64; 5]) -> Price {
     Price {
         model: Cow::Borrowed(model),
         input: input * 1000,
@@ -67,7 +64,7 @@ const fn listed(model: &'static str, [input, output, cache_read, cache_write, ho
     }
 }
 
-/// Reads a price of the configuration: `MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE`, dollars per million tokens.
+/// Parses a price of the configuration: `MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE`, dollars per million tokens.
 pub fn parse(line: &str) -> Result<Price, String> {
     let expected = "expected MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE, in dollars per million tokens";
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -91,12 +88,12 @@ pub fn parse(line: &str) -> Result<Price, String> {
     })
 }
 
-/// What the tokens cost in millionths of a dollar, where the model's price is known. `extra` wins over the list.
+/// The cost of the tokens in millionths of a dollar, if the model's price is known. `extra` wins over the list.
 pub fn cost(model: &str, usage: &Usage, extra: &[Price]) -> Option<u64> {
     cost_with_hour(model, usage, 0, extra)
 }
 
-/// The same, where this much of `usage.cache_write` is kept for an hour.
+/// Like [`cost`], when this many tokens of `usage.cache_write` are cached for an hour.
 pub fn cost_with_hour(model: &str, usage: &Usage, cache_write_hour: u64, extra: &[Price]) -> Option<u64> {
     let price = price_of(model, extra)?;
     let hour = cache_write_hour.min(usage.cache_write);
@@ -111,21 +108,21 @@ pub fn cost_with_hour(model: &str, usage: &Usage, cache_write_hour: u64, extra: 
     Some(u64::try_from((sum + 500_000) / 1_000_000).unwrap_or(u64::MAX))
 }
 
-/// Dollars as millionths of one; `None` for what is no amount.
+/// Dollars as millionths of a dollar; `None` for anything that is not an amount.
 pub fn millionths(dollars: f64) -> Option<u64> {
     const DOLLARS_MAX: f64 = 1e9;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked before")]
     (0.0..=DOLLARS_MAX).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
 }
 
-/// Configuration may name a family by how its models begin, the longest such name wins; the list means exactly the
-/// models it names, or a dated issue of one: what begins like a model may cost something else.
+/// The configuration may name several models by a common prefix, and the longest prefix wins. The list means exactly
+/// the models it names, or a dated release of one: a model whose name only begins like another may have another price.
 fn price_of<'a>(model: &str, extra: &'a [Price]) -> Option<&'a Price> {
     let configured = extra.iter().filter(|price| model.starts_with(price.model.as_ref()));
     configured.max_by_key(|price| price.model.len()).or_else(|| {
-        let is_issue = |rest: &str| rest.strip_prefix('-').is_some_and(is_date);
+        let is_dated_release = |rest: &str| rest.strip_prefix('-').is_some_and(is_date);
         PRICES.iter().find(|price| {
-            model.strip_prefix(price.model.as_ref()).is_some_and(|rest| rest.is_empty() || is_issue(rest))
+            model.strip_prefix(price.model.as_ref()).is_some_and(|rest| rest.is_empty() || is_dated_release(rest))
         })
     })
 }
@@ -141,7 +138,7 @@ mod tests {
     const MILLION: Usage = Usage { input: 1_000_000, output: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000 };
 
     #[test]
-    fn a_listed_model_costs_its_list_price_and_a_dated_issue_the_same() {
+    fn a_listed_model_and_its_dated_releases_cost_the_list_price() {
         assert_eq!(cost("claude-opus-4-5", &MILLION, &[]), Some(36_750_000));
         assert_eq!(cost("claude-opus-4-5-20251101", &MILLION, &[]), Some(36_750_000));
         assert_eq!(cost("claude-opus-4-20250514", &MILLION, &[]), Some(110_250_000));
@@ -157,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_in_the_cache_is_dearer_and_never_more_than_was_written() {
+    fn an_hour_in_the_cache_costs_more_and_never_covers_more_than_was_written() {
         let usage = Usage { cache_write: 1_000_000, ..Usage::default() };
         assert_eq!(cost_with_hour("claude-sonnet-4-5", &usage, 400_000, &[]), Some(2_250_000 + 2_400_000));
         assert_eq!(cost_with_hour("claude-sonnet-4-5", &usage, u64::MAX, &[]), Some(6_000_000));

@@ -1,52 +1,64 @@
-//! Qwen Code's hooks: Claude Code's events and answers with Gemini CLI's payloads, and rules of its own.
+//! Qwen Code's hooks: Claude Code's events and answers with Gemini CLI's payloads, and some rules that only it has.
 //!
-//! Written against version 0.15.10. `UserPromptSubmit` comes before every request of the main agent to its model, with an
-//! empty prompt where no person asked: refusing that one is the only thing that ends this client, so a stop is a refusal
-//! of the call and then of the next request. `continue: false` does no more than refuse; at a `Stop` it even keeps the agent
-//! going, as every blocking answer does there. The words of such a hook then come as a prompt, `stop_hook_active` is true at
-//! every `Stop`, and only the chat file tells: a person's prompt is written down there, once its hooks have run. Sub-agents'
-//! calls are told as the main agent's.
+//! Written against version 0.15.10.
+//!
+//! | event | runs | effect of an answer |
+//! |---|---|---|
+//! | `PreToolUse` | before a call | a denial denies the call; `continue: false` does no more |
+//! | `UserPromptSubmit` | before every request to the model | `decision: block` ends the agent; nothing else does |
+//! | `Stop` | at the end of a turn | every blocking answer, even `continue: false`, keeps the agent going |
+//!
+//! - haltline therefore stops an agent by denying the call and then blocking the next request.
+//! - `UserPromptSubmit` runs only for the main agent. Its prompt is empty unless a person typed one.
+//! - `stop_hook_active` is true at every `Stop`.
+//! - The text of a hook that keeps the agent going arrives as a prompt. Only the chat file shows who wrote a prompt:
+//!   the client records a person's prompt there, after its hooks have run.
+//! - Calls of sub-agents are reported as the main agent's.
 
 mod answer;
 pub mod chat;
 mod payload;
-mod rehearsal;
+mod self_test;
 
-use crate::feed::Feed;
-use crate::hook::{Protocol, Stop, Variables, Warned};
-use crate::install::{Form, Layout, Listener, Moved, Settings, Spelling, Switch};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
+use crate::install::{DisableSetting, Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, complaint, shows_notice};
-pub(crate) use payload::shown_part;
+pub use answer::{answer, answer_unreadable, shows_notice};
+pub(crate) use payload::visible_output;
 pub use payload::{event, read};
-pub use rehearsal::REHEARSAL;
+pub use self_test::SELF_TEST;
 
-/// Qwen Code, as data.
+/// Qwen Code's protocol.
 pub const PROTOCOL: Protocol = Protocol {
-    word: "qwen",
+    cli_name: "qwen",
     name: "qwen",
     title: "Qwen Code",
     read,
     answer,
     shows_notice,
-    warned: Warned::With(answer::carries_warning),
-    complaint,
-    feed: Some(Feed {
+    warning_delivery: WarningDelivery::OnlyWith(answer::CARRY_WARNING),
+    answer_unreadable,
+    transcript: Some(TranscriptReader {
         usage: chat::usage,
-        said: chat::said,
+        last_text: chat::last_text,
         outcome: |_, _| None,
-        tells_askers: true,
+        records_user_prompts: true,
         is_shared: false,
     }),
-    stop: Stop::Answered,
-    variables: Variables { process: None, session: None, inside: Some("QWEN_CODE"), project: None },
+    stop: StopMethod::Answer,
+    variables: HookVariables { process: None, session: None, marker: Some("QWEN_CODE"), project: None },
     layout: Layout {
-        user: Settings { moved: Some(Moved::FolderFromHome("QWEN_HOME")), folder: ".qwen", file: "settings.json" },
-        project: Settings { moved: None, folder: ".qwen", file: "settings.json" },
-        more: &[],
+        user: Settings {
+            relocation: Some(Relocation::FolderFromHome("QWEN_HOME")),
+            folder: ".qwen",
+            file: "settings.json",
+        },
+        project: Settings { relocation: None, folder: ".qwen", file: "settings.json" },
+        more_project_files: &[],
         managed: Some("/etc/qwen-code/settings.json"),
-        switches: &[Switch::On("disableAllHooks")],
-        // The client counts in thousandths of a second.
+        disable_settings: &[DisableSetting::IfTrue("disableAllHooks")],
+        // Timeouts are in milliseconds.
         listeners: &[
             Listener { event: "SessionStart", timeout: 5_000 },
             Listener { event: "UserPromptSubmit", timeout: 5_000 },
@@ -60,10 +72,10 @@ pub const PROTOCOL: Protocol = Protocol {
             Listener { event: "SessionEnd", timeout: 2_000 },
         ],
         form: Form::Grouped,
-        spelling: Spelling::LINE,
+        spelling: Spelling::SHELL_LINE,
         has_status_line: false,
         own_files: &[],
-        afterwards: None,
+        post_install_step: None,
     },
-    rehearsal: REHEARSAL,
+    self_test: SELF_TEST,
 };

@@ -1,9 +1,9 @@
-//! Status blocks: what an agent says of its own iteration, in the two forms agents are asked for (P7, P8).
+//! Status blocks: what an agent says about its own iteration, in the two forms that prompts ask for (P7, P8).
 //!
-//! `PRP_PHASE_STATUS` reports a phase of work, `RALPH_STATUS` one iteration of a loop. An agent's text is read with
-//! patience: what cannot be understood is missing, never guessed, so the form itself, which prompts repeat with
-//! `true | false` in its fields, says nothing. A block that somebody files as a report is read strictly (E8).
-//! A block without its end is no block: the text may have been cut in the middle of it.
+//! `PRP_PHASE_STATUS` reports a phase of work, `RALPH_STATUS` one iteration of a loop. haltline reads an agent's text
+//! leniently: a value it cannot parse is missing and never guessed, so the empty form, which prompts repeat with
+//! `true | false` in its fields, says nothing. A block that is filed as a report is read strictly (E8).
+//! A block without its end line is not a block: the text may have been cut off in the middle of it.
 
 mod lines;
 mod phase;
@@ -17,17 +17,15 @@ use lines::Line;
 pub use phase::{BreakerState, BreakerTally, DualGate, FileTally, Hourly, PhaseStatus, RateLimit, TestTally};
 pub use ralph::{RalphStatus, TestsStatus};
 
-/// Either form.
+/// A status block of either form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatusBlock {
-    /// `PRP_PHASE_STATUS`.
     Phase(Box<PhaseStatus>),
-    /// `RALPH_STATUS`.
     Ralph(RalphStatus),
 }
 
 impl StatusBlock {
-    /// How the work stands, where the block says so.
+    /// The status of the work, if the block has it.
     pub fn status(&self) -> Option<Status> {
         match self {
             StatusBlock::Phase(block) => block.status,
@@ -35,7 +33,7 @@ impl StatusBlock {
         }
     }
 
-    /// Whether the agent wants the loop to end, where the block says so. It weighs more than the status.
+    /// Whether the agent wants the loop to end, if the block says so. It takes precedence over the status.
     pub fn exit_signal(&self) -> Option<bool> {
         match self {
             StatusBlock::Phase(block) => block.exit_signal,
@@ -61,23 +59,21 @@ impl fmt::Display for StatusBlock {
     }
 }
 
-/// How the work stands.
+/// The status of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It goes on.
     InProgress,
-    /// It cannot go on by itself.
+    /// It cannot continue by itself.
     Blocked,
-    /// It is done.
     Complete,
 }
 
 impl Status {
-    const WORDS: [(&'static str, Status); 3] =
+    const NAMES: [(&'static str, Status); 3] =
         [("IN_PROGRESS", Status::InProgress), ("BLOCKED", Status::Blocked), ("COMPLETE", Status::Complete)];
 
-    /// The word in a block.
-    pub fn word(self) -> &'static str {
+    /// The stable text in a block.
+    pub fn as_str(self) -> &'static str {
         match self {
             Status::InProgress => "IN_PROGRESS",
             Status::Blocked => "BLOCKED",
@@ -88,29 +84,28 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.word())
+        formatter.write_str(self.as_str())
     }
 }
 
 /// The last complete block in the text.
 pub fn last_block(text: &str) -> Option<StatusBlock> {
     last_among_lines(text).or_else(|| {
-        // A client that prints its answer as JSON of a form nobody knows: the block stands in it with its line breaks
-        // written out.
+        // A client that prints its output as JSON of an unknown form: the block is in it with escaped line breaks.
         let is_escaped = text.contains("_STATUS---\\n") || text.contains("_STATUS---\\r\\n");
         is_escaped.then(|| last_among_lines(&text.replace("\\r\\n", "\n").replace("\\n", "\n"))).flatten()
     })
 }
 
-/// A block that somebody files: what does not fit is an error that names the field, its value and what was expected.
-/// Of several blocks in the text the last one counts; what stands around it does not.
+/// Parses a block that is filed as a report: a field that does not fit is an error that names the field, its value and
+/// what was expected. The last block in the text counts; the text around it does not.
 pub fn parse_phase_status(text: &str) -> Result<PhaseStatus, StatusBlockError> {
     let lines = Line::all(text);
     let (mut start, mut found) = (None, None);
-    for (place, line) in lines.iter().enumerate() {
+    for (index, line) in lines.iter().enumerate() {
         match line.delimiter() {
-            Some(("PRP_PHASE_STATUS", true)) => start = Some(place + 1),
-            Some(("PRP_PHASE_STATUS", false)) => found = start.take().map(|start| start..place).or(found),
+            Some(("PRP_PHASE_STATUS", true)) => start = Some(index + 1),
+            Some(("PRP_PHASE_STATUS", false)) => found = start.take().map(|start| start..index).or(found),
             Some(_) | None => {}
         }
     }
@@ -126,30 +121,30 @@ fn last_among_lines(text: &str) -> Option<StatusBlock> {
     let lines = Line::all(text);
     let mut open = None;
     let mut last = None;
-    for (place, line) in lines.iter().enumerate() {
+    for (index, line) in lines.iter().enumerate() {
         match line.delimiter() {
-            Some((name, true)) => open = Some((name, place + 1)),
+            Some((name, true)) => open = Some((name, index + 1)),
             Some((name, false)) => {
                 if let Some((_, start)) = open.take().filter(|(begun, _)| *begun == name) {
-                    last = Some((name, start..place));
+                    last = Some((name, start..index));
                 }
             }
-            // The form without delimiters: its fields stand below it, indented.
+            // The form without delimiters has its fields indented below it.
             None if open.is_none() && line.indent == 0 && line.text == "RALPH_STATUS:" => {
-                let below = lines[place + 1..].iter().take_while(|line| line.indent > 0 || line.text.is_empty());
-                last = Some(("RALPH_STATUS", place + 1..place + 1 + below.count()));
+                let below = lines[index + 1..].iter().take_while(|line| line.indent > 0 || line.text.is_empty());
+                last = Some(("RALPH_STATUS", index + 1..index + 1 + below.count()));
             }
             None => {}
         }
     }
-    let (name, place) = last?;
+    let (name, index) = last?;
     Some(match name {
-        "PRP_PHASE_STATUS" => StatusBlock::Phase(Box::new(PhaseStatus::read(&lines[place]))),
-        _ => StatusBlock::Ralph(RalphStatus::read(&lines[place])),
+        "PRP_PHASE_STATUS" => StatusBlock::Phase(Box::new(PhaseStatus::read(&lines[index]))),
+        _ => StatusBlock::Ralph(RalphStatus::read(&lines[index])),
     })
 }
 
-/// A text that is no status block, in one line for the one who filed it.
+/// Why a text is not a status block, in one line for the person or program that filed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusBlockError {
     text: String,
@@ -190,7 +185,7 @@ mod tests {
         assert_eq!(exit_signal(&format!("{late}{cut}")), Some(Some(false)));
         assert_eq!(exit_signal(cut), None);
         assert_eq!(exit_signal(&format!("{cut}{early}")), Some(Some(true)));
-        // An end that belongs to another block ends nothing.
+        // The end line of another form ends nothing.
         assert_eq!(exit_signal("---RALPH_STATUS---\nEXIT_SIGNAL: true\n---END_PRP_PHASE_STATUS---\n"), None);
     }
 
@@ -203,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn words_about_a_block_are_no_block() {
+    fn text_about_a_block_is_not_a_block() {
         for text in [
             "",
             "I will end with a ---RALPH_STATUS--- block.",
@@ -217,13 +212,13 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_is_no_block_is_told_which_line_is_missing() {
-        let told = |text: &str| parse_phase_status(text).expect_err("no block").to_string();
-        assert_eq!(told("hello\n"), r#"status block "hello": expected the line ---PRP_PHASE_STATUS---"#);
+    fn a_report_without_a_block_is_rejected_with_the_missing_line() {
+        let error = |text: &str| parse_phase_status(text).expect_err("no block").to_string();
+        assert_eq!(error("hello\n"), r#"status block "hello": expected the line ---PRP_PHASE_STATUS---"#);
         assert_eq!(
-            told("---PRP_PHASE_STATUS---\nPHASE: RED\n"),
+            error("---PRP_PHASE_STATUS---\nPHASE: RED\n"),
             r#"status block "---PRP_PHASE_STATUS---\nPHASE: RED": expected the line ---END_PRP_PHASE_STATUS---"#
         );
-        assert_eq!(told(""), r#"status block "": expected the line ---PRP_PHASE_STATUS---"#);
+        assert_eq!(error(""), r#"status block "": expected the line ---PRP_PHASE_STATUS---"#);
     }
 }

@@ -1,28 +1,31 @@
-//! What a terminal would show of a line: no colours, and of a line that overwrites itself the last writing.
+//! What a terminal would show of a line: without colours, and only the last text of a line that overwrites itself.
 
 use std::borrow::Cow;
 
-/// The line without escapes and without what it overwrote itself.
-pub(crate) fn shown(line: &str) -> Cow<'_, str> {
+/// The line without escape sequences and without the text that it overwrote.
+pub(crate) fn visible_text(line: &str) -> Cow<'_, str> {
     let line = line.trim_end_matches(['\r', '\n']);
-    let line = line.rfind('\r').map_or(line, |place| &line[place + 1..]);
+    let line = line.rfind('\r').map_or(line, |position| &line[position + 1..]);
     if !line.contains('\u{1b}') {
         return Cow::Borrowed(line);
     }
     let mut kept = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some(place) = rest.find('\u{1b}') {
-        kept.push_str(&rest[..place]);
-        rest = &rest[place + escape_length(&rest[place..])..];
+    while let Some(position) = rest.find('\u{1b}') {
+        kept.push_str(&rest[..position]);
+        rest = &rest[position + escape_length(&rest[position..])..];
     }
     kept.push_str(rest);
     Cow::Owned(kept)
 }
 
-/// How long the escape at the start is, in bytes; it ends where a character does.
+/// Length in bytes of the escape sequence at the start; it always ends on a character boundary.
 fn escape_length(text: &str) -> usize {
     let end_after = |is_end: fn(char) -> bool| {
-        text.char_indices().skip(2).find(|&(_, letter)| is_end(letter)).map(|(place, letter)| place + letter.len_utf8())
+        text.char_indices()
+            .skip(2)
+            .find(|&(_, letter)| is_end(letter))
+            .map(|(position, letter)| position + letter.len_utf8())
     };
     let length = match text.chars().nth(1) {
         Some('[') => end_after(|letter| ('\u{40}'..='\u{7e}').contains(&letter)),
@@ -38,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_titles_and_overwritten_beginnings_are_gone() {
+    fn colours_titles_and_overwritten_text_are_removed() {
         for (line, expected) in [
             ("plain\r\n", "plain"),
             ("\u{1b}[1;31mred\u{1b}[0m end", "red end"),
@@ -49,7 +52,7 @@ mod tests {
             ("end \u{1b}", "end "),
             ("odd \u{1b}é!", "odd !"),
         ] {
-            assert_eq!(shown(line), expected, "{line:?}");
+            assert_eq!(visible_text(line), expected, "{line:?}");
         }
     }
 }

@@ -1,14 +1,15 @@
-//! How many tests passed and failed, from what test runners print and from JUnit XML.
+//! Counts how many tests passed and failed, from the output of test runners and from JUnit XML.
 //!
-//! One small reader for each runner, all behind one trait: lines in, the counts of the run they belong to out. In a text
-//! that holds several runs the last one counts, whoever ran it. Counts are what was executed or set aside; tests that a
-//! filter left out are none. What a runner could not even load is failing: a file that does not compile passes nothing.
+//! Each runner has one small parser, all behind one trait: lines go in, and the counts of the run they belong to come
+//! out. In a text that holds several runs the last one counts, no matter which runner printed it. The counts cover
+//! tests that were executed or set aside; tests that a filter left out are not counted. Whatever a runner could not
+//! even load counts as failing: a file that does not compile passes nothing.
 
 mod cargo_test;
+mod classify;
 mod go_test;
 mod hook_frame;
 mod jest;
-mod judge;
 mod junit;
 mod mocha;
 mod names;
@@ -16,40 +17,39 @@ mod nextest;
 mod node_test;
 mod pairs;
 mod pytest;
+mod run_record;
 mod tap;
-mod told;
 mod trouble;
 mod unittest;
 mod vitest;
 
-pub use judge::{Class, Exit, Judged, TestRun, Trouble, judge};
+pub use classify::{Classification, Exit, TestClass, TestRun, Trouble, classify};
 pub use junit::{JunitError, from_junit};
 
 use crate::terminal_text;
-use told::Told;
+use run_record::RunRecord;
 
-/// How many tests.
+/// The number of tests of a run, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestCounts {
-    /// All of them: the sum of the others.
+    /// The sum of the other three.
     pub total: u64,
-    /// That passed.
     pub passing: u64,
-    /// That failed, broke or could not be loaded.
+    /// Tests that failed, broke or could not be loaded.
     pub failing: u64,
-    /// That were skipped, are to be written, or may fail.
+    /// Tests that were skipped, are still to be written, or are allowed to fail.
     pub skipped: u64,
 }
 
 impl TestCounts {
-    fn of(passing: u64, failing: u64, skipped: u64) -> Self {
+    fn new(passing: u64, failing: u64, skipped: u64) -> Self {
         let total = passing.saturating_add(failing).saturating_add(skipped);
         Self { total, passing, failing, skipped }
     }
 
-    /// Both together.
+    /// Adds two counts.
     pub fn plus(self, other: Self) -> Self {
-        Self::of(
+        Self::new(
             self.passing.saturating_add(other.passing),
             self.failing.saturating_add(other.failing),
             self.skipped.saturating_add(other.skipped),
@@ -57,9 +57,7 @@ impl TestCounts {
     }
 }
 
-/// A test runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Runner {
     CargoTest,
     Nextest,
@@ -73,65 +71,65 @@ pub enum Runner {
     Tap,
 }
 
-/// One run of a runner.
+/// One run of a test runner, with its counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Whose words it is told in.
+    /// The runner whose output format it has.
     pub runner: Runner,
-    /// How many tests.
     pub counts: TestCounts,
 }
 
-/// Reads one runner's words.
-trait Reader {
-    /// Takes the next line, as a terminal shows it, and tells what it says of tests by name. Where the line settles
-    /// something, what the run it belongs to has counted so far.
-    fn take(&mut self, line: &str, told: &mut Told) -> Option<TestCounts>;
+/// Parses the output of one runner.
+trait RunnerParser {
+    /// Parses the next line, as a terminal shows it, and adds what it says about tests to `record`. Returns the counts
+    /// of the run so far when the line changes them.
+    fn parse_line(&mut self, line: &str, record: &mut RunRecord) -> Option<TestCounts>;
 
-    /// Whether all has come that the runner announced.
-    fn is_whole(&self) -> bool {
+    /// True when everything that the runner announced has arrived.
+    fn is_complete(&self) -> bool {
         true
     }
 }
 
-/// One runner's reader, and what it was told.
-struct Ear {
+/// The parser of one runner, with what it has recorded.
+struct OutputListener {
     runner: Runner,
-    reader: Box<dyn Reader>,
-    told: Told,
+    parser: Box<dyn RunnerParser>,
+    record: RunRecord,
 }
 
-/// Everybody who reads along.
-struct Ears {
-    ears: [Ear; Runner::ALL.len()],
-    /// Whose sum was the last.
-    last: Option<usize>,
+/// The parsers of all runners, which read every line side by side.
+struct OutputListeners {
+    listeners: [OutputListener; Runner::ALL.len()],
+    /// Index of the listener that reported counts last.
+    last_counted: Option<usize>,
 }
 
-impl Ears {
+impl OutputListeners {
     fn new() -> Self {
-        let ear = |runner: Runner| Ear { runner, reader: runner.reader(), told: Told::default() };
-        Self { ears: Runner::ALL.map(ear), last: None }
+        let listener =
+            |runner: Runner| OutputListener { runner, parser: runner.parser(), record: RunRecord::default() };
+        Self { listeners: Runner::ALL.map(listener), last_counted: None }
     }
 
-    fn take(&mut self, line: &str) {
-        for (place, ear) in self.ears.iter_mut().enumerate() {
-            if let Some(counts) = ear.reader.take(line, &mut ear.told) {
-                ear.told.settled(counts);
-                self.last = Some(place);
+    fn parse_line(&mut self, line: &str) {
+        for (index, listener) in self.listeners.iter_mut().enumerate() {
+            if let Some(counts) = listener.parser.parse_line(line, &mut listener.record) {
+                listener.record.set_counts(counts);
+                self.last_counted = Some(index);
             }
-            ear.told.line += 1;
+            listener.record.line += 1;
         }
     }
 
-    /// Who summed up last.
-    fn last(&self) -> Option<&Ear> {
-        self.last.map(|place| &self.ears[place])
+    /// The listener that reported counts last.
+    fn last_counted(&self) -> Option<&OutputListener> {
+        self.last_counted.map(|index| &self.listeners[index])
     }
 }
 
 impl Runner {
-    fn reader(self) -> Box<dyn Reader> {
+    fn parser(self) -> Box<dyn RunnerParser> {
         match self {
             Runner::CargoTest => Box::<cargo_test::CargoTest>::default(),
             Runner::Nextest => Box::<nextest::Nextest>::default(),
@@ -146,7 +144,7 @@ impl Runner {
         }
     }
 
-    /// Its name, as its users say it.
+    /// The name that its users know it by.
     pub fn name(self) -> &'static str {
         match self {
             Runner::CargoTest => "cargo test",
@@ -162,7 +160,8 @@ impl Runner {
         }
     }
 
-    /// Those that speak in the shape of others come after them: of two that understand a line, the later is believed.
+    /// A runner whose output resembles that of others comes after them: when two parsers accept a line, the later one
+    /// wins.
     const ALL: [Runner; 10] = [
         Runner::Tap,
         Runner::NodeTest,
@@ -177,28 +176,30 @@ impl Runner {
     ];
 }
 
-/// How much of an output is read, from its end.
+/// The number of bytes that are read, counted from the end of an output.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 
-/// The end of a text that is read.
-fn read_part(text: &str) -> &str {
+/// The end of a text, as much as haltline reads of it.
+fn readable_end(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(OUTPUT_BYTES_MAX))..]
 }
 
-/// The last run that the text tells of.
+/// The last run in the text.
 pub fn last_run(text: &str) -> Option<Run> {
-    let mut ears = Ears::new();
+    let mut listeners = OutputListeners::new();
     let mut last = None;
-    for line in read_part(text).lines() {
-        ears.take(terminal_text::shown(line).trim_end());
-        // A run that has begun since takes nothing back.
-        let sum = ears.last().and_then(|ear| ear.told.counts.map(|(counts, _)| Run { runner: ear.runner, counts }));
-        last = sum.or(last);
+    for line in readable_end(text).lines() {
+        listeners.parse_line(terminal_text::visible_text(line).trim_end());
+        // A run that has begun since, without counts yet, does not undo the run before it.
+        let counted = listeners
+            .last_counted()
+            .and_then(|listener| listener.record.counts.map(|(counts, _)| Run { runner: listener.runner, counts }));
+        last = counted.or(last);
     }
     last
 }
 
-/// The counts of the last run that the text tells of.
+/// The counts of the last run in the text.
 pub fn from_output(text: &str) -> Option<TestCounts> {
     last_run(text).map(|run| run.counts)
 }

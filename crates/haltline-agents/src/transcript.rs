@@ -1,15 +1,15 @@
-//! Recorded sessions, read into the words of the core: what `haltline backtest` replays (X3).
+//! Recorded sessions, read into events of the core: what `haltline backtest` replays (X3).
 //!
-//! A transcript says the same things as the live hooks do, later and in other words. Each format has a reader of its
-//! own; what they read goes through the same identity and the same `decide` as a hook's payload. A reader never
-//! panics, keeps no more than the calls that are open, and passes over kinds of records that it does not know.
+//! A transcript says the same as the live hooks, later and in another form. Each format has its own reader; the events
+//! it reads go through the same identity and the same `decide` as a hook's payload. A reader never panics, keeps no
+//! more than the calls that are open, and ignores kinds of records that it does not know.
 
-mod claude;
+pub(crate) mod claude;
 pub(crate) mod codex;
-mod copilot;
+pub(crate) mod copilot;
 pub(crate) mod gemini;
+pub mod locations;
 mod opencode;
-pub mod places;
 mod plain;
 pub(crate) mod qwen;
 pub(crate) mod record;
@@ -17,12 +17,12 @@ mod sniff;
 mod swe_agent;
 
 use haltline_core::Instant;
-use haltline_core::loop_::{Happening, Stream};
+use haltline_core::loop_::{AgentRef, LoopEvent};
 
 use crate::json;
 use crate::price::Price;
 
-/// How a recorded session is written.
+/// The format of a recorded session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
     /// Plain events (EVENTS.md).
@@ -45,7 +45,7 @@ pub enum Format {
     SweAgent,
 }
 
-/// How a format is cut into pieces.
+/// How a file of a format is divided into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One record on each line.
@@ -54,25 +54,22 @@ pub enum Shape {
     Document,
 }
 
-/// One thing that a transcript says.
+/// One event that a transcript records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When it happened, where the transcript says so.
+    /// The time of the event, if the transcript has it.
     pub at: Option<Instant>,
-    /// Whose doing.
-    pub stream: Stream,
-    /// What happened.
-    pub what: Happening,
-    /// A second telling of what is in another record: it is judged, and not counted as a call of the session.
+    pub agent_ref: AgentRef,
+    pub event: LoopEvent,
+    /// It repeats what another record says: it is evaluated, but not counted as a call of the session.
     pub is_echo: bool,
 }
 
-/// A piece of a transcript that nobody can read. It is counted and passed over.
+/// A piece of a transcript that cannot be read. It is counted and skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
 impl Format {
-    /// All of them.
     pub const ALL: [Format; 9] = [
         Format::Plain,
         Format::Claude,
@@ -85,8 +82,8 @@ impl Format {
         Format::SweAgent,
     ];
 
-    /// The word for it, as plain events name the client.
-    pub fn word(self) -> &'static str {
+    /// The stable name, as plain events name the client.
+    pub fn as_str(self) -> &'static str {
         match self {
             Format::Plain => "plain",
             Format::Claude => "claude-code",
@@ -99,18 +96,18 @@ impl Format {
         }
     }
 
-    /// The format with this name. Where a client has two, in lines and as a document, it is the one in lines: ask
-    /// [`Format::of`] too, and take its word where it names the same client.
-    pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.word() == word)
+    /// The format with this name. For a client with two formats, lines and a document, it is the one in lines: call
+    /// [`Format::detect`] too, and prefer its result if it is of the same client.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == name)
     }
 
-    /// The format of a file that begins like this, by its content.
-    pub fn of(head: &[u8]) -> Option<Self> {
+    /// Detects the format of a file by its first bytes.
+    pub fn detect(head: &[u8]) -> Option<Self> {
         sniff::format(head)
     }
 
-    /// How a file of it is cut into pieces.
+    /// How a file of this format is divided into pieces.
     pub fn shape(self) -> Shape {
         match self {
             Format::Plain | Format::Claude | Format::Codex | Format::Gemini | Format::Qwen | Format::Copilot => {
@@ -123,10 +120,10 @@ impl Format {
 
 /// Reads the pieces of one file, in order.
 #[derive(Debug)]
-pub struct Reader(Kind);
+pub struct Reader(FormatReader);
 
 #[derive(Debug)]
-enum Kind {
+enum FormatReader {
     Plain(Box<plain::PlainReader>),
     Claude(Box<claude::ClaudeReader>),
     Codex(Box<codex::CodexReader>),
@@ -138,37 +135,39 @@ enum Kind {
 }
 
 impl Reader {
-    /// A reader of a file. Its name is the session's where the file does not say.
+    /// A reader of a file. The file's name is the session's if the file does not name the session.
     pub fn new(format: Format, name: &str) -> Self {
         Self::with_prices(format, name, &[])
     }
 
-    /// The same, with prices that win over the list.
+    /// Like [`Reader::new`], with prices that win over the list.
     pub fn with_prices(format: Format, name: &str, prices: &[Price]) -> Self {
         Self(match format {
-            Format::Plain => Kind::Plain(Box::default()),
-            Format::Claude => Kind::Claude(Box::new(claude::ClaudeReader::new(name, prices))),
-            Format::Codex => Kind::Codex(Box::new(codex::CodexReader::new(name, prices))),
-            Format::Gemini | Format::GeminiDocument => Kind::Gemini(Box::new(gemini::GeminiReader::new(name, prices))),
-            Format::Qwen => Kind::Qwen(Box::new(qwen::QwenReader::new(name, prices))),
-            Format::Copilot => Kind::Copilot(Box::new(copilot::CopilotReader::new(name, prices))),
-            Format::OpenCode => Kind::OpenCode(Box::new(opencode::OpenCodeReader::new(name, prices))),
-            Format::SweAgent => Kind::SweAgent(Box::new(swe_agent::SweAgentReader::new(name))),
+            Format::Plain => FormatReader::Plain(Box::default()),
+            Format::Claude => FormatReader::Claude(Box::new(claude::ClaudeReader::new(name, prices))),
+            Format::Codex => FormatReader::Codex(Box::new(codex::CodexReader::new(name, prices))),
+            Format::Gemini | Format::GeminiDocument => {
+                FormatReader::Gemini(Box::new(gemini::GeminiReader::new(name, prices)))
+            }
+            Format::Qwen => FormatReader::Qwen(Box::new(qwen::QwenReader::new(name, prices))),
+            Format::Copilot => FormatReader::Copilot(Box::new(copilot::CopilotReader::new(name, prices))),
+            Format::OpenCode => FormatReader::OpenCode(Box::new(opencode::OpenCodeReader::new(name, prices))),
+            Format::SweAgent => FormatReader::SweAgent(Box::new(swe_agent::SweAgentReader::new(name))),
         })
     }
 
-    /// Reads the next piece: what it says is added to `entries`, also where a part of it is damaged.
-    pub fn take(&mut self, piece: &[u8], entries: &mut Vec<Entry>) -> Result<(), Damaged> {
-        let text = json::mended(piece);
+    /// Reads the next piece and adds its events to `entries`, also when a part of the piece is damaged.
+    pub fn read_piece(&mut self, piece: &[u8], entries: &mut Vec<Entry>) -> Result<(), Damaged> {
+        let text = json::decode_lossy(piece);
         match &mut self.0 {
-            Kind::Plain(reader) => reader.take(&text, entries),
-            Kind::Claude(reader) => reader.take(&text, entries),
-            Kind::Codex(reader) => reader.take(&text, entries),
-            Kind::Gemini(reader) => reader.take(&text, entries),
-            Kind::Qwen(reader) => reader.take(&text, entries),
-            Kind::Copilot(reader) => reader.take(&text, entries),
-            Kind::OpenCode(reader) => reader.take(&text, entries),
-            Kind::SweAgent(reader) => reader.take(&text, entries),
+            FormatReader::Plain(reader) => reader.read_line(&text, entries),
+            FormatReader::Claude(reader) => reader.read_line(&text, entries),
+            FormatReader::Codex(reader) => reader.read_line(&text, entries),
+            FormatReader::Gemini(reader) => reader.read_piece(&text, entries),
+            FormatReader::Qwen(reader) => reader.read_line(&text, entries),
+            FormatReader::Copilot(reader) => reader.read_line(&text, entries),
+            FormatReader::OpenCode(reader) => reader.read_document(&text, entries),
+            FormatReader::SweAgent(reader) => reader.read_document(&text, entries),
         }
     }
 }

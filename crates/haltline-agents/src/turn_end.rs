@@ -1,39 +1,36 @@
-//! What a turn that changed nothing was, from the last thing the agent said: a question to the user, a plan, or neither.
+//! Classifies a turn that changed nothing by the agent's last message: a question to the user, a plan, or neither.
 //!
-//! An agent that waits for an answer makes no progress and is not stuck either (P4). English only, and a short list of
-//! openings: a question that is missed counts as an iteration without progress, which a few more will show; a
-//! rhetorical question that is taken for one would hide an agent that is stuck.
+//! An agent that waits for an answer makes no progress, but it is not looping either (P4). English only, and with a
+//! short list of phrases: a missed question counts as an iteration without progress, which a few more iterations will
+//! reveal; a rhetorical question that is mistaken for a real one would hide a looping agent.
 
-mod complaint;
+mod iteration_error;
 
-pub use complaint::{Complaint, complaint};
+pub use iteration_error::{IterationError, iteration_error};
 
-use crate::headless::{Ending, Told};
+use crate::headless::{Ending, HeadlessReport};
 
-/// What the turn was.
+/// How the turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnEnd {
-    /// The agent asked the user something.
-    Asked {
-        /// What.
+    AskedUser {
         question: String,
     },
-    /// The agent planned, and wrote nothing.
+    /// The agent planned and wrote nothing.
     PlanOnly,
-    /// Neither.
     Other,
 }
 
-/// How many sentences at the end may hold the question.
+/// The question must be among this many sentences at the end.
 const SENTENCES_MAX: usize = 3;
-/// How many items of a list may stand behind it: the answers it offers.
+/// How many list items may follow the question: the answers it offers.
 const ITEMS_MAX: usize = 10;
-/// So many items make a plan.
+/// This many items make a plan.
 const PLAN_ITEMS_MIN: usize = 2;
 /// How much of a question is kept.
 const QUESTION_BYTES_MAX: usize = 500;
 
-/// How a request begins that is no question by its mark.
+/// How a request begins that has no question mark.
 const REQUESTS: [&str; 17] = [
     "please confirm",
     "please advise",
@@ -54,7 +51,7 @@ const REQUESTS: [&str; 17] = [
     "i need your",
 ];
 
-/// What makes a sentence with a question mark one that the user is meant to answer. It stands between blanks.
+/// Words that mark a sentence with a question mark as addressed to the user. They must stand between blanks.
 const ADDRESSES: [&str; 14] = [
     " you ",
     " your ",
@@ -72,7 +69,7 @@ const ADDRESSES: [&str; 14] = [
     " ok to ",
 ];
 
-/// Phrases that are courtesy, not a question: whoever says them has finished.
+/// Phrases of courtesy: an agent that uses them has finished and is not asking.
 const COURTESIES: [&str; 14] = [
     "anything else",
     "any questions",
@@ -109,13 +106,13 @@ const PLANS: [&str; 15] = [
     "i propose",
 ];
 
-/// What a report of finished work says, and a plan does not.
+/// Phrases of a report about finished work, which a plan does not contain.
 const REPORTS: [&str; 9] =
     [" done", " completed", " implemented", " i fixed", " i added", " i changed", " i updated", " i ran", "passed"];
 
-/// What the turn was.
-pub fn reading(told: &Told) -> TurnEnd {
-    match &told.ending {
+/// Classifies the end of a turn.
+pub fn turn_end_of(report: &HeadlessReport) -> TurnEnd {
+    match &report.ending {
         Ending::Finished | Ending::Silent => {}
         Ending::Hook { .. }
         | Ending::ApiLimit { .. }
@@ -123,11 +120,11 @@ pub fn reading(told: &Told) -> TurnEnd {
         | Ending::Turns
         | Ending::Failed { .. } => return TurnEnd::Other,
     }
-    let message = Prose::of(&told.last_message);
-    if let Some(question) = told.asked.clone().or_else(|| message.question()) {
-        return TurnEnd::Asked { question };
+    let message = Prose::from_message(&report.last_message);
+    if let Some(question) = report.question.clone().or_else(|| message.question()) {
+        return TurnEnd::AskedUser { question };
     }
-    if told.writing_calls == 0 && (told.is_planning || message.is_plan()) {
+    if report.writing_calls == 0 && (report.is_planning || message.is_plan()) {
         return TurnEnd::PlanOnly;
     }
     TurnEnd::Other
@@ -144,7 +141,7 @@ struct Line {
 }
 
 impl Prose {
-    fn of(message: &str) -> Self {
+    fn from_message(message: &str) -> Self {
         let (mut is_code, mut is_block) = (false, false);
         let mut lines = Vec::new();
         for line in message.lines() {
@@ -155,7 +152,7 @@ impl Prose {
                 is_block = !line.starts_with("---END_");
             } else if !is_code && !is_block && !line.starts_with('>') && !line.is_empty() {
                 let (text, is_item) = without_bullet(line);
-                lines.push(Line { text: without_marks(text), is_item });
+                lines.push(Line { text: without_markup(text), is_item });
             }
         }
         Self { lines }
@@ -177,7 +174,7 @@ impl Prose {
         None
     }
 
-    /// Whether it is a plan and nothing but one.
+    /// True when the message is a plan and nothing else.
     fn is_plan(&self) -> bool {
         let text = |line: &Line| format!(" {} ", line.text.to_lowercase().replace('’', "'"));
         let begins = self.lines.iter().filter(|line| !line.is_item).take(2).any(|line| {
@@ -190,7 +187,7 @@ impl Prose {
     }
 }
 
-/// The text of an item of a list, and whether it is one.
+/// The text of a list item, and whether the line is one.
 fn without_bullet(line: &str) -> (&str, bool) {
     if let Some(rest) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).or_else(|| line.strip_prefix("• "))
     {
@@ -203,9 +200,9 @@ fn without_bullet(line: &str) -> (&str, bool) {
     }
 }
 
-/// The text without headings' and emphasis' marks and without what stands in quotation marks or as code: a question that is
-/// quoted is somebody else's.
-fn without_marks(text: &str) -> String {
+/// The text without the markup of headings and emphasis, and without quoted text and code: a quoted question is not the
+/// agent's own.
+fn without_markup(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut within: Option<char> = None;
     for letter in text.trim_start_matches(['#', ' ']).chars() {
@@ -221,16 +218,16 @@ fn without_marks(text: &str) -> String {
     kept
 }
 
-/// The sentences of a line, each with its mark.
+/// The sentences of a line, each with its punctuation mark.
 fn sentences(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
-    let mut letters = line.char_indices().peekable();
-    while let Some((place, letter)) = letters.next() {
-        let is_last = letters.peek().is_none_or(|(_, next)| next.is_whitespace());
+    let mut characters = line.char_indices().peekable();
+    while let Some((index, letter)) = characters.next() {
+        let is_last = characters.peek().is_none_or(|(_, next)| next.is_whitespace());
         if ".?!".contains(letter) && is_last {
-            found.push(line[start..=place].trim());
-            start = place + 1;
+            found.push(line[start..=index].trim());
+            start = index + 1;
         }
     }
     found.push(line[start..].trim());
@@ -248,7 +245,7 @@ fn is_question(sentence: &str) -> bool {
     if lower.ends_with('?') {
         return ADDRESSES.iter().any(|address| words.contains(address));
     }
-    // `Before I go on, please confirm …` is a request too; `the dialogue says please confirm` is none.
+    // `Before I go on, please confirm …` is a request too; `the dialogue says please confirm` is not.
     let asks = lower.split([',', '—', ':']).map(str::trim_start);
     asks.take(3).any(|clause| REQUESTS.iter().any(|request| clause.starts_with(request)))
 }

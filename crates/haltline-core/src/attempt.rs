@@ -1,31 +1,31 @@
-//! The attempt family: tries at one test of one slice, counted until they lead nowhere (seed 000; A1–A8).
+//! The attempt breaker: counts failed attempts at the tests of one slice (seed 000; A1–A8).
 //!
-//! A *slice* is one piece of planned work. Each test that is run for it and fails is a failed attempt; the third of one
-//! test, or the seventh of all, stops the slice until a person gives guidance. A run that never reached the test counts
-//! for nothing. What a slice may change is fixed when it begins; anything else needs a justification, and a change of
-//! architecture stops it at once.
+//! A *slice* is one piece of planned work. Each run of one of its tests that fails is a failed attempt; the third
+//! failure of one test, or the seventh of all tests, stops the slice until a person gives guidance. A run that never
+//! reached the test does not count. The files that a slice may change are fixed when it begins; any other change needs
+//! a justification, and a change of architecture stops the slice at once.
 
 mod apply;
 mod decide;
 mod guard;
 mod justification;
+mod messages;
 mod report;
 mod scope;
 mod slice;
 mod strategy;
 mod test;
-mod words;
 
 pub use apply::apply;
-pub use decide::{Question, decide};
+pub use decide::{AttemptRequest, decide};
 pub(crate) use guard::guard;
-pub use guard::{Place, Touched};
+pub use guard::{FileLocation, Touched};
 pub use justification::{Justification, form};
-pub use report::{FIELDS, Known, Listed, LogLine, RecoveryOption, Report, ScopeViolation};
-pub use scope::{Covered, Entry, EntryError, Letters, Origin, Scope, Source, file_digest, normalise};
-pub use slice::{Deviation, Prior, PriorTest, RefusedPath, Slice, Stand, Totals, Trip, TripCause};
+pub use messages::{prior_attempts, trip_text, warn_of_prior_attempts};
+pub use report::{FIELDS, JournalEvidence, Listed, LogLine, RecoveryOption, Report, ScopeViolation};
+pub use scope::{CaseSensitivity, Covered, Entry, EntryError, Origin, Scope, Source, file_digest, normalise};
+pub use slice::{DeniedPath, Deviation, Prior, PriorTest, Slice, SliceState, Totals, Trip, TripCause};
 pub use test::{Attempted, Printed, TestName, TestNameError, TestResult, TestState};
-pub use words::{prior_attempts, trip_text};
 
 use std::fmt;
 
@@ -35,71 +35,52 @@ use crate::identity::Digest;
 use crate::name::is_plain;
 use crate::{Operator, shorten};
 
-/// What can happen to a slice.
+/// An event on a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happening {
-    /// Work on it begins.
+pub enum AttemptEvent {
+    /// Work on the slice begins.
     Begin {
-        /// What may be changed.
         scope: Scope,
         /// The tree before anything is changed.
         checkpoint: Option<String>,
-        /// The person who wants another scope for a slice that is under way (E6).
+        /// The person who sets another scope for a slice that is under way (E6).
         operator: Option<Operator>,
     },
     /// May work go on?
     Ask {
-        /// On which test.
         test: Option<TestName>,
-        /// What is about to be tried.
+        /// What the agent is about to try.
         strategy: Option<String>,
     },
     /// A test was run.
     Attempt(Box<Attempt>),
-    /// A file is about to be changed (A5).
+    /// A tool is about to change a file (A5).
     Touch(Touch),
-    /// These files were changed, as a look at the tree shows.
-    Stray {
-        /// Their paths.
-        paths: Vec<String>,
-    },
-    /// A report is filed (A4).
+    /// A snapshot of the tree shows that these files changed.
+    OutOfScopeChange { paths: Vec<String> },
+    /// The agent files a report (A4).
     File {
-        /// On which test.
         test: TestName,
-        /// The report, without what the runner printed: that is known.
+        /// The report without the runner's output, which haltline already has.
         report: Box<Report>,
     },
-    /// Unplanned work is written down (A8).
-    Deviate {
-        /// Under which rule.
-        rule: Rule,
-        /// What.
-        description: String,
-        /// In which file.
-        file: Option<String>,
-    },
-    /// The tree was taken back by a person (A6).
-    RollBack {
-        /// What was done.
-        rollback: Rollback,
-        /// Who.
-        operator: Operator,
-    },
-    /// A person wants a fresh start (A7).
+    /// The agent records unplanned work (A8).
+    Deviate { rule: Rule, description: String, file: Option<String> },
+    /// A person rolled the tree back (A6).
+    RollBack { rollback: Rollback, operator: Operator },
+    /// A person restarts the slice (A7).
     Reset {
-        /// What to do differently.
+        /// What the agent must do differently.
         guidance: String,
-        /// How the tree was taken back before, where it could be.
+        /// The rollback that preceded the reset, if there was one.
         rollback: Option<Rollback>,
-        /// Who.
         operator: Operator,
     },
-    /// A new session can be told of the tries before.
+    /// A new session can receive the attempts that were made before the last reset.
     HandOut,
     /// The work is done, or a person gives it up.
     End {
-        /// The person, where one says so.
+        /// The person, if one ended the slice.
         operator: Option<Operator>,
     },
 }
@@ -107,66 +88,63 @@ pub enum Happening {
 /// A test that was run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Which.
     pub test: TestName,
-    /// What was tried.
+    /// What the agent tried.
     pub strategy: String,
-    /// What was changed for it.
+    /// The files that were changed for it.
     pub files: Vec<String>,
-    /// How many more files than are listed.
+    /// Number of changed files beyond those listed.
     pub files_more: u64,
-    /// What came of it.
     pub result: TestResult,
-    /// Somebody says so by hand.
+    /// The result was entered by hand; no runner reported it.
     pub is_declared: bool,
-    /// One sentence of what the runner said.
-    pub said: String,
-    /// What it printed, word for word.
+    /// One sentence about what the runner reported.
+    pub summary: String,
+    /// The runner's output, verbatim.
     pub error: Option<Output>,
-    /// The tree before anything was changed for this test: taken over with its first attempt.
+    /// The tree before anything was changed for this test. haltline keeps the one of the test's first attempt.
     pub checkpoint: Option<String>,
-    /// The generation the run began in.
+    /// The slice's generation when the run began.
     pub generation: Option<u64>,
 }
 
-/// What a runner printed.
+/// A runner's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// All of it, up to [`Printed::BYTES_MAX`].
     pub text: String,
-    /// The lines that tell of the failure.
+    /// The lines that describe the failure.
     pub excerpt: String,
-    /// How long it was.
+    /// Length of the whole output.
     pub bytes: u64,
-    /// It holds what looks like a secret.
+    /// It contains something that looks like a secret.
     pub has_secrets: bool,
 }
 
-/// A change that is about to be made.
+/// A change that a tool is about to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// Of this path within the project, or of the whole path where it lies outside.
+    /// Path within the project, or the whole path if the file lies outside.
     pub path: String,
-    /// Where it lies.
-    pub place: Place,
-    /// Why it is needed all the same.
+    pub location: FileLocation,
+    /// Why the slice needs this change although the file is out of scope.
     pub justification: Option<Justification>,
-    /// The asker says that nothing can justify it.
+    /// The agent states that nothing can justify the change.
     pub is_unjustifiable: bool,
-    /// Who asks: one response of a model is one asker.
-    pub asker: Option<Digest>,
+    /// Digest of who requests the change: all calls of one model response have the same requester.
+    pub requester: Option<Digest>,
 }
 
-/// How a tree was taken back.
+/// A rollback of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {
-    /// To which checkpoint.
+    /// The checkpoint that was restored.
     pub to: String,
-    /// Where what was there before is kept.
+    /// Where the content from before the rollback is kept.
     pub kept: String,
 }
 
-/// The deviation rules (A8): the first three are mended at once, the fourth stops.
+/// The deviation rules (A8): the agent fixes the first three kinds at once, the fourth stops the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
@@ -181,8 +159,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The rule of a number.
-    pub fn numbered(number: u8) -> Option<Self> {
+    pub fn from_number(number: u8) -> Option<Self> {
         match number {
             1 => Some(Rule::BugFix),
             2 => Some(Rule::CriticalAdd),
@@ -192,8 +169,8 @@ impl Rule {
         }
     }
 
-    /// The mark it has in lists.
-    pub fn word(self) -> &'static str {
+    /// The rule's label in lists.
+    pub fn as_str(self) -> &'static str {
         match self {
             Rule::BugFix => "BUG-FIX",
             Rule::CriticalAdd => "CRITICAL-ADD",
@@ -203,126 +180,92 @@ impl Rule {
     }
 }
 
-impl Happening {
-    /// The word the journal keeps.
+impl AttemptEvent {
+    /// The event's name in the journal.
     pub fn cause(&self) -> &'static str {
         match self {
-            Happening::Begin { .. } => "begin",
-            Happening::Ask { .. } => "ask",
-            Happening::Attempt(_) => "attempt",
-            Happening::Touch(_) => "scope",
-            Happening::Stray { .. } => "look",
-            Happening::File { .. } => "report",
-            Happening::Deviate { .. } => "deviate",
-            Happening::RollBack { .. } => "rollback",
-            Happening::Reset { .. } => "reset",
-            Happening::HandOut => "hand_out",
-            Happening::End { .. } => "end",
+            AttemptEvent::Begin { .. } => "begin",
+            AttemptEvent::Ask { .. } => "ask",
+            AttemptEvent::Attempt(_) => "attempt",
+            AttemptEvent::Touch(_) => "scope",
+            AttemptEvent::OutOfScopeChange { .. } => "look",
+            AttemptEvent::File { .. } => "report",
+            AttemptEvent::Deviate { .. } => "deviate",
+            AttemptEvent::RollBack { .. } => "rollback",
+            AttemptEvent::Reset { .. } => "reset",
+            AttemptEvent::HandOut => "hand_out",
+            AttemptEvent::End { .. } => "end",
         }
     }
 }
 
-/// What became true of a slice.
+/// A change of a slice, as the journal keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// Work began; nothing counted before counts.
+    /// Work began with all counts at zero.
     Began {
-        /// What may be changed.
         scope: Scope,
         /// The tree before anything was changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint: Option<String>,
     },
-    /// A person changed what may be changed.
-    Rescoped {
-        /// To this.
-        scope: Scope,
-        /// Who.
-        who: String,
-    },
+    /// A person set another scope.
+    Rescoped { scope: Scope, who: String },
     /// A test was run.
     Attempted {
-        /// Which.
         test: TestName,
-        /// How it went.
         attempt: Box<Attempted>,
-        /// The tree before anything was changed for it.
+        /// The tree before anything was changed for this test.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint: Option<String>,
     },
-    /// A strategy was tried before.
+    /// haltline warned that the strategy had failed before.
     Flagged {
-        /// On which test.
         test: TestName,
-        /// In which attempt.
+        /// Number of the attempt that failed with it.
         attempt: u64,
     },
     /// The circuit opened.
-    Tripped {
-        /// Why.
-        trip: Trip,
+    Tripped { trip: Trip },
+    /// haltline denied a request while the slice was OPEN.
+    #[serde(rename = "refused")]
+    Denied {
+        /// The requester, if the model response is known: all its calls share one verdict (E5).
+        #[serde(rename = "asker", default, skip_serializing_if = "Option::is_none")]
+        requester: Option<Digest>,
     },
-    /// Somebody wanted to go on while nothing may.
-    Refused {
-        /// Who, where one response of a model is known: its calls share the answer (E5).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        asker: Option<Digest>,
+    /// A test was run while the slice was OPEN; its result does not count.
+    Ignored { test: TestName, result: TestResult },
+    /// The agent justified a change outside the scope.
+    Justified { justification: Justification },
+    /// haltline denied a change outside the scope.
+    #[serde(rename = "out_of_scope")]
+    DeniedOutOfScope {
+        #[serde(rename = "refused")]
+        denied: DeniedPath,
     },
-    /// A test was run while nothing may go on.
-    Ignored {
-        /// Which.
-        test: TestName,
-        /// What came of it.
-        result: TestResult,
-    },
-    /// A change outside the scope was justified.
-    Justified {
-        /// How.
-        justification: Justification,
-    },
-    /// A change outside the scope was refused.
-    OutOfScope {
-        /// Of this path.
-        refused: RefusedPath,
-    },
-    /// Files outside the scope were changed without anybody asking.
-    Strayed {
-        /// Which.
-        paths: Vec<String>,
-    },
-    /// A report was filed.
-    Reported {
-        /// On which test.
-        test: TestName,
-        /// The report.
-        report: Box<Report>,
-    },
-    /// Unplanned work was written down.
-    Deviated {
-        /// What.
-        deviation: Deviation,
-    },
-    /// A person took the tree back.
-    RolledBack {
-        /// How.
-        rollback: Rollback,
-        /// Who.
-        who: String,
-    },
-    /// A person began anew.
+    /// Files outside the scope were changed without a request.
+    #[serde(rename = "strayed")]
+    ChangedOutOfScope { paths: Vec<String> },
+    /// The agent filed a report.
+    Reported { test: TestName, report: Box<Report> },
+    /// The agent recorded unplanned work.
+    Deviated { deviation: Deviation },
+    /// A person rolled the tree back.
+    RolledBack { rollback: Rollback, who: String },
+    /// A person restarted the slice.
     Reset {
-        /// What to do differently.
+        /// What the agent must do differently.
         guidance: String,
-        /// How the tree was taken back.
+        /// The rollback that preceded the reset.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rollback: Option<Rollback>,
-        /// Who.
         who: String,
     },
-    /// A session was told of the tries before.
+    /// A session received the attempts that were made before the last reset.
     HandedOut,
-    /// Nobody works on it any more.
+    /// Work on the slice ended.
     Ended {
         /// The person who gave it up; `None` = its tests pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -331,8 +274,8 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// Trips, ends and what people do must survive a power cut.
-    pub fn is_momentous(&self) -> bool {
+    /// True for trips, begins, ends and decisions of people: they must survive a power cut.
+    pub fn needs_sync(&self) -> bool {
         match self {
             Fact::Began { .. }
             | Fact::Rescoped { .. }
@@ -342,19 +285,19 @@ impl Fact {
             | Fact::Ended { .. } => true,
             Fact::Attempted { .. }
             | Fact::Flagged { .. }
-            | Fact::Refused { .. }
+            | Fact::Denied { .. }
             | Fact::Ignored { .. }
             | Fact::Justified { .. }
-            | Fact::OutOfScope { .. }
-            | Fact::Strayed { .. }
+            | Fact::DeniedOutOfScope { .. }
+            | Fact::ChangedOutOfScope { .. }
             | Fact::Reported { .. }
             | Fact::Deviated { .. }
             | Fact::HandedOut => false,
         }
     }
 
-    /// The word for it in listings.
-    pub fn word(&self) -> &'static str {
+    /// The fact's name in listings.
+    pub fn as_str(&self) -> &'static str {
         match self {
             Fact::Began { .. } => "began",
             Fact::Rescoped { .. } => "rescoped",
@@ -367,11 +310,11 @@ impl Fact {
             },
             Fact::Flagged { .. } => "flagged",
             Fact::Tripped { .. } => "tripped",
-            Fact::Refused { .. } => "refused",
+            Fact::Denied { .. } => "refused",
             Fact::Ignored { .. } => "ignored",
             Fact::Justified { .. } => "justified",
-            Fact::OutOfScope { .. } => "out_of_scope",
-            Fact::Strayed { .. } => "strayed",
+            Fact::DeniedOutOfScope { .. } => "out_of_scope",
+            Fact::ChangedOutOfScope { .. } => "strayed",
             Fact::Reported { .. } => "reported",
             Fact::Deviated { .. } => "deviated",
             Fact::RolledBack { .. } => "rolled_back",
@@ -386,23 +329,21 @@ impl Fact {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SliceId(String);
 
-/// The text cannot name a slice.
+/// The text is not a valid name of a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SliceIdError {
     shown: String,
 }
 
 impl SliceId {
-    /// How long a name may be, in bytes.
     pub const BYTES_MAX: usize = 64;
 
-    /// Takes a text as a name: letters, digits, `.`, `_` and `-`, beginning with a letter or digit, without `..`.
+    /// Parses a name: letters, digits, `.`, `_` and `-`, beginning with a letter or digit, without `..`.
     pub fn parse(text: &str) -> Result<Self, SliceIdError> {
         let fits = is_plain(text, Self::BYTES_MAX) && !text.contains("..");
         if fits { Ok(Self(text.to_owned())) } else { Err(SliceIdError { shown: shorten(text) }) }
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,8 +1,9 @@
-//! The claim family: review rounds on claims, counted until a disagreement leads nowhere (seed 004; D1–D5).
+//! The claim breaker: counts review rounds on claims until a disagreement is a dispute (seed 004; D1–D5).
 //!
 //! A *pipeline* is a list of claims that goes through stages. A round is one objection to one claim and the answer to
-//! it. Three rounds on the same objection that change nothing make the claim DISPUTED: it alone is frozen, word for
-//! word, until it is resolved, and the pipeline's final stage does not close before that. Texts are kept as they came.
+//! it. Three rounds on the same objection that change nothing make the claim DISPUTED: haltline freezes this claim,
+//! verbatim, until the dispute is resolved, and the pipeline's final stage cannot close before that. Texts are stored
+//! unchanged.
 
 mod apply;
 mod change;
@@ -19,112 +20,97 @@ mod status;
 
 pub use apply::apply;
 pub use change::{Change, Changes, Confidence, ConfidenceError};
-pub use decide::{Question, decide};
-pub use dispute::{Dispute, Examined, OpenExamination, Outcome, Queued, Settled, Settlement, Trigger};
+pub use decide::{ClaimRequest, decide};
+pub use dispute::{
+    Dispute, ExaminationOutcome, Examined, OpenExamination, Queued, ResolvedDispute, Settlement, Trigger,
+};
 pub use limits::Limits;
 pub use name::{ClaimId, NameError, PipelineName, StageName};
-pub use objection::{Objection, ObjectionSaid};
+pub use objection::{Objection, ObjectionText};
 pub use pipeline::{ClosedStage, Cycle, EnteredStage, Entry, Note, NoteKind, Pipeline, PipelineTotals};
 pub use pipeline_fact::{PipelineFact, apply_pipeline};
 pub use problem::Problem;
-pub use record::{Claim, HistoryLine, Standing, Totals};
-pub use status::{Status, Word};
+pub use record::{Claim, ClaimState, HistoryLine, Totals};
+pub use status::{ListedStatus, Status};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Operator;
 use crate::identity::Digest;
 
-/// What can happen to claims.
+/// An event on claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happening {
-    /// A claim is made.
+pub enum ClaimEvent {
     Add(Box<NewClaim>),
     /// A review round closed (D1).
     Round(Box<Round>),
     /// A claim is changed outside a round.
     Edit(Box<Edit>),
-    /// A claim rises.
+    /// A claim gets a higher status.
     Promote {
-        /// Which.
         claim: ClaimId,
-        /// To what.
         to: Status,
-        /// Why.
         reason: Option<String>,
     },
     /// A claim is given up.
     Kill {
-        /// Which.
         claim: ClaimId,
-        /// Why.
         reason: String,
     },
     /// A dispute ends (D3).
     Resolve {
-        /// Which claim's.
         claim: ClaimId,
-        /// How.
         how: Resolution,
     },
-    /// A dispute is looked at again (D4).
+    /// A dispute is re-examined (D4).
     Reexamine {
-        /// Which claim's.
         claim: ClaimId,
-        /// What brought it up, where something new did.
+        /// What caused the re-examination and a description, if there is a new cause.
         trigger: Option<(Trigger, String)>,
-        /// What came of it, with its reason.
-        outcome: Option<(Outcome, String)>,
+        /// The outcome with its reason.
+        outcome: Option<(ExaminationOutcome, String)>,
     },
-    /// A cycle begins.
     CycleBegin,
-    /// The cycle ends.
     CycleEnd,
     /// The pipeline enters a stage.
     AdvanceStage {
-        /// Which.
         stage: StageName,
     },
-    /// A stage is closed.
     CloseStage {
-        /// Which.
         stage: StageName,
     },
 }
 
-/// A claim, as it is made.
+/// A claim to be added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewClaim {
-    /// Its name; the next number without one.
+    /// Its name; `None` = the next number.
     pub id: Option<ClaimId>,
-    /// What it says.
     pub text: String,
     /// What kind of claim it is.
     pub kind: Option<String>,
-    /// What speaks for it.
+    /// What supports the claim.
     pub evidence: Vec<String>,
-    /// What it takes for granted.
+    /// What the claim takes for granted.
     pub assumptions: Vec<String>,
-    /// How sure its author is.
+    /// How sure the author is.
     pub confidence: Option<Confidence>,
-    /// Claims it stands on.
+    /// Claims that this one depends on.
     pub depends_on: Vec<ClaimId>,
 }
 
-/// A review round, as it closed.
+/// A review round that closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// The claim.
     pub claim: ClaimId,
-    /// The objection.
-    pub objection: ObjectionSaid,
-    /// Who raised it.
+    pub objection: ObjectionText,
+    /// Who raised the objection.
     pub reviewer: Option<String>,
-    /// What was answered.
+    /// The author's answer.
     pub answer: Option<String>,
-    /// What changed with the claim.
+    /// What changed in the claim.
     pub changes: Changes,
-    /// The round's name: several reviewers in one round, or a report that is sent again, count once.
+    /// The round's name. Reports with the same name count once: several reviewers in one round, or a report sent again.
     pub round: Option<String>,
     /// The generation of the claim that was reviewed (E12).
     pub generation: Option<u64>,
@@ -133,243 +119,219 @@ pub struct Round {
 /// A change outside a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// The claim.
     pub claim: ClaimId,
-    /// What changes.
     pub changes: Changes,
-    /// Its status, where that is no promotion and no kill.
+    /// A new status that is neither a promotion nor a kill.
     pub status: Option<Status>,
-    /// Claims it stands on from now on, as well.
+    /// Additional claims that this one depends on.
     pub depends_on: Vec<ClaimId>,
-    /// Why.
     pub reason: Option<String>,
 }
 
-/// The three ways out of a dispute.
+/// The three ways to end a dispute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// Evidence or a tool is there that was not.
-    NewData {
-        /// What.
-        evidence: String,
-    },
+    /// New evidence or a new tool is available.
+    NewData { evidence: String },
     /// The claim is withdrawn.
-    Drop {
-        /// Why.
-        rationale: String,
-    },
+    Drop { rationale: String },
     /// A person decides.
     Override {
-        /// What becomes of the claim.
+        /// The claim's new status.
         to: Status,
-        /// Why.
         rationale: String,
-        /// Who.
         operator: Operator,
     },
 }
 
-impl Happening {
-    /// The word the journal keeps, which is the verb's name.
+impl ClaimEvent {
+    /// The event's name in the journal, which is the verb of the command.
     pub fn cause(&self) -> &'static str {
         match self {
-            Happening::Add(_) => "add",
-            Happening::Round(_) => "round",
-            Happening::Edit(_) => "edit",
-            Happening::Promote { .. } => "promote",
-            Happening::Kill { .. } => "kill",
-            Happening::Resolve { how: Resolution::NewData { .. }, .. } => "new_data",
-            Happening::Resolve { how: Resolution::Drop { .. }, .. } => "drop",
-            Happening::Resolve { how: Resolution::Override { .. }, .. } => "override",
-            Happening::Reexamine { .. } => "reexamine",
-            Happening::CycleBegin => "cycle_begin",
-            Happening::CycleEnd => "cycle_end",
-            Happening::AdvanceStage { .. } => "advance_stage",
-            Happening::CloseStage { .. } => "close_stage",
+            ClaimEvent::Add(_) => "add",
+            ClaimEvent::Round(_) => "round",
+            ClaimEvent::Edit(_) => "edit",
+            ClaimEvent::Promote { .. } => "promote",
+            ClaimEvent::Kill { .. } => "kill",
+            ClaimEvent::Resolve { how: Resolution::NewData { .. }, .. } => "new_data",
+            ClaimEvent::Resolve { how: Resolution::Drop { .. }, .. } => "drop",
+            ClaimEvent::Resolve { how: Resolution::Override { .. }, .. } => "override",
+            ClaimEvent::Reexamine { .. } => "reexamine",
+            ClaimEvent::CycleBegin => "cycle_begin",
+            ClaimEvent::CycleEnd => "cycle_end",
+            ClaimEvent::AdvanceStage { .. } => "advance_stage",
+            ClaimEvent::CloseStage { .. } => "close_stage",
         }
     }
 }
 
-/// What became true of a claim.
+/// A change of a claim, as the journal keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// It was made.
     Added(Box<Added>),
-    /// A round on it closed.
+    /// A review round closed.
     Reviewed(Box<Reviewed>),
-    /// It was changed outside a round.
+    /// The claim was changed outside a round.
     Edited {
         /// What differs from before.
         #[serde(default, skip_serializing_if = "Changes::is_empty")]
         changes: Changes,
-        /// The same text in another spelling, which is no change of the claim.
+        /// The same text in another spelling, which does not count as a change of the claim.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         respelled: Option<String>,
-        /// Claims it stands on from now on, as well.
+        /// Additional claims that this one depends on.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         depends_on: Vec<ClaimId>,
     },
-    /// Its status changed.
+    /// The status changed.
     Moved {
-        /// To what.
         to: Status,
-        /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A claim it stands on fell, so it is CHALLENGED.
+    /// A claim that this one depends on fell, so this one is CHALLENGED.
     Challenged {
-        /// Which.
         base: ClaimId,
-        /// What became of that one.
+        /// The status of the fallen claim.
         fell: Status,
     },
-    /// A claim it stands on fell while it was DISPUTED: that waits.
+    /// A claim that this one depends on fell while this one was DISPUTED: the change is queued.
     Queued {
-        /// Which.
         base: ClaimId,
-        /// What became of that one.
+        /// The status of the fallen claim.
         fell: Status,
     },
-    /// What waited came to its turn.
+    /// A queued change was released at the end of the dispute.
     Released {
-        /// Which claim fell.
+        /// The claim that fell.
         base: ClaimId,
-        /// What became of that one.
+        /// The status of the fallen claim.
         fell: Status,
-        /// The claim is CHALLENGED by it; else it has fallen itself, which says more.
+        /// True if this claim is CHALLENGED now; false if it fell itself, so the queued change has no effect.
         applied: bool,
     },
-    /// It became DISPUTED.
+    /// The claim became DISPUTED.
     Disputed {
-        /// Everything about that.
         dispute: Box<Dispute>,
     },
-    /// It would have become DISPUTED; nobody is stopped in observe mode (E15).
+    /// The claim would have become DISPUTED; observe mode stops nothing (E15).
     WouldDispute {
-        /// Everything about that.
         dispute: Box<Dispute>,
     },
     /// A dispute ended.
     Resolved {
-        /// How.
         how: Settlement,
-        /// What became of the claim.
+        /// The claim's new status.
         to: Status,
     },
-    /// Something brought the dispute up again.
+    /// Something caused a re-examination of the dispute.
     ExaminationOpened {
-        /// What.
         trigger: Trigger,
-        /// In words.
+        /// A description of the cause.
         detail: String,
     },
-    /// It was looked at again.
+    /// The dispute was re-examined.
     Examined {
-        /// What came of it.
-        outcome: Outcome,
-        /// Why.
+        outcome: ExaminationOutcome,
         reason: String,
     },
-    /// Somebody tried what is not allowed.
-    Refused {
-        /// What.
+    /// haltline denied an operation on the claim.
+    #[serde(rename = "refused")]
+    Denied {
+        /// The operation's verb.
         verb: String,
-        /// Why not.
-        because: Refusal,
+        because: Denial,
     },
 }
 
-/// A claim that was made.
+/// A claim that was added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Added {
-    /// What it says.
     pub text: String,
     /// What kind of claim it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What speaks for it.
+    /// What supports the claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
-    /// What it takes for granted.
+    /// What the claim takes for granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
-    /// How sure its author is.
+    /// How sure the author is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// Claims it stands on.
+    /// Claims that this one depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<ClaimId>,
 }
 
-/// A round, as it was judged.
+/// A round after its evaluation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reviewed {
     /// The objection's number within the claim.
     pub objection: u32,
-    /// Objections that turned out to be the same one.
+    /// Objections that turned out to be the same one and are merged into it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<u32>,
-    /// The name its reviewer gave it.
+    /// The name that the reviewer gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Its words, where they are not the ones already known.
+    /// The objection's text, if it differs from the one already stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What tells its words from others.
+    /// Digest of the text's wording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wording: Option<Digest>,
-    /// Who raised it.
+    /// Who raised the objection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
     /// The round's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<String>,
-    /// What was answered.
+    /// The author's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// What differs from before.
     #[serde(default, skip_serializing_if = "Changes::is_empty")]
     pub changes: Changes,
-    /// What it means for the count.
+    /// How the round affects the count.
     pub weight: Weight,
-    /// Rounds on this objection without a change, this one with them.
+    /// Rounds on this objection without a change, including this one.
     pub count: u32,
 }
 
-/// What a round means for the count.
+/// How a round affects the count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
-    /// Nothing changed: one more.
+    /// Nothing changed: the count increases by one.
     Counted,
-    /// The claim changed: every objection counts anew.
+    /// The claim changed: the counts of all objections restart.
     Changed,
-    /// This round was counted for this objection before, or brought a change.
+    /// This round was already counted for this objection, or it changed the claim.
     Repeated,
-    /// It reviewed the claim as it was before its state last changed (E12).
+    /// It reviewed the claim in an older generation (E12).
     Stale,
 }
 
-/// Why something is not allowed.
+/// Why haltline denies an operation on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
+pub enum Denial {
     /// The claim is DISPUTED.
     Frozen,
-    /// There is no way from one status to the other, or none from KILLED.
+    /// The operation does not lead from one status to the other, or the claim is KILLED.
     Transition {
-        /// From.
         from: Status,
-        /// To; `None` = anything.
+        /// `None` = no status can be reached.
         to: Option<Status>,
     },
 }
 
 impl Fact {
-    /// What people decide, and what others must hear of, survives a power cut.
-    pub fn is_momentous(&self) -> bool {
+    /// True for decisions of people and for facts that affect other claims: they must survive a power cut.
+    pub fn needs_sync(&self) -> bool {
         match self {
             Fact::Disputed { .. }
             | Fact::WouldDispute { .. }
@@ -383,12 +345,12 @@ impl Fact {
             | Fact::Reviewed(_)
             | Fact::Edited { .. }
             | Fact::ExaminationOpened { .. }
-            | Fact::Refused { .. } => false,
+            | Fact::Denied { .. } => false,
         }
     }
 
-    /// The word for it in listings.
-    pub fn word(&self) -> &'static str {
+    /// The fact's name in listings.
+    pub fn as_str(&self) -> &'static str {
         match self {
             Fact::Added(_) => "added",
             Fact::Reviewed(reviewed) => match reviewed.weight {
@@ -407,7 +369,7 @@ impl Fact {
             Fact::Resolved { .. } => "resolved",
             Fact::ExaminationOpened { .. } => "examination_opened",
             Fact::Examined { .. } => "examined",
-            Fact::Refused { .. } => "refused",
+            Fact::Denied { .. } => "refused",
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The constraint family: violations of a named rule, counted over weeks (seed 003; C1–C8).
+//! The constraint breaker: violations of a named rule, counted over weeks (seed 003; C1–C8).
 //!
-//! A circuit trips when the counted violations in its rolling window reach the threshold, stays OPEN for its
-//! cooldown, is then on trial (HALF_OPEN) until a clean action closes it or one violation re-opens it. Time alone
-//! never closes it.
+//! A circuit trips when the counted violations in its rolling window reach the threshold. It stays OPEN for its
+//! cooldown and is then HALF_OPEN until a clean action closes it or one violation re-opens it. Time alone never
+//! closes it.
 
 mod apply;
 mod circuit;
@@ -10,86 +10,79 @@ mod decide;
 mod foreign;
 mod limits;
 
+pub use crate::circuit::{Cooldown, StateName};
 pub use apply::apply;
-pub use circuit::{Circuit, Condition, Cooldown, Override, RuleAsked, Standing, StandingAt, Totals, Trip, TripRecord};
-pub use decide::{Question, check, decide};
-pub use foreign::{Foreign, ForeignViolation, fingerprint};
-pub use limits::{Guard, LimitError, Limits, Loosened, Rule, Seen, Source};
+pub use circuit::{Circuit, CircuitState, CircuitStateAt, Override, RequestedRule, Totals, Trip, TripRecord};
+pub use decide::{Check, ConstraintRequest, check, decide};
+pub use foreign::{ForeignCircuit, ForeignViolation, fingerprint};
+pub use limits::{Guard, LimitError, Limits, Loosened, Rule, RuleFile, Source};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Operator};
 
-/// What can happen to a constraint's circuit.
+/// An event that concerns a constraint's circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happening {
-    /// The rule was violated.
-    Violation {
-        /// By what.
-        action: String,
-    },
-    /// The rule was respected under enforcement: what closes a circuit that is on trial.
+pub enum ConstraintEvent {
+    /// An action violated the rule.
+    Violation { action: String },
+    /// An action respected the rule under enforcement, which closes a HALF_OPEN circuit.
     Clean {
-        /// By what, if said.
+        /// The action, if the caller named it.
         action: Option<String>,
-        /// The generation of the check that allowed it, if known: an older one moves no state (E12).
+        /// The generation of the check that allowed the action, if known: an older generation changes no state (E12).
         generation: Option<u64>,
     },
-    /// Check, act and report in one: refused while OPEN unless an override is ready (C8).
-    Enforce {
-        /// The action in question.
-        action: String,
-        /// Whether it violates the rule.
-        violated: bool,
-    },
+    /// Check, act and report in one: denied while OPEN unless an override is ready (C8).
+    Enforce { action: String, violated: bool },
     /// A person closes the circuit, or clears the window of a closed one.
     Reset(Operator),
     /// A person ends the circuit for good.
     Retire(Operator),
-    /// A person allows one refused action.
+    /// A person allows one action that would be denied.
     Override {
-        /// For how long it may be used.
+        /// How long the override can be used.
         lifetime_ms: u64,
-        /// Who allows it.
         operator: Operator,
     },
-    /// A person takes an unused override back.
+    /// A person revokes an unused override.
     Revoke(Operator),
     /// A person accepts limits that are looser than those in force.
     TrustRule(Operator),
-    /// A state file of this constraint was found.
-    Found(Foreign),
+    /// haltline found a state file that contains this constraint.
+    StateFileFound(ForeignCircuit),
 }
 
-impl Happening {
-    /// The word the journal keeps.
+impl ConstraintEvent {
+    /// The stable text that the journal keeps as the cause.
     pub fn cause(&self) -> &'static str {
         match self {
-            Happening::Violation { .. } => "violation",
-            Happening::Clean { .. } => "clean",
-            Happening::Enforce { .. } => "enforce",
-            Happening::Reset(_) => "reset",
-            Happening::Retire(_) => "retire",
-            Happening::Override { .. } => "override",
-            Happening::Revoke(_) => "revoke",
-            Happening::TrustRule(_) => "trust",
-            Happening::Found(_) => "state_file",
+            ConstraintEvent::Violation { .. } => "violation",
+            ConstraintEvent::Clean { .. } => "clean",
+            ConstraintEvent::Enforce { .. } => "enforce",
+            ConstraintEvent::Reset(_) => "reset",
+            ConstraintEvent::Retire(_) => "retire",
+            ConstraintEvent::Override { .. } => "override",
+            ConstraintEvent::Revoke(_) => "revoke",
+            ConstraintEvent::TrustRule(_) => "trust",
+            ConstraintEvent::StateFileFound(_) => "state_file",
         }
     }
 }
 
-/// How much a violation weighs.
+/// How a violation counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// It counts towards the threshold.
     Counted,
-    /// It came within the dedup window of a counted one (C3).
+    /// It came within the dedup window of a counted violation, so it is only recorded as a repeat (C3).
     Deduplicated,
-    /// It came while the circuit was OPEN (C2, E4).
+    /// It came while the circuit was OPEN, so it does not count towards the threshold (C2, E4).
     WhileOpen,
-    /// It was imported and lies before the last close, or before the window.
-    Past,
+    /// It was imported and is older than the last close or than the window, so it no longer counts.
+    #[serde(rename = "past")]
+    Expired,
 }
 
 /// What became true of a constraint's circuit.
@@ -98,86 +91,67 @@ pub enum Weight {
 pub enum Fact {
     /// This rule is in force from now on.
     RuleSet {
-        /// The limits and guards.
         rule: Rule,
-        /// The file it was read from.
+        /// The file that sets the rule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         source: Option<Source>,
-        /// The person who accepted it, where it loosened.
+        /// The person who accepted the rule, if it loosened the previous one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trusted_by: Option<String>,
     },
     /// The file asks for a looser rule, which waits for the operator (E9).
-    RuleAsked {
-        /// What the file says.
-        rule: Rule,
-        /// The file.
-        source: Source,
-    },
-    /// A state file written elsewhere was taken over.
+    #[serde(rename = "rule_asked")]
+    RuleRequested { rule: Rule, source: Source },
+    /// haltline took over the state of a file that another program wrote.
     Adopted {
-        /// In this state.
-        state: Condition,
-        /// When it last tripped, by that file.
+        state: StateName,
+        /// The last trip according to that file.
         last_trip: Option<Instant>,
-        /// When it was last reset, by that file.
+        /// The last reset according to that file.
         last_reset: Option<Instant>,
-        /// The trip it is in, unless CLOSED.
+        /// The current trip, unless the state is CLOSED.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trip: Option<Trip>,
     },
-    /// The rule was violated.
+    /// An action violated the rule.
     Violated {
-        /// How much it weighs.
         weight: Weight,
-        /// What tells it from others in a state file.
+        /// Identifies the violation among those of a state file.
         fingerprint: String,
-        /// It came from a state file.
+        /// True if the violation came from a state file.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         imported: bool,
     },
-    /// The circuit opened.
-    Tripped {
-        /// Until when, and under which incident.
-        trip: Trip,
-    },
-    /// The cooldown ended; the circuit is on trial.
+    /// The circuit went to OPEN.
+    Tripped { trip: Trip },
+    /// The cooldown ended and the circuit went to HALF_OPEN.
     HalfOpened,
-    /// A clean action.
+    /// An action respected the rule.
     Passed,
-    /// A clean action on trial closed the circuit.
+    /// A clean action closed the HALF_OPEN circuit.
     Recovered,
-    /// A person closed it, or cleared its window.
-    Reset {
-        /// Who.
-        who: String,
-    },
-    /// An action was refused.
-    Refused,
+    /// A person closed the circuit, or cleared its window.
+    Reset { who: String },
+    /// haltline denied an action.
+    #[serde(rename = "refused")]
+    Denied,
     /// A person allowed one action.
-    OverrideGranted {
-        /// What may be used.
-        granted: Override,
-    },
+    OverrideGranted { granted: Override },
     /// The allowed action took place.
     OverrideSpent,
-    /// A person took the override back.
-    OverrideRevoked {
-        /// Who.
-        who: String,
-    },
+    /// A person revoked the override.
+    OverrideRevoked { who: String },
     /// A person ended the circuit for good.
     Retired {
-        /// Who.
         who: String,
-        /// When the constraint was made, by its file.
+        /// When the constraint was created, according to its file.
         created: Option<Instant>,
     },
 }
 
 impl Fact {
-    /// Trips and what people do must survive a power cut.
-    pub fn is_momentous(&self) -> bool {
+    /// True for trips and operator actions, which must survive a power cut.
+    pub fn needs_sync(&self) -> bool {
         match self {
             Fact::Tripped { .. }
             | Fact::Adopted { .. }
@@ -188,26 +162,28 @@ impl Fact {
             | Fact::OverrideRevoked { .. }
             | Fact::Retired { .. } => true,
             Fact::RuleSet { trusted_by, .. } => trusted_by.is_some(),
-            Fact::RuleAsked { .. } | Fact::Violated { .. } | Fact::HalfOpened | Fact::Passed | Fact::Refused => false,
+            Fact::RuleRequested { .. } | Fact::Violated { .. } | Fact::HalfOpened | Fact::Passed | Fact::Denied => {
+                false
+            }
         }
     }
 
-    /// The word for it in listings.
-    pub fn word(&self) -> &'static str {
+    /// The stable text for the fact in listings.
+    pub fn as_str(&self) -> &'static str {
         match self {
             Fact::RuleSet { .. } => "rule_set",
-            Fact::RuleAsked { .. } => "rule_asked",
+            Fact::RuleRequested { .. } => "rule_asked",
             Fact::Adopted { .. } => "adopted",
             Fact::Violated { weight: Weight::Counted, .. } => "violated",
             Fact::Violated { weight: Weight::Deduplicated, .. } => "violated_again",
             Fact::Violated { weight: Weight::WhileOpen, .. } => "violated_while_open",
-            Fact::Violated { weight: Weight::Past, .. } => "violated_before",
+            Fact::Violated { weight: Weight::Expired, .. } => "violated_before",
             Fact::Tripped { .. } => "tripped",
             Fact::HalfOpened => "half_opened",
             Fact::Passed => "passed",
             Fact::Recovered => "recovered",
             Fact::Reset { .. } => "reset",
-            Fact::Refused => "refused",
+            Fact::Denied => "refused",
             Fact::OverrideGranted { .. } => "override_granted",
             Fact::OverrideSpent => "override_spent",
             Fact::OverrideRevoked { .. } => "override_revoked",

@@ -1,152 +1,141 @@
-//! The one door: an event comes in, facts and a verdict go out.
+//! The single entry point of the core: takes an event, returns facts and a verdict.
 
 use crate::attempt;
 use crate::claim;
-use crate::constraint::{self, Condition};
+use crate::constraint::{self, StateName};
 use crate::loop_;
 use crate::phase;
 use crate::trust;
-use crate::{CircuitName, Event, Fact, Instant, Memory, Mode, Moment, Policy, Texts, Verdict};
+use crate::{CircuitName, Event, Fact, Halt, Instant, Memory, Mode, Moment, Policy, Texts, Verdict};
 
-/// What a run of the decision came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// These rows must be read first; the decision is then run again from the start.
-    Needs(Vec<CircuitName>),
-    /// Decided: commit the facts, then act and answer.
-    Decided(Decision),
-    /// The event cannot happen here. Nothing changes.
-    Rejected(Rejection),
-}
-
-/// Facts to commit together, and what follows from them.
+/// The facts to commit together, and what follows from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// In the order they became true.
     pub facts: Vec<Recorded>,
-    /// The answer to the asker, once the facts are committed.
+    /// haltline's answer to the caller, given only after the facts are committed.
     pub verdict: Verdict,
-    /// What is to be done after the commit.
+    /// Work to do after the commit.
     pub effects: Vec<Effect>,
-    /// What the person is told, once.
+    /// Messages for the person, each shown once.
     pub notices: Vec<String>,
 }
 
-/// A fact, of which circuit, and when.
+/// A fact with its circuit and the time it became true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Whose.
     pub circuit: CircuitName,
-    /// When it became true, which may lie before the event that showed it.
+    /// When the fact became true, which may be earlier than the event that revealed it.
     pub at: Moment,
-    /// What.
     pub fact: Fact,
-    /// The texts that go with it.
     pub texts: Texts,
 }
 
-/// Work that follows a commit. Each can be done twice without harm.
+/// Work that follows a commit. Every effect can run twice without harm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Bring the constraint files' mirror up to date.
+    /// Bring the mirror of the constraint files up to date.
     Mirror,
-    /// Put a retired circuit into the archive file.
+    /// Write a retired circuit into the archive file.
     Archive(CircuitName),
-    /// Tell the person of a trip (E16).
-    Notify {
-        /// The circuit that tripped.
-        circuit: CircuitName,
-        /// The trip.
-        incident: String,
-    },
+    /// Notify the person of a trip (E16).
+    Notify { circuit: CircuitName, incident: String },
 }
 
-/// Why an event cannot happen here (C7).
+/// Why an event is not possible in the current state (C7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// No active file and no circuit; or retired, and when.
+    /// There is neither an active constraint file nor a circuit, or the circuit is retired.
     NotFound {
-        /// When it was retired, if that is why.
+        /// When the circuit was retired, if that is the reason.
         retired: Option<Instant>,
     },
-    /// The state does not allow it.
+    /// The circuit's state does not allow this transition.
     InvalidTransition {
-        /// The state it is in.
-        from: Condition,
+        from: StateName,
     },
     /// No open circuit has this incident.
     NoIncident,
-    /// There is no override to revoke.
     NoOverride,
-    /// Nothing has begun in this course of work.
-    NoCourse,
-    /// The run is over.
+    /// The phase run has not begun.
+    NoPhaseRun,
+    /// The phase run has ended.
     RunOver,
-    /// Nothing has begun in this slice.
+    /// The slice has not begun.
     NoSlice,
-    /// The slice is under way with another scope, and only a person changes it.
+    /// The slice is under way with another scope, and only a person may change the scope.
     ScopeFrozen,
-    /// Tests of the slice fail, and only a person gives it up.
+    /// Tests of the slice fail, and only a person may give the slice up.
     SliceFailing,
-    /// The slice knows no such test.
+    /// The slice has no such test.
     NoTest,
-    /// Something about claims.
     Claim(claim::Problem),
-    /// Nothing waits for the operator's trust.
+    /// Nobody gathered what a call must not touch ([`loop_::CallContext`]); a bug of the caller.
+    MissingContext,
+    /// Nothing is waiting for the operator's trust.
     NothingToTrust,
 }
 
-/// Decides an event. Pure: run it again with the same inputs and it says the same.
-pub fn decide(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> Step {
-    temper(judge(memory, policy, event, now), event, policy.mode)
+/// Decides an event: the store commits the facts, then haltline runs the effects and answers. Pure: running it again with the same inputs gives the same result.
+pub fn decide(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> Result<Decision, Halt> {
+    let decision = evaluate(memory, policy, event, now)?;
+    let verdict = apply_mode(decision.verdict, event, policy.mode);
+    Ok(Decision { verdict, ..decision })
 }
 
-/// Decides an event, and says what it thinks even where the mode would keep it from saying so: a replay asks this (X3).
-pub fn judge(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> Step {
+/// Decides an event without applying the mode, so the verdict is visible even where observe mode would hide it. A
+/// replay uses this (X3).
+pub fn evaluate(memory: &Memory, policy: &Policy, event: &Event, now: Moment) -> Result<Decision, Halt> {
     match event {
-        Event::Constraint { id, session, seen, what } => {
+        Event::Constraint { id, session, file, event } => {
             let name = CircuitName::constraint(id);
-            let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
-            let circuit = row.and_then(|state| state.as_constraint());
-            let question = constraint::Question { name, session: session.as_deref(), seen: seen.as_ref(), what };
-            constraint::decide(circuit, policy, &question, now)
+            let circuit = memory.require(&name)?.and_then(|state| state.as_constraint());
+            let request =
+                constraint::ConstraintRequest { name, session: session.as_deref(), file: file.as_ref(), event };
+            constraint::decide(circuit, policy, &request, now)
         }
-        Event::Loop { stream, what, policy: digest } => {
-            loop_::decide(memory, policy, &loop_::Question { stream, what, policy: digest }, now)
+        Event::Loop { agent, event, policy: digest } => {
+            loop_::decide(memory, policy, &loop_::LoopRequest { agent_ref: agent, event, policy_digest: digest }, now)
         }
         Event::Circuits { row, verb, operator } => loop_::decide_verb(memory, row, verb, operator, now),
         Event::Revoke { incident, operator } => loop_::decide_revoke(memory, incident, operator, now),
-        Event::Attempt { slice, session, letters, what } => {
-            let Some(row) = memory.row(slice) else { return Step::Needs(vec![slice.clone()]) };
-            let question =
-                attempt::Question { name: slice.clone(), session: session.as_deref(), letters: *letters, what };
-            attempt::decide(row.and_then(|state| state.as_slice()), policy, &question, now)
+        Event::Attempt { slice, session, case_sensitivity, event } => {
+            let row = memory.require(slice)?;
+            let request = attempt::AttemptRequest {
+                name: slice.clone(),
+                session: session.as_deref(),
+                case_sensitivity: *case_sensitivity,
+                event,
+            };
+            attempt::decide(row.and_then(|state| state.as_slice()), policy, &request, now)
         }
-        Event::Phase { course, session, bounds, what } => {
-            let Some(row) = memory.row(course) else { return Step::Needs(vec![course.clone()]) };
-            let question = phase::Question { name: course.clone(), session: session.as_deref(), bounds: *bounds, what };
-            phase::decide(row.and_then(|state| state.as_course()), policy, &question, now)
+        Event::Phase { phase_run, session, bounds, event } => {
+            let row = memory.require(phase_run)?;
+            let request =
+                phase::PhaseRequest { name: phase_run.clone(), session: session.as_deref(), bounds: *bounds, event };
+            phase::decide(row.and_then(|state| state.as_phase_run()), policy, &request, now)
         }
-        Event::Claim { pipeline, session, what } => {
-            claim::decide(memory, policy, &claim::Question { pipeline, session: session.as_deref(), what }, now)
+        Event::Claim { pipeline, session, event } => {
+            claim::decide(memory, policy, &claim::ClaimRequest { pipeline, session: session.as_deref(), event }, now)
         }
-        Event::Trust(what) => {
-            let name = CircuitName::trust();
-            let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
-            trust::decide(row.and_then(|state| state.as_trust()), what, now)
+        Event::Trust(event) => {
+            let row = memory.require(&CircuitName::trust())?;
+            trust::decide(row.and_then(|state| state.as_trust()), event, now)
         }
     }
 }
 
-/// What is told of a judgement in this mode.
-fn temper(step: Step, event: &Event, mode: Mode) -> Step {
-    let Step::Decided(decision) = step else { return step };
-    let verdict = match (event, mode) {
-        (_, Mode::Enforce) => decision.verdict,
-        // Nobody is held up, and nobody is told: it is written down what would have been (E15).
+/// Turns the verdict into what haltline actually answers in this mode.
+fn apply_mode(verdict: Verdict, event: &Event, mode: Mode) -> Verdict {
+    match (event, mode) {
+        (_, Mode::Enforce) => verdict,
+        // In observe mode haltline neither holds up nor warns the agent; the facts record what would have happened
+        // (E15).
+        (Event::Loop { event: loop_::LoopEvent::HooksRemoved { .. }, .. }, Mode::Observe) => verdict,
         (Event::Loop { .. }, Mode::Observe) => Verdict::Pass,
-        // Its verbs change records. In observe mode they freeze none; what they refuse they have not done.
-        (Event::Claim { .. }, Mode::Observe) => decision.verdict,
+        // The verbs of claims change records. In observe mode they freeze none, but a denied verb has still not been
+        // done.
+        (Event::Claim { .. }, Mode::Observe) => verdict,
         (
             Event::Constraint { .. }
             | Event::Attempt { .. }
@@ -155,7 +144,6 @@ fn temper(step: Step, event: &Event, mode: Mode) -> Step {
             | Event::Revoke { .. }
             | Event::Trust(_),
             Mode::Observe,
-        ) => mode.temper(decision.verdict),
-    };
-    Step::Decided(Decision { verdict, ..decision })
+        ) => mode.apply_to(verdict),
+    }
 }

@@ -1,8 +1,8 @@
-//! SHA-256, as the journal's chain, incident ids and content stamps use it.
+//! SHA-256, used by the journal's chain, by incident ids and by content stamps.
 
 use sha2::{Digest, Sha256};
 
-/// The hash of `parts`, each preceded by its length so that no two lists of parts collide.
+/// Hashes `parts`, each preceded by its length so that no two lists of parts collide.
 pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -12,7 +12,7 @@ pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// The first `bytes` of that hash, as lower-case hex.
+/// Returns the first `bytes` bytes of [`sha256`] as lower-case hex.
 pub fn digest_hex(parts: &[&[u8]], bytes: usize) -> String {
     use std::fmt::Write;
     let mut text = String::with_capacity(bytes * 2);

@@ -1,108 +1,98 @@
-//! What happened, in the words of the families.
+//! The input of a decision: what happened, one variant per breaker or kind of operator action.
 
 use crate::attempt;
 use crate::claim;
 use crate::constraint;
-use crate::loop_::{self, Stream, Verb};
+use crate::loop_::{self, AgentRef, Verb};
 use crate::phase;
 use crate::trust;
-use crate::{CircuitName, ConstraintId, constraint::Seen};
+use crate::{CircuitName, ConstraintId, constraint::RuleFile};
 
-/// A fact of the outside world that asks for a decision.
+/// Something that happened outside and needs a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Something about a named constraint.
+    /// Concerns a named constraint.
     Constraint {
-        /// Which one.
         id: ConstraintId,
-        /// The session it happened in, where there is one.
+        /// The session in which it happened, if any.
         session: Option<String>,
-        /// What its file says now; `None` where there is no active file.
-        seen: Option<Seen>,
-        /// What happened.
-        what: constraint::Happening,
+        /// The constraint's file as it is now; `None` if there is no active file.
+        file: Option<RuleFile>,
+        event: constraint::ConstraintEvent,
     },
-    /// Something an agent did.
+    /// An agent did something.
     Loop {
-        /// Whose doing.
-        stream: Stream,
-        /// What happened.
-        what: loop_::Happening,
-        /// The digest of the policy it is decided under.
+        /// The agent that did it.
+        agent: AgentRef,
+        event: loop_::LoopEvent,
+        /// The digest of the policy that applies to this decision.
         policy: String,
     },
     /// A person acts on the circuits of a session.
     Circuits {
-        /// The row they are in.
+        /// The row that holds the circuits.
         row: CircuitName,
-        /// What is wanted.
+        /// What the person wants done.
         verb: Verb,
-        /// Who.
         operator: Operator,
     },
-    /// A person takes a false alarm back.
+    /// A person revokes an earlier false-positive decision.
     Revoke {
-        /// The trip it was about.
+        /// The incident that had been declared a false positive.
         incident: String,
-        /// Who.
         operator: Operator,
     },
-    /// Something about a slice.
+    /// Concerns a slice.
     Attempt {
-        /// Which.
         slice: CircuitName,
-        /// The session it happened in, where there is one.
+        /// The session in which it happened, if any.
         session: Option<String>,
-        /// Whether names that differ by capitals only are one file there.
-        letters: attempt::Letters,
-        /// What happened.
-        what: attempt::Happening,
+        /// Whether names that differ only in case are one file there.
+        case_sensitivity: attempt::CaseSensitivity,
+        event: attempt::AttemptEvent,
     },
-    /// Something about a course of work.
+    /// Concerns a phase run.
     Phase {
-        /// Which.
-        course: CircuitName,
-        /// The session it happened in, where there is one.
+        phase_run: CircuitName,
+        /// The session in which it happened, if any.
         session: Option<String>,
-        /// Limits that take the place of the policy's.
+        /// Limits that replace those of the policy.
         bounds: Option<phase::Bounds>,
-        /// What happened.
-        what: phase::Happening,
+        event: phase::PhaseEvent,
     },
-    /// Something about claims under review.
+    /// Concerns claims under review.
     Claim {
-        /// The pipeline they belong to.
+        /// The pipeline to which the claims belong.
         pipeline: claim::PipelineName,
-        /// The session it happened in, where there is one.
+        /// The session in which it happened, if any.
         session: Option<String>,
-        /// What happened.
-        what: claim::Happening,
+        event: claim::ClaimEvent,
     },
-    /// Something about what the project's own files may loosen.
-    Trust(trust::Happening),
+    /// Concerns what the project's own files are allowed to loosen.
+    Trust(trust::TrustEvent),
 }
 
-/// A person who acted, and what they said (E6).
+/// A person who acted, with the reason they gave (E6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
-    /// The account's name.
+    /// The name of the person's account.
     pub who: String,
-    /// Their reason, where they gave one.
+    /// The person's reason, if they gave one.
     pub reason: Option<String>,
 }
 
 impl Event {
-    /// The word the journal keeps as the cause of the facts that follow.
+    /// The stable text that the journal keeps as the cause of the resulting facts.
     pub fn cause(&self) -> &'static str {
         match self {
-            Event::Constraint { what, .. } => what.cause(),
-            Event::Loop { what, .. } => what.cause(),
+            Event::Constraint { event, .. } => event.cause(),
+            Event::Loop { event, .. } => event.cause(),
             Event::Circuits { verb, .. } => verb.cause(),
             Event::Revoke { .. } => "revoke",
-            Event::Attempt { what, .. } => what.cause(),
-            Event::Phase { what, .. } => what.cause(),
-            Event::Claim { what, .. } => what.cause(),
-            Event::Trust(what) => what.cause(),
+            Event::Attempt { event, .. } => event.cause(),
+            Event::Phase { event, .. } => event.cause(),
+            Event::Claim { event, .. } => event.cause(),
+            Event::Trust(event) => event.cause(),
         }
     }
 }

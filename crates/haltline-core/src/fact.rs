@@ -1,72 +1,72 @@
-//! What the journal keeps: facts, never decisions to be made again (E1).
+//! What the journal keeps: facts, never decisions that would have to be made again (E1).
 
 use serde::{Deserialize, Serialize};
 
-use crate::loop_::{ExemptFact, LaneFact, TreeFact};
+use crate::loop_::{AgentFact, AgentTreeFact, ExemptionFact};
 use crate::{attempt, claim, constraint, phase, trust};
 
 /// One thing that became true of one circuit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// Of a constraint's circuit.
     Constraint(constraint::Fact),
-    /// Of one agent's stream.
-    Lane(LaneFact),
-    /// Of a tree of agents.
-    Tree(TreeFact),
-    /// Of the list of false alarms.
-    Exempt(ExemptFact),
-    /// Of a slice.
+    /// About one agent's row.
+    #[serde(rename = "lane")]
+    Agent(AgentFact),
+    /// About a tree of agents: a root session with its sub-agents.
+    Tree(AgentTreeFact),
+    /// About the project's list of false positives.
+    #[serde(rename = "exempt")]
+    Exemption(ExemptionFact),
+    /// About a slice.
     Attempt(attempt::Fact),
-    /// Of a course of work.
+    /// About a phase run.
     Phase(phase::Fact),
-    /// Of a claim.
     Claim(claim::Fact),
-    /// Of a pipeline of claims.
+    /// About a pipeline of claims.
     Pipeline(claim::PipelineFact),
-    /// Of the operator's trust.
+    /// About the operator's trust in the project's files.
     Trust(trust::Fact),
 }
 
 impl Fact {
-    /// Whether a person acted, or the world must hear of it: such facts are synced to disk before they are answered.
-    pub fn is_momentous(&self) -> bool {
+    /// True when the fact must be synced to disk before haltline answers: a person acted, or others must learn of it.
+    pub fn needs_sync(&self) -> bool {
         match self {
-            Fact::Constraint(fact) => fact.is_momentous(),
-            Fact::Lane(fact) => fact.is_momentous(),
-            Fact::Tree(fact) => fact.is_momentous(),
-            Fact::Exempt(_) => true,
-            Fact::Attempt(fact) => fact.is_momentous(),
-            Fact::Phase(fact) => fact.is_momentous(),
-            Fact::Claim(fact) => fact.is_momentous(),
-            Fact::Pipeline(fact) => fact.is_momentous(),
-            Fact::Trust(trust::Fact::Trusted { .. } | trust::Fact::SeenTrusted { .. }) => true,
-            Fact::Trust(trust::Fact::Seen { .. }) => false,
+            Fact::Constraint(fact) => fact.needs_sync(),
+            Fact::Agent(fact) => fact.needs_sync(),
+            Fact::Tree(fact) => fact.needs_sync(),
+            Fact::Exemption(_) => true,
+            Fact::Attempt(fact) => fact.needs_sync(),
+            Fact::Phase(fact) => fact.needs_sync(),
+            Fact::Claim(fact) => fact.needs_sync(),
+            Fact::Pipeline(fact) => fact.needs_sync(),
+            Fact::Trust(trust::Fact::ContentTrusted { .. } | trust::Fact::LimitsTrusted { .. }) => true,
+            Fact::Trust(trust::Fact::LimitsSeen { .. }) => false,
         }
     }
 
-    /// The word for it in listings.
-    pub fn word(&self) -> &'static str {
+    /// The stable text for the fact in listings.
+    pub fn as_str(&self) -> &'static str {
         match self {
-            Fact::Constraint(fact) => fact.word(),
-            Fact::Lane(fact) => fact.word(),
-            Fact::Tree(fact) => fact.word(),
-            Fact::Exempt(fact) => fact.word(),
-            Fact::Attempt(fact) => fact.word(),
-            Fact::Phase(fact) => fact.word(),
-            Fact::Claim(fact) => fact.word(),
-            Fact::Pipeline(fact) => fact.word(),
-            Fact::Trust(trust::Fact::Trusted { .. } | trust::Fact::SeenTrusted { .. }) => "trusted",
-            Fact::Trust(trust::Fact::Seen { .. }) => "seen",
+            Fact::Constraint(fact) => fact.as_str(),
+            Fact::Agent(fact) => fact.as_str(),
+            Fact::Tree(fact) => fact.as_str(),
+            Fact::Exemption(fact) => fact.as_str(),
+            Fact::Attempt(fact) => fact.as_str(),
+            Fact::Phase(fact) => fact.as_str(),
+            Fact::Claim(fact) => fact.as_str(),
+            Fact::Pipeline(fact) => fact.as_str(),
+            Fact::Trust(trust::Fact::ContentTrusted { .. } | trust::Fact::LimitsTrusted { .. }) => "trusted",
+            Fact::Trust(trust::Fact::LimitsSeen { .. }) => "seen",
         }
     }
 }
 
-/// What can be taken out of the journal again without touching a count: names of sessions, and free text.
+/// The parts of a fact that can be purged from the journal without changing a count: session names and free text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Texts {
-    /// The session it happened in.
+    /// The session in which the fact became true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The action, or the operator's reason.

@@ -1,40 +1,40 @@
-//! What "the same" means (L4): one call is compared with another by its tool, its canonical arguments, its
-//! normalised answer, and whether it wrote.
+//! What makes two calls "the same" (L4): haltline compares their tools, their canonical arguments, their normalized
+//! results, and whether they wrote.
 //!
-//! Everything here is versioned by [`IDENTITY_VERSION`]: digests of different versions never match, so a better
-//! rule starts counting anew instead of comparing what cannot be compared.
+//! Everything here is versioned by [`IDENTITY_VERSION`]: digests of different versions never match, so an improved
+//! rule restarts the counts instead of comparing what cannot be compared.
 
 mod action;
-mod answer;
 mod arguments;
+mod call_result;
 mod command;
+mod denial;
+mod model_text;
 mod path;
-mod refusal;
-mod said;
 mod token;
 mod tool;
 mod volatile;
+mod word_set;
 mod wording;
-mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub use refusal::still_runs;
-pub use said::Said;
-pub use wording::{is_same_wording, wording};
-pub use words::{Complaint, Word, Words};
+pub use denial::is_still_running;
+pub use model_text::ModelText;
+pub use word_set::{ErrorText, WordHash, WordSet};
+pub use wording::{is_same_wording, wording_digest};
 
-/// Rises whenever a digest of the same call would come out differently.
+/// Must be raised whenever the digest of the same call would change.
 pub const IDENTITY_VERSION: u32 = 1;
 
-/// A name of some content: equal contents have equal digests.
+/// A hash that identifies some content: equal contents have equal digests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Digest(pub u64);
 
 impl Digest {
-    /// The digest of `parts`, each preceded by its length so that no two lists of parts are taken for one another.
-    pub fn of(parts: &[&[u8]]) -> Self {
+    /// Hashes `parts`, each preceded by its length so that two different lists of parts do not collide.
+    pub fn from_parts(parts: &[&[u8]]) -> Self {
         digest(parts)
     }
 }
@@ -42,29 +42,28 @@ impl Digest {
 /// What a call is about to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// The tool's name as the client says it.
+    /// The tool's name as the client spells it.
     pub tool: String,
-    /// The tool and its canonical arguments.
+    /// The digest of the tool and its canonical arguments.
     pub identity: Digest,
-    /// The shell command, where it is one.
+    /// The shell command, if the call runs one.
     pub command: Option<String>,
-    /// The file it is about, where there is one.
+    /// The file the call is about, if there is one.
     pub path: Option<String>,
-    /// All files it names, where it may change them: an editor, or a tool of a server.
+    /// All files the call names, if it may change them: the tool is an editor or belongs to an MCP server.
     pub targets: Vec<String>,
-    /// It starts a sub-agent.
+    /// True if the call starts a sub-agent.
     pub is_spawn: bool,
-    /// It changes files if it succeeds.
+    /// True if the call changes files when it succeeds.
     pub is_write: bool,
-    /// It searches: an exit of 1 means "no match", not a failure.
+    /// True if the call searches: exit code 1 then means "no match", not a failure.
     pub is_search: bool,
-    /// It waits, and then looks: what it asks may be asked again.
+    /// True if the call waits before it looks, so the agent may legitimately repeat it.
     pub is_wait: bool,
-    /// It saves work: an edit, or a plain `git add` or `git commit` (L7).
+    /// True if the call saves work: an edit, or a plain `git add` or `git commit` (L7).
     pub is_saving: bool,
-    /// The words of its arguments.
-    pub words: Words,
-    /// The action on one short line, as a person would write it. Not yet redacted.
+    pub words: WordSet,
+    /// The action on one short line, as a person would write it. Not redacted yet.
     pub shown: String,
 }
 
@@ -78,61 +77,56 @@ fn digest(parts: &[&[u8]]) -> Digest {
     Digest(hasher.digest())
 }
 
-/// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It did what it was asked.
+    /// The tool did what the call asked for.
     Ok,
-    /// It failed.
     Failed,
-    /// The user said no.
+    /// The user rejected the call.
     Rejected,
-    /// A rule, a permission or a hook said no.
+    /// A rule, a permission or a hook denied the call.
     Denied,
-    /// A sibling failed, or somebody interrupted.
+    /// The call was cancelled because a sibling call failed or somebody interrupted.
     Cancelled,
-    /// The service said: too often, or no quota left.
+    /// The service reported a rate limit or an exhausted quota.
     RateLimited,
-    /// Nobody knows.
+    /// The outcome is not known.
     Unknown,
 }
 
 /// Who denied a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
-    /// haltline itself.
+pub enum DeniedBy {
     Haltline,
     /// The client's permission rules.
     Permission,
-    /// Somebody else's hook.
+    /// A hook other than haltline's.
     Hook,
 }
 
-/// What came back from a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// How it ended.
+pub struct CallResult {
     pub outcome: Outcome,
-    /// Who denied it.
-    pub by: Option<By>,
-    /// The exit code, where there is one.
+    pub denied_by: Option<DeniedBy>,
+    /// The exit code, if there is one.
     pub exit: Option<i32>,
-    /// The answer without its volatile parts; the exit code is in it.
+    /// The digest of the outcome, the exit code and the output without its volatile parts.
     pub normal: Digest,
-    /// The answer as it is.
+    /// The digest of the unchanged output.
     pub raw: Digest,
-    /// The first telling line of it, short. Not yet redacted.
+    /// The first meaningful line of the output, shortened. Not redacted yet.
     pub shown: String,
-    /// What a failure says.
-    pub complaint: Complaint,
-    /// It says next to nothing.
+    /// The words of the error, if the call failed.
+    pub error_text: ErrorText,
+    /// True if the output is an acknowledgement or less.
     pub is_terse: bool,
-    /// What the call cost, in millionths of a dollar, where somebody said so.
+    /// What the call cost in millionths of a dollar, if known.
     pub cost: Option<u64>,
-    /// The sub-agent it started.
-    pub child: Option<String>,
-    /// The sub-agent it started goes on after this answer.
-    pub is_running: bool,
+    /// The sub-agent that the call started.
+    pub sub_agent: Option<String>,
+    /// True if that sub-agent keeps running after this result.
+    pub is_sub_agent_running: bool,
 }

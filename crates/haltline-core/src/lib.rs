@@ -1,22 +1,26 @@
 //! The decisions of haltline, as pure functions.
 //!
-//! `decide(memory, policy, event, now)` yields facts; `apply(state, fact)` folds them into state. Nothing here
-//! reads a clock, a file or the environment, and nothing can fail: same inputs, same outputs. A store may
+//! `decide(memory, policy, event, now)` returns facts; `apply(state, fact)` folds them into state. Nothing here
+//! reads a clock, a file or the environment, and nothing can fail: the same inputs give the same outputs. A store may
 //! therefore run a decision twice, and a journal may be folded again years later.
 //!
-//! A family is a file here (`constraint`), a variant in [`Event`], [`Fact`] and [`State`], and test data.
+//! Each breaker has a module here (such as `constraint`), a variant in [`Event`], [`Fact`] and [`State`], and test
+//! data.
 
-// A new variant must break the build where a decision is owed.
+// A new variant must break the build wherever it needs a decision.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod attempt;
+pub mod circuit;
 pub mod claim;
 pub mod constraint;
 mod decide;
 mod digest;
+mod draft;
 mod event;
 mod fact;
 mod glob;
+mod halt;
 pub mod identity;
 pub mod loop_;
 mod memory;
@@ -28,11 +32,12 @@ pub mod shell;
 pub mod trust;
 mod verdict;
 
-pub use decide::{Decision, Effect, Recorded, Rejection, Step, decide, judge};
+pub use decide::{Decision, Effect, Recorded, Rejection, decide, evaluate};
 pub use digest::{digest_hex, sha256};
 pub use event::{Event, Operator};
 pub use fact::{Fact, Texts};
 pub use glob::glob_matches;
+pub use halt::{Halt, ROW_REQUESTS_MAX, RowsError, decide_with_rows};
 pub use memory::{Memory, State, apply};
 pub use moment::{Boot, Elapsed, Instant, InstantError, Moment};
 pub use name::{CircuitName, ConstraintId, IdError, shorten};

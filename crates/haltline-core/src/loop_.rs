@@ -1,59 +1,68 @@
-//! The loop family: tool calls, hooks, spawns and API calls of a running session (seed 002; L1–L13).
+//! The loop breaker: tool calls, hooks, spawns and API calls of a running session (seed 002; L1–L13).
 //!
-//! One row per agent ([`Lane`]) and one per tree of agents ([`Tree`]), each with its own [`Board`] of circuits. A
-//! circuit is named by what it is about, so that all patterns on one action share one probe (E13).
+//! The store holds one row per agent ([`AgentState`]) and one per tree of agents ([`AgentTree`]); each row has its own
+//! [`Circuits`]. A circuit is identified by what it is about (a call, an error, a hook), not by the pattern that
+//! tripped it, so all patterns that see the same action share one cooldown and one probe (E13).
 
-mod board;
+mod agent_fact;
+mod agent_state;
+mod agent_tree;
+mod circuits;
+mod closest_to_trip;
 mod code;
 mod compaction;
+mod completed_call;
 mod decide;
-mod exempt;
-mod flight;
-mod happening;
-mod lane;
-mod lane_fact;
+mod event;
+mod exemptions;
+mod in_flight_call;
 mod limits;
-mod nearest;
+mod messages;
+mod model_output;
+mod no_progress;
 mod operator;
-mod past;
+mod own_protection;
 mod pattern;
-mod rut;
-mod speech;
-mod tree;
-mod words;
+mod pattern_table;
 
-pub use board::{Board, BoardFact, Held, Level, Opening, Probe, Rung, Stage, Standing, Step, Trip};
+pub use crate::circuit::EscalationLevel;
+pub use agent_fact::{AgentFact, Ending, Progress};
+pub use agent_state::{Activity, AgentState, AgentTotals, HookRun};
+pub use agent_tree::{AgentTree, AgentTreeFact, ApiCalls, Permit, Reservation, Spent, SubAgent};
+pub use circuits::{
+    CircuitFact, CircuitState, Circuits, HalfOpenCause, Probe, Trip, TripStreak, TrippedCircuit, TrippedState,
+};
+pub use closest_to_trip::{ClosestToTrip, api_calls_within, closest_to_trip};
 pub use code::{code, is_capacity};
 pub use compaction::Compaction;
-pub use decide::{Question, decide};
-pub use exempt::{Exempt, ExemptFact, Exemption};
-pub use flight::{Flight, Traits};
-pub use happening::{BatchEnd, Guarded, Happening, Nameless, Naming, Passage, Stream, Usage};
-pub use lane::{HookRun, Lane, LaneTotals, Pause};
-pub use lane_fact::{Ending, LaneFact, Progress};
-pub use limits::{Agents, Api, Bound, Budget, Denials, Limits, OnFull, Preset, Rungs, Windowed};
-pub use nearest::{Nearness, api_calls_within, nearest};
+pub use completed_call::CompletedCall;
+pub use decide::{LoopRequest, decide};
+pub use event::{
+    AgentRef, BatchEnd, CallContext, CallIds, Guarded, LoopEvent, Protections, TranscriptRange, UnidentifiedEvent,
+    Usage,
+};
+pub use exemptions::{Exemption, ExemptionFact, Exemptions};
+pub use in_flight_call::{CallTraits, InFlightCall};
+pub use limits::{
+    AgentLimits, ApiLimits, Bound, Budget, DenialLimits, Limits, OnFull, Preset, WarnDenyLimits, WindowLimits,
+};
+pub use messages::dollars;
+pub use model_output::{CostGrowth, RepeatedText};
+pub use no_progress::{NoProgress, RepeatedError};
 pub use operator::{Verb, decide as decide_verb, decide_revoke};
-pub use past::Past;
+pub use own_protection::denial_on_failure;
 pub use pattern::{Nature, Pattern};
-pub use rut::{Error, Rut};
-pub use speech::{Chant, Growth};
-pub use tree::{Agent, ApiCalls, Permit, Reservation, Spent, Tree, TreeFact};
-pub use words::dollars;
 
 use crate::Moment;
 
-/// The stream after a fact.
-pub fn apply_lane(lane: Option<Lane>, fact: &LaneFact, at: Moment) -> Lane {
-    Lane::apply(lane, fact, at)
+pub fn apply_agent(agent: Option<AgentState>, fact: &AgentFact, at: Moment) -> AgentState {
+    AgentState::apply(agent, fact, at)
 }
 
-/// The tree after a fact.
-pub fn apply_tree(tree: Option<Tree>, fact: &TreeFact, at: Moment) -> Tree {
-    Tree::apply(tree, fact, at)
+pub fn apply_tree(tree: Option<AgentTree>, fact: &AgentTreeFact, at: Moment) -> AgentTree {
+    AgentTree::apply(tree, fact, at)
 }
 
-/// The list of false alarms after a fact.
-pub fn apply_exempt(list: Option<Exempt>, fact: &ExemptFact) -> Exempt {
-    Exempt::apply(list, fact)
+pub fn apply_exemptions(exemptions: Option<Exemptions>, fact: &ExemptionFact) -> Exemptions {
+    Exemptions::apply(exemptions, fact)
 }

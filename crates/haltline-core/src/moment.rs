@@ -1,8 +1,8 @@
-//! Instants, and the one rule by which two of them are compared (E3).
+//! Instants, and the one rule for comparing two of them (E3).
 //!
 //! A wall clock can be stepped; the clock that runs since boot cannot. Two moments of the same boot are compared
-//! by the boot clock, so a stepped wall clock moves nothing. Moments of different boots are compared by the wall;
-//! where that would give a negative answer the answer is [`Elapsed::Unknown`], and each rule says what it does
+//! by the boot clock, so a stepped wall clock has no effect. Moments of different boots are compared by the wall clock;
+//! if that would give a negative duration, the result is [`Elapsed::Unknown`], and each rule defines what it does
 //! then: violations count, a cooldown stays.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::shorten;
 
-/// A point of UTC time in whole milliseconds since the epoch.
+/// A point in UTC time, in whole milliseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Instant(i64);
@@ -19,12 +19,11 @@ pub struct Instant(i64);
 /// The text is not an RFC 3339 instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstantError {
-    /// The text as it was given.
     pub text: String,
 }
 
 impl Instant {
-    /// From milliseconds since the epoch, clamped to the years a calendar can print (about ±9999).
+    /// Creates an instant from milliseconds since the epoch, clamped to the years a calendar can print (about ±9999).
     pub fn from_millis(millis: i64) -> Self {
         let (low, high) = (jiff::Timestamp::MIN.as_millisecond(), jiff::Timestamp::MAX.as_millisecond());
         Self(millis.clamp(low, high))
@@ -35,7 +34,7 @@ impl Instant {
         self.0
     }
 
-    /// Reads RFC 3339, with or without a fraction.
+    /// Parses RFC 3339, with or without a fraction.
     pub fn parse(text: &str) -> Result<Self, InstantError> {
         match text.trim().parse::<jiff::Timestamp>() {
             Ok(timestamp) => Ok(Self(timestamp.as_millisecond())),
@@ -43,25 +42,25 @@ impl Instant {
         }
     }
 
-    /// `2026-02-12T10:30:00Z`: whole seconds, as seed 003's files spell it.
+    /// Formats as `2026-02-12T10:30:00Z`: whole seconds, as in seed 003's files.
     pub fn to_seconds_text(self) -> String {
         let second = jiff::Timestamp::from_second(self.0.div_euclid(1000)).unwrap_or(jiff::Timestamp::MIN);
         second.to_string()
     }
 
-    /// `2026-02-12`.
+    /// Formats as `2026-02-12`.
     pub fn to_date_text(self) -> String {
         let mut text = self.to_seconds_text();
         text.truncate(text.find('T').unwrap_or(text.len()));
         text
     }
 
-    /// This instant moved by `millis`, which may be negative.
+    /// Returns this instant moved by `millis`, which may be negative.
     pub fn plus_millis(self, millis: i64) -> Self {
         Self::from_millis(self.0.saturating_add(millis))
     }
 
-    /// The start of this instant's second.
+    /// Returns the start of this instant's second.
     pub fn whole_second(self) -> Self {
         Self(self.0.div_euclid(1000) * 1000)
     }
@@ -83,16 +82,15 @@ impl fmt::Display for InstantError {
 /// A reading of the clock that runs since boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Boot {
-    /// Which boot of which machine.
+    /// Identifies one boot of one machine.
     pub id: u64,
-    /// Milliseconds since that boot, sleep included.
+    /// Milliseconds since that boot, including sleep.
     pub uptime_ms: u64,
 }
 
-/// When something happened: the wall clock, and the boot clock where it was read.
+/// When something happened, by the wall clock and, if it was read, by the boot clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// The wall clock.
     pub at: Instant,
     /// The boot clock; absent for recorded or imported moments.
     pub boot: Option<Boot>,
@@ -101,19 +99,19 @@ pub struct Moment {
 /// How much time passed between two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elapsed {
-    /// This many milliseconds.
+    /// Milliseconds.
     Known(u64),
-    /// The wall clock went backwards and no boot clock can tell.
+    /// The wall clock went backwards and there is no boot clock to compare.
     Unknown,
 }
 
 impl Moment {
-    /// A moment known by its wall clock only.
-    pub fn recorded(at: Instant) -> Self {
+    /// Creates a moment that has only a wall-clock time.
+    pub fn from_wall_clock(at: Instant) -> Self {
         Self { at, boot: None }
     }
 
-    /// The time from `earlier` to this moment.
+    /// Returns the time from `earlier` to this moment.
     pub fn since(self, earlier: Moment) -> Elapsed {
         if let (Some(now), Some(then)) = (self.boot, earlier.boot)
             && now.id == then.id
@@ -126,7 +124,7 @@ impl Moment {
         }
     }
 
-    /// This moment moved forward by `millis` on every clock it knows.
+    /// Returns this moment moved forward by `millis` on each of its clocks.
     pub fn plus_millis(self, millis: u64) -> Self {
         Self {
             at: self.at.plus_millis(i64::try_from(millis).unwrap_or(i64::MAX)),
@@ -135,7 +133,7 @@ impl Moment {
     }
 }
 
-/// On disk a moment is `[at]` or `[at, boot, uptime]`: circuits keep many of them.
+/// Stored as `[at]` or `[at, boot, uptime]`, which is compact because circuits keep many moments.
 impl Serialize for Moment {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.boot {
@@ -182,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn across_boots_a_wall_clock_that_went_back_tells_nothing() {
+    fn across_boots_a_wall_clock_that_went_back_gives_an_unknown_duration() {
         let (first, second) = (moment(1_000, Some((7, 500))), moment(900, Some((8, 1))));
         assert_eq!(second.since(first), Elapsed::Unknown);
         assert_eq!(first.since(second), Elapsed::Known(100));
@@ -190,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_survives_its_written_form() {
+    fn a_moment_survives_serialization() {
         for moment in [moment(12, None), moment(-5, Some((3, 9)))] {
             let text = serde_json::to_string(&moment).expect("a moment can be written");
             assert_eq!(serde_json::from_str::<Moment>(&text).expect("and read"), moment);

@@ -1,4 +1,4 @@
-//! Names of circuits, and of the constraints they are named after (E8, E14).
+//! Names of circuits, and ids of the constraints some of them are named after (E8, E14).
 
 use std::fmt;
 
@@ -6,111 +6,109 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::SliceId;
 
-/// `family/scope`, unique within a project.
+/// The name of a row: `prefix/scope`, unique within a project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CircuitName(String);
 
 impl CircuitName {
-    /// The circuit of a constraint.
     pub fn constraint(id: &ConstraintId) -> Self {
         Self(format!("constraint/{id}"))
     }
 
-    /// Where the operator's trust in the project's own configuration is kept.
+    /// The row that keeps the operator's trust in the project's own configuration.
     pub fn trust() -> Self {
         Self("trust/project-file".to_owned())
     }
 
-    /// The row of one agent's stream.
-    pub fn lane(session: &str, agent: Option<&str>) -> Self {
+    /// The row of one agent: the session's main agent, or a sub-agent of it.
+    pub fn agent(session: &str, agent: Option<&str>) -> Self {
         match agent {
-            None => Self(format!("loop/{}", one_part(session))),
-            Some(agent) => Self(format!("loop/{}/agent/{}", one_part(session), one_part(agent))),
+            None => Self(format!("loop/{}", escape_part(session))),
+            Some(agent) => Self(format!("loop/{}/agent/{}", escape_part(session), escape_part(agent))),
         }
     }
 
     /// The row of a root session and all its sub-agents.
     pub fn tree(root: &str) -> Self {
-        Self(format!("tree/{}", one_part(root)))
+        Self(format!("tree/{}", escape_part(root)))
     }
 
-    /// Where false alarms are listed.
-    pub fn exempt() -> Self {
+    /// The row that lists false positives.
+    pub fn exemptions() -> Self {
         Self("exempt/project".to_owned())
     }
 
-    /// A course of work: the phases of a session folder, a run, Ralph's loops. Worktrees have their own (E14).
-    pub fn course(front: &str, scope: &str, worktree: Option<&str>) -> Self {
+    /// A phase run: the phases of a session folder, a `haltline run`, or Ralph's loops. Each worktree has its own
+    /// (E14).
+    pub fn phase_run(kind: &str, scope: &str, worktree: Option<&str>) -> Self {
         match worktree {
-            None => Self(format!("phase/{front}/{}", one_part(scope))),
-            Some(worktree) => Self(format!("phase/{front}/{}@{}", one_part(scope), one_part(worktree))),
+            None => Self(format!("phase/{kind}/{}", escape_part(scope))),
+            Some(worktree) => Self(format!("phase/{kind}/{}@{}", escape_part(scope), escape_part(worktree))),
         }
     }
 
-    /// A slice. Worktrees have their own (E14).
+    /// A slice. Each worktree has its own (E14).
     pub fn slice(id: &SliceId, worktree: Option<&str>) -> Self {
         match worktree {
             None => Self(format!("attempt/{id}")),
-            Some(worktree) => Self(format!("attempt/{id}@{}", one_part(worktree))),
+            Some(worktree) => Self(format!("attempt/{id}@{}", escape_part(worktree))),
         }
     }
 
-    /// A claim of a pipeline.
     pub fn claim(pipeline: &str, id: &str) -> Self {
-        Self(format!("claim/{}/{}", one_part(pipeline), one_part(id)))
+        Self(format!("claim/{}/{}", escape_part(pipeline), escape_part(id)))
     }
 
-    /// A pipeline's index of claims.
+    /// The row that indexes a pipeline's claims.
     pub fn pipeline(pipeline: &str) -> Self {
-        Self(format!("claims/{}", one_part(pipeline)))
+        Self(format!("claims/{}", escape_part(pipeline)))
     }
 
-    /// Whether it is the course of a loop, which has one phase for ever.
+    /// True for the phase run of a loop, which stays in one phase.
     pub fn is_loop(&self) -> bool {
-        ["phase/run/", "phase/ralph/"].iter().any(|front| self.0.starts_with(front))
+        ["phase/run/", "phase/ralph/"].iter().any(|prefix| self.0.starts_with(prefix))
     }
 
-    /// The name of something within this one.
+    /// Returns the name of something inside this row.
     pub fn below(&self, part: &str) -> Self {
         Self(format!("{}/{part}", self.0))
     }
 
-    /// Whether it is a row of this session: its own, its sub-agents', its tree's.
-    pub fn is_of_session(&self, session: &str) -> bool {
-        let lane = Self::lane(session, None);
-        *self == lane || *self == Self::tree(session) || self.0.starts_with(&format!("{}/", lane.0))
+    /// True for the rows of this session: its own, those of its sub-agents and that of its tree.
+    pub fn belongs_to_session(&self, session: &str) -> bool {
+        let agent = Self::agent(session, None);
+        *self == agent || *self == Self::tree(session) || self.0.starts_with(&format!("{}/", agent.0))
     }
 
-    /// A name read back from a store.
-    pub fn stored(name: String) -> Self {
+    /// Wraps a name that was read back from a store, without checking it.
+    pub fn from_stored(name: String) -> Self {
         Self(name)
     }
 
     /// The part before the first slash.
-    pub fn family(&self) -> &str {
+    pub fn prefix(&self) -> &str {
         self.0.split('/').next().unwrap_or_default()
     }
 
     /// The part after the first slash.
     pub fn scope(&self) -> &str {
-        self.0.split_once('/').map_or("", |(_family, scope)| scope)
+        self.0.split_once('/').map_or("", |(_prefix, scope)| scope)
     }
 
-    /// The whole name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A foreign name as one part of ours: it cannot reach into another's, nor be longer than a line.
-fn one_part(name: &str) -> String {
+/// Escapes a foreign name so that it is one part of ours: it cannot contain a slash, and a long one becomes a digest.
+fn escape_part(name: &str) -> String {
     if name.len() > NAME_BYTES_MAX {
         return format!("~{}", crate::digest_hex(&[name.as_bytes()], 16));
     }
     let mut part = String::with_capacity(name.len());
-    for letter in name.chars() {
-        match letter {
+    for character in name.chars() {
+        match character {
             '%' => part.push_str("%25"),
             '/' => part.push_str("%2F"),
             '~' if part.is_empty() => part.push_str("%7E"),
@@ -120,52 +118,51 @@ fn one_part(name: &str) -> String {
     part
 }
 
-/// How long a session's or an agent's name may be, in bytes, before it is replaced by a digest.
+/// A session's or an agent's name that is longer than this, in bytes, is replaced by a digest.
 const NAME_BYTES_MAX: usize = 200;
 
-/// On one line whatever a damaged store says: control characters are escaped.
+/// Prints the name on one line, with control characters escaped, even if a damaged store holds a strange name.
 impl fmt::Display for CircuitName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.0.escape_debug())
     }
 }
 
-/// The name of a constraint: also a file name, so it is kept to characters every file system takes.
+/// The id of a constraint. It is also a file name, so it is limited to characters every file system accepts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct ConstraintId(String);
 
-/// The text cannot name a constraint.
+/// The text is not a valid constraint id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdError {
     shown: String,
 }
 
 impl ConstraintId {
-    /// How long an id may be, in bytes.
+    /// The maximum length of an id, in bytes.
     pub const BYTES_MAX: usize = 128;
 
-    /// Takes a text as an id: letters, digits, `.`, `_` and `-`, beginning with a letter or digit, without `..`.
+    /// Accepts letters, digits, `.`, `_` and `-`, beginning with a letter or digit, without `..`.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let fits = is_plain(text, Self::BYTES_MAX) && !text.contains("..");
         if fits { Ok(Self(text.to_owned())) } else { Err(IdError { shown: shorten(text) }) }
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Whether a text is safe in a file name and easy to type: letters, digits, `.`, `_` and `-`, beginning with a letter or
-/// digit.
+/// Returns whether a text is safe in a file name and easy to type: letters, digits, `.`, `_` and `-`, beginning with a
+/// letter or digit.
 pub(crate) fn is_plain(text: &str, bytes_max: usize) -> bool {
     text.len() <= bytes_max
         && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
 }
 
-/// A value for a one-line message: quoted, control characters escaped, never longer than a line.
+/// Formats a value for a one-line message: quoted, control characters escaped, shortened to fit on a line.
 pub fn shorten(text: &str) -> String {
     let mut shown: String = text.chars().take(40).collect();
     if shown.len() < text.len() {
@@ -216,17 +213,20 @@ mod tests {
     }
 
     #[test]
-    fn a_circuit_name_has_family_and_scope() {
+    fn a_circuit_name_has_a_prefix_and_a_scope() {
         let name = CircuitName::constraint(&ConstraintId::parse("a.b").expect("good"));
-        assert_eq!((name.family(), name.scope(), name.as_str()), ("constraint", "a.b", "constraint/a.b"));
-        assert_eq!(CircuitName::trust().family(), "trust");
-        assert_eq!(CircuitName::lane("s1", None).as_str(), "loop/s1");
-        assert_eq!(CircuitName::lane("s1", Some("a")).below("repeat").as_str(), "loop/s1/agent/a/repeat");
-        assert_ne!(CircuitName::lane("s1/agent/a", None), CircuitName::lane("s1", Some("a")));
-        assert!(CircuitName::lane("s1", Some("a")).is_of_session("s1") && CircuitName::tree("s1").is_of_session("s1"));
-        assert!(!CircuitName::lane("s10", None).is_of_session("s1"));
+        assert_eq!((name.prefix(), name.scope(), name.as_str()), ("constraint", "a.b", "constraint/a.b"));
+        assert_eq!(CircuitName::trust().prefix(), "trust");
+        assert_eq!(CircuitName::agent("s1", None).as_str(), "loop/s1");
+        assert_eq!(CircuitName::agent("s1", Some("a")).below("repeat").as_str(), "loop/s1/agent/a/repeat");
+        assert_ne!(CircuitName::agent("s1/agent/a", None), CircuitName::agent("s1", Some("a")));
+        assert!(
+            CircuitName::agent("s1", Some("a")).belongs_to_session("s1")
+                && CircuitName::tree("s1").belongs_to_session("s1")
+        );
+        assert!(!CircuitName::agent("s10", None).belongs_to_session("s1"));
         assert!(CircuitName::tree(&"x".repeat(5000)).as_str().len() < 100);
         assert_eq!(name.to_string(), "constraint/a.b");
-        assert_eq!(CircuitName::stored("constraint/a\nb".to_owned()).to_string(), "constraint/a\\nb");
+        assert_eq!(CircuitName::from_stored("constraint/a\nb".to_owned()).to_string(), "constraint/a\\nb");
     }
 }

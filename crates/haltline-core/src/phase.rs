@@ -1,120 +1,111 @@
-//! The phase family: iterations of work, counted until one helps no more (seed 001; P1–P8).
+//! The phase breaker: counts iterations of work until they stop making progress (seed 001; P1–P8).
 //!
-//! A *course* is one run through phases: the phases of a session folder, the iterations of `haltline run --loop`, or
-//! the loops of Ralph. It is warned (HALF_OPEN) after two iterations without progress and opens at its phase's
-//! threshold, or when the same error came too often. Only a person brings it back, except where the course has a
-//! cooldown, which is Ralph's way.
+//! A *phase run* is one pass through phases: the phases of a session folder, the iterations of `haltline run --loop`,
+//! or the loops of Ralph. haltline warns (HALF_OPEN) after two iterations without progress and opens the circuit at the
+//! phase's threshold, or when the same error repeats too often. Only a person closes it, except where the run has a
+//! cooldown, as Ralph's runs do.
 
 mod apply;
-mod course;
 mod decide;
 mod foreign;
 mod limits;
+mod messages;
 mod metrics;
 mod name;
+mod phase_run;
 mod report;
-mod words;
 
 pub use apply::apply;
-pub use course::{Course, HistoryEvent, HistoryLine, Iterated, Over, Stand, Totals, Trip, TripCause, Underway};
-pub use decide::{Question, decide};
-pub use foreign::{Foreign, ForeignStand, Override};
+pub use decide::{PhaseRequest, decide};
+pub use foreign::{ForeignRun, ForeignState, Precedence};
 pub use limits::{Bounds, Limits, Thresholds, Weights};
+pub use messages::{GREEN_SUGGESTION, log_line, trip_text};
 pub use metrics::{Measure, MetricError, Metrics};
 pub use name::{Kind, PhaseName, PhaseNameError};
-pub use report::{ErrorMark, ErrorSeen, Report, Signal, Source, Spent, Weighed};
-pub use words::{GREEN_SUGGESTION, log_line, trip_text};
+pub use phase_run::{
+    HistoryEvent, HistoryLine, Iterated, OverReason, PhaseRun, RunState, Totals, Trip, TripCause, Underway,
+};
+pub use report::{ErrorFingerprint, Report, ReportedError, Signal, Source, Spent, WeighedSignal};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Operator;
 use crate::identity::Digest;
 
-/// What can happen to a course.
+/// An event on a phase run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happening {
-    /// A phase is entered.
+pub enum PhaseEvent {
+    /// The agent or runner enters a phase.
     Begin {
-        /// Which.
         phase: PhaseName,
-        /// How it joins what was before.
         joining: Joining,
         /// The person who allows it after an abort.
         operator: Option<Operator>,
     },
-    /// May work go on? Hands out guidance that waits.
+    /// May work go on? The answer also delivers guidance that a person left.
     Ask {
-        /// An iteration begins now, so that one that is cut off is known.
+        /// Set when an iteration begins now, so that haltline notices if it is cut off.
         start: Option<Start>,
     },
     /// An iteration ended.
     Report(Box<Report>),
-    /// A person decides what becomes of it (P6).
-    Decide {
-        /// What.
-        choice: Choice,
-        /// Who.
-        operator: Operator,
-    },
-    /// Ralph's user wants open circuits closed at the start.
+    /// A person decides how the run continues (P6).
+    Decide { choice: Choice, operator: Operator },
+    /// Ralph's user asked to close an open circuit at startup.
     AutoReset,
-    /// A run came to its end.
+    /// The runner ended the run.
     Finish(Finish),
-    /// A state file was found.
-    Found(Foreign),
+    /// haltline read a state file that another program may have written.
+    StateFileFound(ForeignRun),
 }
 
-/// An iteration that begins.
+/// The start of an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// The content of the work tree, where it was looked at.
+    /// Digest of the work tree's content, if a snapshot was taken.
     pub tree: Option<Digest>,
 }
 
-/// How a phase that is entered joins what was before.
+/// How entering a phase relates to what happened before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joining {
-    /// The same course goes on; entering the phase one is in changes nothing.
+    /// The same run continues. Entering the phase the run is already in changes nothing.
     Same,
-    /// A new run: nothing counted before counts.
+    /// A new run: all counts start at zero.
     New,
-    /// A run that was cut off goes on where it was.
+    /// A run that was cut off continues where it was.
     Resumed,
 }
 
-/// What a person can decide (P6).
+/// What a person can decide about a run (P6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Close, and count anew.
+    /// Close the circuit and restart the counts.
     Reset,
-    /// Leave the phase with what fails in it known.
+    /// Leave the phase and note that it has known failures.
     Skip,
-    /// End the run for good.
     Abort,
-    /// Close, and hand this to the next one who asks.
+    /// Close the circuit and deliver the guidance to the next caller that asks whether work may go on.
     Modify {
-        /// What to do differently.
         guidance: String,
     },
 }
 
-/// How a run ended.
+/// How the runner ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// The work is done.
     Completed,
-    /// A budget or a number of iterations is used up.
+    /// A budget or the limit on iterations is used up.
     Budget,
-    /// A signal.
+    /// A signal stopped the runner.
     Interrupted,
-    /// The command could not be started.
+    /// The runner could not start the command.
     Unstartable,
 }
 
 impl Finish {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Finish::Completed => "completed",
             Finish::Budget => "budget",
@@ -124,123 +115,111 @@ impl Finish {
     }
 }
 
-impl Happening {
-    /// The word the journal keeps.
+impl PhaseEvent {
+    /// The event's name in the journal.
     pub fn cause(&self) -> &'static str {
         match self {
-            Happening::Begin { .. } => "begin",
-            Happening::Ask { .. } => "ask",
-            Happening::Report(_) => "report",
-            Happening::Decide { choice: Choice::Reset, .. } => "reset",
-            Happening::Decide { choice: Choice::Skip, .. } => "skip",
-            Happening::Decide { choice: Choice::Abort, .. } => "abort",
-            Happening::Decide { choice: Choice::Modify { .. }, .. } => "modify",
-            Happening::AutoReset => "auto_reset",
-            Happening::Finish(_) => "finish",
-            Happening::Found(_) => "state_file",
+            PhaseEvent::Begin { .. } => "begin",
+            PhaseEvent::Ask { .. } => "ask",
+            PhaseEvent::Report(_) => "report",
+            PhaseEvent::Decide { choice: Choice::Reset, .. } => "reset",
+            PhaseEvent::Decide { choice: Choice::Skip, .. } => "skip",
+            PhaseEvent::Decide { choice: Choice::Abort, .. } => "abort",
+            PhaseEvent::Decide { choice: Choice::Modify { .. }, .. } => "modify",
+            PhaseEvent::AutoReset => "auto_reset",
+            PhaseEvent::Finish(_) => "finish",
+            PhaseEvent::StateFileFound(_) => "state_file",
         }
     }
 }
 
-/// What became true of a course.
+/// A change of a phase run, as the journal keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// A new run began; what was counted before counts no more.
+    /// A new run began with all counts at zero.
     Began {
-        /// Its first phase.
         phase: PhaseName,
         /// The person who allowed it after an abort.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         who: Option<String>,
     },
-    /// Another phase was entered.
+    /// The run entered another phase.
     Entered {
-        /// Which.
         phase: PhaseName,
     },
-    /// A run that was cut off goes on.
+    /// A run that was cut off continues.
     Resumed {
-        /// The iteration that never ended, if one was under way.
+        /// The iteration that was in progress and never ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unfinished: Option<u64>,
     },
     /// An iteration began.
     Started {
-        /// Its number.
         iteration: u64,
-        /// The content of the work tree then.
+        /// Digest of the work tree's content at that moment.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<Digest>,
     },
-    /// An iteration ended.
+    /// An iteration ended and was evaluated.
     Iterated(Box<Iterated>),
-    /// Two iterations without progress: monitored from now on.
+    /// haltline warned after iterations without progress; the circuit is HALF_OPEN.
     Warned {
-        /// How many.
+        /// Iterations in a row without progress.
         count: u32,
     },
     /// The circuit opened.
     Tripped {
-        /// Why.
         trip: Trip,
     },
-    /// Progress closed it.
+    /// Progress closed the circuit.
     Recovered,
-    /// The cooldown ended; monitored again.
+    /// The cooldown ended; the circuit is HALF_OPEN.
     HalfOpened,
-    /// Somebody asked while nothing may go on.
-    Refused,
-    /// An iteration was reported while nothing may go on.
+    /// haltline denied a request to continue.
+    #[serde(rename = "refused")]
+    Denied,
+    /// An iteration was reported while the circuit was OPEN; only its cost counts.
     Ignored {
-        /// What it took.
         #[serde(default)]
         spent: Spent,
     },
-    /// Guidance was handed out.
+    /// haltline delivered a person's guidance.
     Guided {
-        /// What was said.
         guidance: String,
     },
-    /// A person closed it, or Ralph's user had it closed.
+    /// A person closed the circuit, or Ralph's startup option did.
     Reset {
-        /// Who.
         who: String,
-        /// How often it opened is forgotten too.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        opens_too: bool,
+        /// Also clears the count of openings that Ralph shows.
+        #[serde(rename = "opens_too", default, skip_serializing_if = "std::ops::Not::not")]
+        clears_open_count: bool,
     },
-    /// A person moved on.
+    /// A person skipped the phase.
     Skipped {
-        /// Who.
         who: String,
         /// The phase that follows; `None` = the run is over.
         to: Option<PhaseName>,
     },
-    /// A person ended the run.
     Aborted {
-        /// Who.
         who: String,
     },
-    /// A person closed it with guidance.
+    /// A person closed the circuit and left guidance.
     Modified {
-        /// Who.
         who: String,
-        /// What to do differently.
         guidance: String,
     },
-    /// The run ended.
+    /// The runner ended the run.
     Finished {
-        /// How.
         how: Finish,
     },
-    /// A state file written elsewhere was taken over.
-    Adopted(Box<Foreign>),
+    /// haltline took over the state that it read from a state file.
+    Adopted(Box<ForeignRun>),
 }
 
 impl Fact {
-    /// Trips, ends and what people do must survive a power cut.
-    pub fn is_momentous(&self) -> bool {
+    /// True for trips, ends and decisions of people: they must survive a power cut.
+    pub fn needs_sync(&self) -> bool {
         match self {
             Fact::Tripped { .. }
             | Fact::Reset { .. }
@@ -257,14 +236,14 @@ impl Fact {
             | Fact::Warned { .. }
             | Fact::Recovered
             | Fact::HalfOpened
-            | Fact::Refused
+            | Fact::Denied
             | Fact::Ignored { .. }
             | Fact::Guided { .. } => false,
         }
     }
 
-    /// The word for it in listings.
-    pub fn word(&self) -> &'static str {
+    /// The fact's name in listings.
+    pub fn as_str(&self) -> &'static str {
         match self {
             Fact::Began { .. } => "began",
             Fact::Entered { .. } => "entered",
@@ -278,7 +257,7 @@ impl Fact {
             Fact::Tripped { .. } => "tripped",
             Fact::Recovered => "recovered",
             Fact::HalfOpened => "half_opened",
-            Fact::Refused => "refused",
+            Fact::Denied => "refused",
             Fact::Ignored { .. } => "ignored",
             Fact::Guided { .. } => "guided",
             Fact::Reset { .. } => "reset",

@@ -1,4 +1,4 @@
-//! What the owner has decided before anything happens: modes and default limits.
+//! The configuration that decisions use: the mode and the default limits.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,20 +8,20 @@ use crate::loop_;
 use crate::phase;
 use crate::{Verdict, digest_hex};
 
-/// Whether haltline stops anybody (E15).
+/// Whether haltline interferes or only watches (E15).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Refuse what an open circuit forbids.
+    /// Deny what an open circuit forbids.
     #[default]
     Enforce,
-    /// Count and journal everything, refuse nothing.
+    /// Count and journal everything, deny nothing.
     Observe,
 }
 
 impl Mode {
-    /// What the asker is told in this mode.
-    pub fn temper(self, verdict: Verdict) -> Verdict {
+    /// Returns what haltline answers in this mode: in observe mode a denial becomes a warning.
+    pub fn apply_to(self, verdict: Verdict) -> Verdict {
         match (self, verdict) {
             (Mode::Enforce, verdict) => verdict,
             (Mode::Observe, Verdict::Deny(reason) | Verdict::Stop(reason)) => Verdict::Warn(reason),
@@ -30,10 +30,9 @@ impl Mode {
     }
 }
 
-/// The configuration a decision sees.
+/// The configuration a decision uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// Observe or enforce.
     pub mode: Mode,
     /// Limits of a constraint whose file does not set its own.
     pub constraint: Limits,
@@ -48,7 +47,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A short name of exactly this policy, kept with every fact (E1).
+    /// A short digest that identifies exactly this policy; every fact keeps it (E1).
     pub fn digest(&self) -> String {
         let Limits { violation_threshold, window_days, cooldown_hours, dedup_seconds } = self.constraint;
         let numbers = [violation_threshold, window_days, cooldown_hours, dedup_seconds].map(u32::to_be_bytes);
@@ -56,7 +55,8 @@ impl Policy {
             Mode::Enforce => b"enforce",
             Mode::Observe => b"observe",
         };
-        // What nobody changed is left out: serialising it would cost every hook more than the rest of its decision.
+        // Limits at their defaults are left out: serialising them would cost every hook more than the rest of its
+        // decision.
         let mut changed: Vec<Vec<u8>> = Vec::new();
         if self.loop_ != loop_::Limits::default() {
             changed.push(serde_json::to_vec(&self.loop_).expect("numbers, flags and texts can be written"));
@@ -83,16 +83,16 @@ mod tests {
     fn every_value_of_the_policy_is_in_its_digest() {
         let plain = Policy::default();
         let observing = Policy { mode: Mode::Observe, ..plain.clone() };
-        let longer = Policy { constraint: Limits { dedup_seconds: 1, ..plain.constraint }, ..plain.clone() };
+        let shorter_dedup = Policy { constraint: Limits { dedup_seconds: 1, ..plain.constraint }, ..plain.clone() };
         assert_ne!(plain.digest(), observing.digest());
         let loop_ = loop_::Limits { history_max: 51, ..plain.loop_.clone() };
-        let patient = Policy { loop_, ..plain.clone() };
-        assert_ne!(plain.digest(), longer.digest());
-        assert_ne!(plain.digest(), patient.digest());
+        let longer_history = Policy { loop_, ..plain.clone() };
+        assert_ne!(plain.digest(), shorter_dedup.digest());
+        assert_ne!(plain.digest(), longer_history.digest());
         assert_eq!(plain.digest(), Policy::default().digest());
     }
 
-    /// The value with each of its numbers, flags and texts changed in turn.
+    /// Returns copies of the value, each with one of its numbers, flags or texts changed.
     fn changed_one_by_one(value: &Value) -> Vec<Value> {
         match value {
             Value::Object(members) => members
@@ -109,8 +109,8 @@ mod tests {
             Value::Null => vec![json!(1)],
             Value::Bool(flag) => vec![json!(!flag)],
             Value::Number(number) => vec![json!(number.as_u64().unwrap_or_default() + 1)],
-            Value::String(word) => {
-                vec![json!(if word == "deny" { "stop_oldest" } else { "literal" })]
+            Value::String(text) => {
+                vec![json!(if text == "deny" { "stop_oldest" } else { "literal" })]
             }
         }
     }

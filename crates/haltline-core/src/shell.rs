@@ -1,6 +1,6 @@
-//! What a command line would run: a small, honest shell splitter for "the same" (L4) and for self-protection (E6).
+//! Which programs a command line would run: a small shell splitter used for identity (L4) and self-protection (E6).
 //!
-//! It reads text and expands nothing: a program hidden in a variable, an alias or a script file is not seen, and
+//! It reads text and expands nothing: it does not see a program hidden in a variable, an alias or a script file, and
 //! SECURITY.md says so. It never fails, and takes time linear in the text.
 
 pub(crate) mod lex;
@@ -14,16 +14,17 @@ pub use touches::{touched, touches};
 use lex::{Joint, OPENERS, Piece, Redirect, Word};
 use wrapper::Unwrapped;
 
-/// How many programs, and how many words of one, [`programs`] lists.
+/// The maximum number of programs, and of words of one program, that [`programs`] returns.
 const PROGRAMS_MAX: usize = 4096;
 /// How deep `sh -c`, `eval` and substitutions are followed.
 const DEPTH_MAX: usize = 6;
 
-/// The simple commands of a command line, each as its words: joined ones apart, quotes resolved, assignments and
-/// wrappers such as `env -i` or `timeout 5` taken off, and what `sh -c`, `eval` or `$(…)` would run in their place.
+/// Returns the simple commands of a command line, each as its words. Compound commands are split, quotes resolved,
+/// assignments and wrappers such as `env -i` or `timeout 5` removed, and `sh -c`, `eval` and `$(…)` replaced by what
+/// they would run.
 pub fn programs(command: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
-    each(command, &mut |program| {
+    for_each_program(command, &mut |program| {
         if found.len() < PROGRAMS_MAX && program.words.iter().any(|word| !word.is_empty()) {
             found.push(program.words.iter().take(PROGRAMS_MAX).cloned().collect());
         }
@@ -42,24 +43,21 @@ pub(crate) fn base(program: &str) -> &str {
 pub(crate) struct Program {
     /// The program and its arguments, without assignments and wrappers.
     pub words: Vec<String>,
-    /// Its redirections.
     pub redirects: Vec<Redirect>,
     /// The text it reads: a here-document, or what `echo` pipes into it.
-    pub fed: Option<String>,
+    pub stdin: Option<String>,
 }
 
-/// A simple command as it stands in the text.
+/// A simple command as written in the text.
 #[derive(Debug)]
 pub(crate) struct Simple {
-    /// Its words.
     pub words: Vec<Word>,
-    /// Its redirections.
     pub redirects: Vec<Redirect>,
-    /// What follows it.
+    /// The separator that follows it.
     pub after: Joint,
 }
 
-/// Cuts pieces into simple commands, without the words that only steer: `if`, `do`, `for x in …`.
+/// Splits pieces into simple commands, without the words that only control flow: `if`, `do`, `for x in …`.
 pub(crate) fn simple_commands(pieces: Vec<Piece>) -> Vec<Simple> {
     let mut commands = Vec::new();
     let mut current = Simple { words: Vec::new(), redirects: Vec::new(), after: Joint::Sequence };
@@ -98,24 +96,24 @@ pub(crate) fn simple_commands(pieces: Vec<Piece>) -> Vec<Simple> {
     commands
 }
 
-/// Shows every program that `command` would run, in the order of the text.
-pub(crate) fn each(command: &str, sink: &mut dyn FnMut(&Program)) {
-    each_of(simple_commands(lex::pieces(command)), command.len(), sink);
+/// Calls `sink` with every program that `command` would run, in the order of the text.
+pub(crate) fn for_each_program(command: &str, sink: &mut dyn FnMut(&Program)) {
+    for_each_program_in(simple_commands(lex::pieces(command)), command.len(), sink);
 }
 
-/// The same for commands that were cut apart already, from a text of `length` bytes.
-pub(crate) fn each_of(commands: Vec<Simple>, length: usize, sink: &mut dyn FnMut(&Program)) {
+/// Does the same for commands that are already split, from a text of `length` bytes.
+pub(crate) fn for_each_program_in(commands: Vec<Simple>, length: usize, sink: &mut dyn FnMut(&Program)) {
     let budget = length.saturating_mul(8).saturating_add(4096);
-    Visit { budget, sink }.commands(commands, 0);
+    Visitor { budget, sink }.commands(commands, 0);
 }
 
-struct Visit<'a> {
-    /// How many bytes may still be read: text inside text is read again, and must not be read too often.
+struct Visitor<'a> {
+    /// How many bytes may still be read: nested text is read again, and the total must stay bounded.
     budget: usize,
     sink: &'a mut dyn FnMut(&Program),
 }
 
-impl Visit<'_> {
+impl Visitor<'_> {
     fn text(&mut self, text: &str, depth: usize) {
         if depth > DEPTH_MAX || text.len() > self.budget {
             return;
@@ -134,25 +132,25 @@ impl Visit<'_> {
                 .flat_map(|word| word.nested.iter().cloned())
                 .collect();
             let words: Vec<String> = command.words.into_iter().map(|word| word.value).collect();
-            let fed = command.redirects.iter().find_map(|redirect| match &redirect.body {
+            let stdin = command.redirects.iter().find_map(|redirect| match &redirect.body {
                 Some(body) => Some(body.clone()),
                 None => redirect.operator.ends_with("<<<").then(|| redirect.target.value.clone()),
             });
-            let fed = fed.or(piped.take());
+            let stdin = stdin.or(piped.take());
             if command.after == Joint::Pipe {
-                piped = passes_on(&words, fed.as_deref());
+                piped = piped_output(&words, stdin.as_deref());
             }
-            self.program(words, command.redirects, fed, depth);
+            self.program(words, command.redirects, stdin, depth);
             for inner in nested {
                 self.text(&inner, depth + 1);
             }
         }
     }
 
-    fn program(&mut self, words: Vec<String>, redirects: Vec<Redirect>, fed: Option<String>, depth: usize) {
+    fn program(&mut self, words: Vec<String>, redirects: Vec<Redirect>, stdin: Option<String>, depth: usize) {
         match wrapper::unwrap(&words) {
             Unwrapped::Program(rest) => {
-                let program = Program { words: rest.to_vec(), redirects, fed };
+                let program = Program { words: rest.to_vec(), redirects, stdin };
                 (self.sink)(&program);
                 let name = program.words.first().map(|word| base(word)).unwrap_or_default();
                 if (name == "find" || name == "fd") && depth < DEPTH_MAX {
@@ -160,31 +158,31 @@ impl Visit<'_> {
                         self.program(inner.to_vec(), Vec::new(), None, depth + 1);
                     }
                 }
-                if let (true, Some(script)) = (wrapper::reads_script(&program.words), &program.fed) {
+                if let (true, Some(script)) = (wrapper::reads_script(&program.words), &program.stdin) {
                     self.text(script, depth + 1);
                 }
             }
             Unwrapped::Script(script) => {
-                (self.sink)(&Program { words: Vec::new(), redirects, fed });
+                (self.sink)(&Program { words: Vec::new(), redirects, stdin });
                 self.text(&script, depth + 1);
             }
         }
     }
 }
 
-/// What a command writes into the pipe behind it, where that can be read off the text.
-fn passes_on(words: &[String], fed: Option<&str>) -> Option<String> {
+/// What a command writes into the pipe after it, if the text shows it.
+fn piped_output(words: &[String], stdin: Option<&str>) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     match base(program) {
         "echo" | "printf" => {
-            let said: Vec<&str> = arguments
+            let text: Vec<&str> = arguments
                 .iter()
                 .map(String::as_str)
                 .skip_while(|word| matches!(*word, "-e" | "-n" | "-en" | "--"))
                 .collect();
-            Some(said.join(" "))
+            Some(text.join(" "))
         }
-        "cat" if arguments.is_empty() || arguments == ["-"] => fed.map(str::to_owned),
+        "cat" if arguments.is_empty() || arguments == ["-"] => stdin.map(str::to_owned),
         &_ => None,
     }
 }

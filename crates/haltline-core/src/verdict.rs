@@ -1,50 +1,48 @@
-//! What the asker may do now, and why not.
+//! haltline's answer to an action, with the reason.
 
 use serde::Serialize;
 
 use crate::{CircuitName, Instant};
 
-/// The answer to "may I?" (SPEC 0). A pass is silence at the edge; it never means "allow" to a client (E7).
+/// The answer to "may I?" (SPEC 0). A pass produces no output for the client; it never means "allow" to a client (E7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Go on.
     Pass,
-    /// Go on, but the agent is told.
+    /// The action may run, and haltline warns the agent.
     Warn(Reason),
-    /// This action is refused.
+    /// The action is denied.
     Deny(Reason),
     /// The agent's turn ends.
     Stop(Reason),
 }
 
-/// Why, with the evidence, in words for the asker.
+/// Why haltline warned, denied or stopped, with the evidence, written for the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// Which circuit speaks.
+    /// The circuit that caused the verdict.
     pub circuit: CircuitName,
-    /// A stable code with a page in the docs.
+    /// A stable code that has a page in the docs.
     pub code: &'static str,
-    /// One sentence of fact.
+    /// One sentence that states the facts.
     pub text: String,
-    /// When trying again makes sense.
     pub retry: Retry,
 }
 
-/// When a refused asker may come back.
+/// When the agent may try a denied action again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {
-    /// Nothing was refused.
+    /// Nothing was denied.
     Now,
-    /// At this instant a trial begins by itself; a person may end the wait earlier.
+    /// At this instant the circuit becomes HALF_OPEN by itself; a person may end the wait earlier.
     At(Instant),
-    /// Only a person brings it back.
+    /// Only a person can allow it again.
     Person,
 }
 
 impl Verdict {
-    /// The word for it, everywhere.
-    pub fn word(&self) -> &'static str {
+    /// The stable text of the verdict.
+    pub fn as_str(&self) -> &'static str {
         match self {
             Verdict::Pass => "pass",
             Verdict::Warn(_) => "warn",
@@ -53,7 +51,6 @@ impl Verdict {
         }
     }
 
-    /// The reason, where there is one.
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Verdict::Pass => None,
@@ -61,7 +58,7 @@ impl Verdict {
         }
     }
 
-    /// How much it holds the asker back: of two verdicts on one event the higher one is told.
+    /// How restrictive the verdict is: of two verdicts on one event, haltline gives the more severe one.
     pub fn severity(&self) -> u8 {
         match self {
             Verdict::Pass => 0,
@@ -71,8 +68,13 @@ impl Verdict {
         }
     }
 
-    /// Whether the asker is held back.
-    pub fn refuses(&self) -> bool {
+    /// The stricter of two verdicts on one event; `other` if they are equally strict.
+    pub fn or_stricter(self, other: Verdict) -> Verdict {
+        if self.severity() > other.severity() { self } else { other }
+    }
+
+    /// True for `Deny` and `Stop`.
+    pub fn denies(&self) -> bool {
         match self {
             Verdict::Pass | Verdict::Warn(_) => false,
             Verdict::Deny(_) | Verdict::Stop(_) => true,
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stop_holds_back_more_than_a_refusal_and_that_more_than_a_word() {
+    fn severity_rises_from_pass_to_warn_to_deny_to_stop() {
         let circuit = CircuitName::trust();
         let reason = Reason { circuit, code: "HL-REPEAT-01", text: String::new(), retry: Retry::Now };
         let rising =

@@ -22,11 +22,11 @@ fn main() -> ExitCode {
 }
 
 fn run(act: &str, root: &Path) -> Result<(), CheckpointError> {
-    let checkpoints = Checkpoints::at(root)?;
+    let checkpoints = Checkpoints::open(root)?;
     let at = Clock::System.now().at;
     let found = || checkpoints.find("bench")?.ok_or_else(|| CheckpointError::Unknown("bench".to_owned()));
     match act {
-        "take" => drop(checkpoints.take("bench", at)?),
+        "take" => drop(checkpoints.create("bench", at)?),
         "changed" => println!("{}", checkpoints.changed_since(&found()?)?.paths.len()),
         _ => {
             let done = checkpoints.roll_back(&found()?, RollBackOptions::default(), at)?;

@@ -4,15 +4,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haltline_core::constraint::{Circuit, Condition, Standing};
+use haltline_core::constraint::{Circuit, CircuitState, StateName};
 use haltline_core::{Instant, Moment};
 use serde::Serialize;
 use serde_json::Map;
 
-use crate::file::{Lasting, set_aside, write_whole};
-use crate::mirror::{MirrorViolation, Retired, listed};
+use crate::file::{Durability, set_aside, write_atomically};
+use crate::mirror::{MirrorViolation, RetiredCircuit, listed_violations};
 
-/// The archive's name, beside the state file.
+/// Name of the archive, in the folder of the state file.
 pub const ARCHIVE_FILE: &str = ".circuit-state-archive.json";
 /// How many damaged archives are kept.
 const SET_ASIDE_MAX: usize = 5;
@@ -35,9 +35,9 @@ struct ArchivedTrip {
     method: Option<&'static str>,
 }
 
-/// Adds the retired circuits the archive beside `state_file` does not have yet. Says where a damaged archive was
+/// Adds retired circuits that are missing in the archive next to `state_file`. Returns the path a damaged archive was
 /// moved to.
-pub(crate) fn add_missing(state_file: &Path, retired: &[Retired], now: Moment) -> io::Result<Option<PathBuf>> {
+pub(crate) fn add_missing(state_file: &Path, retired: &[RetiredCircuit], now: Moment) -> io::Result<Option<PathBuf>> {
     if retired.is_empty() {
         return Ok(None);
     }
@@ -54,26 +54,26 @@ pub(crate) fn add_missing(state_file: &Path, retired: &[Retired], now: Moment) -
             }
         },
     };
-    let known = archive.len();
+    let entries_before = archive.len();
     for (name, circuit, history) in retired {
         if !archive.contains_key(name.scope())
-            && let Standing::Retired { at, from } = circuit.standing
+            && let CircuitState::Retired { at, from } = circuit.state
         {
-            let entry = ArchiveEntry::new(circuit, at, from, listed(history));
+            let entry = ArchiveEntry::new(circuit, at, from, listed_violations(history));
             archive.insert(name.scope().to_owned(), serde_json::to_value(entry).expect("strings and numbers"));
         }
     }
-    if archive.len() == known {
+    if archive.len() == entries_before {
         return Ok(kept);
     }
     let mut text = serde_json::to_vec_pretty(&archive).expect("strings and numbers");
     text.push(b'\n');
-    write_whole(&path, &text, Lasting::Synced)?;
+    write_atomically(&path, &text, Durability::Synced)?;
     Ok(kept)
 }
 
 impl ArchiveEntry {
-    fn new(circuit: &Circuit, at: Instant, from: Condition, violations: Vec<MirrorViolation>) -> Self {
+    fn new(circuit: &Circuit, at: Instant, from: StateName, violations: Vec<MirrorViolation>) -> Self {
         let born = circuit.created.or(circuit.first).unwrap_or(at);
         Self {
             archived: at.to_seconds_text(),

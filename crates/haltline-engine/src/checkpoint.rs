@@ -1,257 +1,244 @@
-//! Checkpoints of a work tree and the way back to them (A6).
+//! Checkpoints of a work tree and rollbacks to them (A6).
 //!
-//! A checkpoint is a private ref of git that holds every file as it is on disk, committed or not, and git's index, byte
-//! for byte. Taking one touches neither work tree, index, stash, HEAD nor any log, and runs nothing that the repository
-//! names. Going back keeps what is there under a second ref before the first file is touched, so nothing is ever lost,
-//! and it can be cut off at any point and finished later. Ignored files and repositories inside are left alone.
+//! A checkpoint is a private git ref that holds every file as it is on disk, committed or not, and git's index, byte
+//! for byte. Creating one changes neither work tree, index, stash, HEAD nor any reflog, and runs no program that the
+//! repository names. A rollback first keeps the current state under a second ref, so nothing is ever lost; it can be
+//! interrupted at any point and finished later. Ignored files and nested repositories are left alone.
 
 mod difference;
 mod error;
 mod folder;
 mod head;
 mod index_lock;
+mod index_seed;
 mod left_alone;
 mod listing;
 mod manifest;
 mod name;
-mod place;
 mod record;
 mod rollback;
-mod seed;
+mod rollback_note;
 mod snapshot;
-mod underway;
+mod work_tree;
 
 use std::path::Path;
 
 use haltline_core::Instant;
 
-pub use difference::{Changed, PATHS_MAX};
+pub use difference::{ChangedPaths, PATHS_MAX};
 pub use error::{CheckpointError, NoGit};
 pub use head::Head;
-pub use left_alone::{LEFT_ALONE_MAX, LeftAlone, Reason};
+pub use left_alone::{LEFT_ALONE_MAX, LeftAlone, LeftAloneReason};
 pub use manifest::LeftOut;
 
-use difference::State;
-use place::{Place, Private};
-use record::{Note, Shelf, hold, let_go};
+use difference::TreeState;
+use record::{Note, RefNamespace, delete_ref, set_ref};
+use rollback_note::RollbackNote;
 use snapshot::Snapshot;
-use underway::Underway;
+use work_tree::{PrivateGit, WorkTree};
 
-/// The checkpoints of one work tree.
+/// Creates, lists and restores the checkpoints of one work tree.
 #[derive(Debug)]
 pub struct Checkpoints {
-    place: Place,
-    step: fn(Step),
+    work_tree: WorkTree,
+    on_step: fn(CheckpointStep),
 }
 
-/// One checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Its name.
     pub name: String,
-    /// The ref that holds it.
     pub reference: String,
-    /// The commit that it is.
     pub commit: String,
     note: Note,
 }
 
 impl Checkpoint {
-    /// When it was taken.
-    pub fn at(&self) -> Instant {
+    pub fn created_at(&self) -> Instant {
         self.note.at
     }
 
-    /// Where HEAD stood.
+    /// Where HEAD pointed when the checkpoint was created.
     pub fn head(&self) -> &Head {
         &self.note.head
     }
 }
 
-/// How to go back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RollBackOptions {
-    /// Takes the branch, or the detached HEAD, back to the commit of the checkpoint too.
+    /// Also moves the branch, or the detached HEAD, back to the commit of the checkpoint.
     pub with_commits: bool,
 }
 
-/// What a rollback did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RolledBack {
-    /// Files and links that were written.
     pub restored: u64,
-    /// Files and links that came after the checkpoint and were removed.
+    /// Files and links that did not exist at the checkpoint and were removed.
     pub removed: u64,
-    /// Files and links that were as they had been.
+    /// Files and links that already were as in the checkpoint.
     pub unchanged: u64,
-    /// What was there before: going back to this undoes the rollback.
+    /// The state before the rollback. Rolling back to it undoes the rollback.
     pub kept: Checkpoint,
-    /// What was there when a rollback that had been cut off was taken up again.
+    /// The state found when this rollback continued an interrupted one.
     pub kept_between: Option<Checkpoint>,
-    /// How many commits HEAD had that it had not at the checkpoint.
+    /// How many commits HEAD has now that it did not have at the checkpoint.
     pub commits_since: u64,
-    /// The branch that is checked out and was left where it is.
+    /// The checked-out branch, if the rollback did not move it.
     pub branch: Option<String>,
-    /// What was not restored or removed, by path.
+    /// What the rollback neither restored nor removed, sorted by path.
     pub left_alone: Vec<LeftAlone>,
-    /// How many more of those there are.
+    /// How many more entries `left_alone` would have without its limit.
     pub left_alone_more: u64,
 }
 
-/// A rollback that was cut off.
+/// A rollback that was interrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfinished {
-    /// Where it goes.
+pub struct UnfinishedRollback {
     pub goal: Checkpoint,
-    /// What was there when it began.
+    /// The state before the rollback began.
     pub kept: Checkpoint,
-    /// How it was asked for.
     pub options: RollBackOptions,
 }
 
-/// What is about to happen, or just has: for tests that end the process there.
+/// A point in a checkpoint or rollback. Tests observe them to kill the process there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The files are in git's objects.
+pub enum CheckpointStep {
+    /// The files are in git's object store.
     Hashed,
-    /// The commit is there, and no ref holds it.
-    Written,
-    /// What was there is under a ref.
-    Kept,
-    /// The files lie ready.
+    /// The commit is written, and no ref holds it yet.
+    CommitWritten,
+    /// A ref holds the checkpoint, or the state before the rollback.
+    RefWritten,
+    /// The files to restore are written to the staging folder.
     Staged,
-    /// The note is written.
-    Begun,
-    /// git's index is locked.
-    Locked,
-    /// A file is about to be removed.
+    /// The note that a rollback is in progress is written.
+    NoteWritten,
+    IndexLocked,
     Removing,
-    /// A file is about to be put in its place.
-    Placing,
-    /// A folder is about to be made, removed or permitted.
-    Foldering,
-    /// The branch is at the commit of then.
+    /// A staged file is about to be moved to its path.
+    Replacing,
+    /// A folder is about to be created, removed or given its mode.
+    ChangingFolder,
+    /// The branch points to the commit of the checkpoint.
     HeadMoved,
-    /// The index is that of then.
+    /// The index is that of the checkpoint.
     IndexPlaced,
-    /// The note is gone.
-    Over,
+    NoteRemoved,
 }
 
 impl Checkpoints {
-    /// Those of the work tree around a folder.
-    pub fn at(root: &Path) -> Result<Self, CheckpointError> {
-        Ok(Self { place: Place::around(root)?, step: |_step| {} })
+    /// Finds the work tree that contains `root`.
+    pub fn open(root: &Path) -> Result<Self, CheckpointError> {
+        Ok(Self { work_tree: WorkTree::containing(root)?, on_step: |_step| {} })
     }
 
-    /// The same, telling each step.
+    /// Calls `on_step` at each step.
     #[must_use]
-    pub fn watched(self, step: fn(Step)) -> Self {
-        Self { step, ..self }
+    pub fn with_observer(self, on_step: fn(CheckpointStep)) -> Self {
+        Self { on_step, ..self }
     }
 
-    /// The top of the work tree.
     pub fn top(&self) -> &Path {
-        &self.place.top
+        &self.work_tree.top
     }
 
-    /// Takes a checkpoint. One of the same name is replaced.
-    pub fn take(&self, name: &str, at: Instant) -> Result<Checkpoint, CheckpointError> {
-        let reference = Shelf::Attempt.name(&self.place, name)?;
-        let _turn = self.place.line_up()?;
-        if Underway::read(&self.place)?.is_some() {
-            return Err(CheckpointError::Unfinished);
+    /// Creates a checkpoint and replaces one of the same name.
+    pub fn create(&self, name: &str, at: Instant) -> Result<Checkpoint, CheckpointError> {
+        let reference = RefNamespace::Attempt.reference(&self.work_tree, name)?;
+        let _guard = self.work_tree.lock()?;
+        if RollbackNote::read(&self.work_tree)?.is_some() {
+            return Err(CheckpointError::RollbackUnfinished);
         }
-        let private = Private::at(&self.place)?;
-        let snapshot = Snapshot::take(&self.place, &private, &[])?;
-        (self.step)(Step::Hashed);
-        let (commit, note) = snapshot.write(&self.place, &private, at)?;
-        (self.step)(Step::Written);
-        hold(&self.place, &reference, &commit)?;
-        (self.step)(Step::Kept);
-        snapshot.remember(&self.place, &private, &commit);
+        let private = PrivateGit::create(&self.work_tree)?;
+        let snapshot = Snapshot::create(&self.work_tree, &private, &[])?;
+        (self.on_step)(CheckpointStep::Hashed);
+        let (commit, note) = snapshot.write(&self.work_tree, &private, at)?;
+        (self.on_step)(CheckpointStep::CommitWritten);
+        set_ref(&self.work_tree, &reference, &commit)?;
+        (self.on_step)(CheckpointStep::RefWritten);
+        snapshot.cache_index(&self.work_tree, &private, &commit);
         Ok(Checkpoint { name: name.to_owned(), reference, commit, note })
     }
 
-    /// The checkpoint of that name.
     pub fn find(&self, name: &str) -> Result<Option<Checkpoint>, CheckpointError> {
-        Shelf::Attempt.find(&self.place, name)
+        RefNamespace::Attempt.find(&self.work_tree, name)
     }
 
-    /// The checkpoints whose names begin with `prefix`, by name.
+    /// The checkpoints whose names begin with `prefix`, sorted by name.
     pub fn list(&self, prefix: &str) -> Result<Vec<Checkpoint>, CheckpointError> {
-        let mut all = Shelf::Attempt.list(&self.place)?;
+        let mut all = RefNamespace::Attempt.list(&self.work_tree)?;
         all.retain(|checkpoint| checkpoint.name.starts_with(prefix));
         Ok(all)
     }
 
-    /// What rollbacks found, oldest first. They are kept until they are removed.
+    /// The states that rollbacks kept, oldest first. They stay until they are removed.
     pub fn kept(&self) -> Result<Vec<Checkpoint>, CheckpointError> {
-        let mut all = Shelf::Kept.list(&self.place)?;
-        all.sort_by_key(Checkpoint::at);
+        let mut all = RefNamespace::Kept.list(&self.work_tree)?;
+        all.sort_by_key(Checkpoint::created_at);
         Ok(all)
     }
 
-    /// Forgets a checkpoint, if it is still the same.
+    /// Deletes a checkpoint, if its ref still points to the same commit.
     pub fn remove(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
-        let _turn = self.place.line_up()?;
-        if Underway::read(&self.place)?.is_some_and(|underway| underway.kept.reference == checkpoint.reference) {
-            return Err(CheckpointError::Unfinished);
+        let _guard = self.work_tree.lock()?;
+        if RollbackNote::read(&self.work_tree)?
+            .is_some_and(|in_progress| in_progress.kept.reference == checkpoint.reference)
+        {
+            return Err(CheckpointError::RollbackUnfinished);
         }
-        let_go(&self.place, &checkpoint.reference, &checkpoint.commit)
+        delete_ref(&self.work_tree, &checkpoint.reference, &checkpoint.commit)
     }
 
     /// Gives a checkpoint a second name.
     pub fn copy(&self, from: &Checkpoint, to: &str) -> Result<Checkpoint, CheckpointError> {
-        let reference = Shelf::Attempt.name(&self.place, to)?;
-        let _turn = self.place.line_up()?;
-        hold(&self.place, &reference, &from.commit)?;
+        let reference = RefNamespace::Attempt.reference(&self.work_tree, to)?;
+        let _guard = self.work_tree.lock()?;
+        set_ref(&self.work_tree, &reference, &from.commit)?;
         Ok(Checkpoint { name: to.to_owned(), reference, ..from.clone() })
     }
 
-    /// What is different in the work tree now.
-    pub fn changed_since(&self, then: &Checkpoint) -> Result<Changed, CheckpointError> {
-        let _turn = self.place.line_up()?;
-        let private = Private::at(&self.place)?;
-        let snapshot = Snapshot::take(&self.place, &private, &[])?;
-        let now = State { tree: snapshot.tree, manifest: snapshot.listing.manifest };
-        now.changed(&State::of(&private.git, &then.commit)?, &private.git)
+    /// The paths that differ between the checkpoint and the work tree as it is now.
+    pub fn changed_since(&self, then: &Checkpoint) -> Result<ChangedPaths, CheckpointError> {
+        let _guard = self.work_tree.lock()?;
+        let private = PrivateGit::create(&self.work_tree)?;
+        let snapshot = Snapshot::create(&self.work_tree, &private, &[])?;
+        let now = TreeState { tree: snapshot.tree, manifest: snapshot.listing.manifest };
+        now.changed_paths(&TreeState::read(&private.git, &then.commit)?, &private.git)
     }
 
-    /// What is different in the second.
-    pub fn changed_between(&self, then: &Checkpoint, now: &Checkpoint) -> Result<Changed, CheckpointError> {
-        let _turn = self.place.line_up()?;
-        let private = Private::at(&self.place)?;
-        let (then, now) = (State::of(&private.git, &then.commit)?, State::of(&private.git, &now.commit)?);
-        now.changed(&then, &private.git)
+    /// The paths that differ between two checkpoints.
+    pub fn changed_between(&self, then: &Checkpoint, now: &Checkpoint) -> Result<ChangedPaths, CheckpointError> {
+        let _guard = self.work_tree.lock()?;
+        let private = PrivateGit::create(&self.work_tree)?;
+        let (then, now) = (TreeState::read(&private.git, &then.commit)?, TreeState::read(&private.git, &now.commit)?);
+        now.changed_paths(&then, &private.git)
     }
 
-    /// Makes the work tree and the index what they were. See [`RolledBack`] for what it tells.
+    /// Makes the work tree and the index what they were at the checkpoint.
     ///
-    /// Where an earlier rollback was cut off, this one takes its place.
+    /// Replaces an earlier rollback that was interrupted.
     pub fn roll_back(
         &self,
         to: &Checkpoint,
         options: RollBackOptions,
         at: Instant,
     ) -> Result<RolledBack, CheckpointError> {
-        let _turn = self.place.line_up()?;
-        rollback::roll_back(&self.place, to, options, at, self.step)
+        let _guard = self.work_tree.lock()?;
+        rollback::roll_back(&self.work_tree, to, options, at, self.on_step)
     }
 
-    /// The rollback that was cut off, if one was.
-    pub fn unfinished(&self) -> Result<Option<Unfinished>, CheckpointError> {
-        let _turn = self.place.line_up()?;
-        let found = Underway::read(&self.place)?;
-        Ok(found.map(|Underway { goal, kept, options }| Unfinished { goal, kept, options }))
+    /// The interrupted rollback, if there is one.
+    pub fn unfinished(&self) -> Result<Option<UnfinishedRollback>, CheckpointError> {
+        let _guard = self.work_tree.lock()?;
+        let found = RollbackNote::read(&self.work_tree)?;
+        Ok(found.map(|RollbackNote { goal, kept, options }| UnfinishedRollback { goal, kept, options }))
     }
 
-    /// Finishes it.
+    /// Finishes the interrupted rollback.
     pub fn resume(&self, at: Instant) -> Result<RolledBack, CheckpointError> {
-        let _turn = self.place.line_up()?;
-        let Some(Underway { goal, options, .. }) = Underway::read(&self.place)? else {
-            return Err(CheckpointError::Finished);
+        let _guard = self.work_tree.lock()?;
+        let Some(RollbackNote { goal, options, .. }) = RollbackNote::read(&self.work_tree)? else {
+            return Err(CheckpointError::NothingToFinish);
         };
-        rollback::roll_back(&self.place, &goal, options, at, self.step)
+        rollback::roll_back(&self.work_tree, &goal, options, at, self.on_step)
     }
 }

@@ -1,4 +1,4 @@
-//! The only place that reads a clock (E3).
+//! The only code that reads a clock (E3).
 
 use std::time::Duration;
 
@@ -10,12 +10,11 @@ use rustix::time::{ClockId, clock_gettime};
 pub enum Clock {
     /// The machine's clocks.
     System,
-    /// Always this moment: tests, and replays of recorded time.
+    /// Always this moment: for tests, and for replays of recorded time.
     Fixed(Moment),
 }
 
 impl Clock {
-    /// The present moment.
     pub fn now(self) -> Moment {
         match self {
             Clock::System => {
@@ -28,48 +27,48 @@ impl Clock {
     }
 }
 
-/// How long something may still take.
+/// A time limit that starts when it is created.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct Deadline {
     started: std::time::Instant,
     limit: Duration,
 }
 
-impl Patience {
+impl Deadline {
     /// Starts now.
     pub fn new(limit: Duration) -> Self {
         Self { started: std::time::Instant::now(), limit }
     }
 
-    /// What is left of it.
-    pub fn left(&self) -> Duration {
+    /// The time that is left; zero when the limit is over.
+    pub fn remaining(&self) -> Duration {
         self.limit.saturating_sub(self.started.elapsed())
     }
 
-    /// What is used up.
-    pub fn used(&self) -> Duration {
+    /// The time since the start, which may exceed the limit.
+    pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 }
 
-/// The clock that runs since boot, sleep included, and a name for that boot.
+/// The clock that runs since boot, including sleep, and an id of that boot.
 #[cfg(target_os = "linux")]
 fn boot() -> Option<Boot> {
     let id = std::fs::read("/proc/sys/kernel/random/boot_id").ok()?;
     let up = clock_gettime(ClockId::Boottime);
     let uptime_ms = u64::try_from(up.tv_sec).ok()? * 1000 + u64::try_from(up.tv_nsec).ok()? / 1_000_000;
-    Some(Boot { id: short(&id), uptime_ms })
+    Some(Boot { id: short_boot_id(&id), uptime_ms })
 }
 
-/// Elsewhere there is no cheap name for a boot, so the wall clock alone is compared.
+/// Other systems have no cheap id of a boot, so only wall clock times are compared.
 #[cfg(not(target_os = "linux"))]
 fn boot() -> Option<Boot> {
     None
 }
 
-/// 48 bits of a boot's name: enough to tell boots apart, and exact in every JSON reader.
+/// 48 bits of a boot id: enough to distinguish boots, and exact in every JSON reader.
 #[cfg(target_os = "linux")]
-fn short(id: &[u8]) -> u64 {
+fn short_boot_id(id: &[u8]) -> u64 {
     let hex = id.iter().filter_map(|&byte| char::from(byte).to_digit(16)).take(12);
     hex.fold(0, |value, digit| (value << 4) | u64::from(digit))
 }
@@ -79,8 +78,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_boot_is_named_by_the_first_twelve_digits() {
-        assert_eq!(short(b"01234567-89ab-cdef-0000-000000000000\n"), 0x0123_4567_89ab);
+    fn a_boot_id_is_its_first_twelve_hex_digits() {
+        assert_eq!(short_boot_id(b"01234567-89ab-cdef-0000-000000000000\n"), 0x0123_4567_89ab);
     }
 
     #[test]

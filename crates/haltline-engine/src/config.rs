@@ -1,22 +1,24 @@
-//! Configuration in layers: built in, then seed 002's file, then the user's, then the project's (E9, L11).
+//! Configuration in layers: built-in defaults, then seed 002's file, then the user's file, then the project's (E9,
+//! L11).
 //!
-//! Every key is a row of [`KEYS`]: its default, its range, who may set it and which way it loosens. The file
-//! reader, `config show`, the JSON schema and the reference page are all made from those rows. Every hook loads the
-//! configuration, so only what differs from what is built in is kept, and without files nothing is.
+//! Every key is an entry of [`KEYS`]: its default, its range, who may set it, which direction loosens it and which field
+//! of the policy it sets. The file reader, `config show`, the JSON schema and the reference page are all made from those
+//! entries. Every hook loads the configuration, so only values that differ from the defaults are kept, and without files
+//! nothing is.
 
 mod breaker_file;
 mod key;
 mod keys;
 mod layer;
 mod money;
-mod policy;
 mod price;
 mod reference;
+mod setter;
 mod snapshot;
 
 use std::path::{Path, PathBuf};
 
-use haltline_core::trust::{Happening, Trust, Values};
+use haltline_core::trust::{Trust, TrustEvent, Values};
 use haltline_core::{Policy, digest_hex};
 use serde::{Deserialize, Serialize};
 
@@ -29,17 +31,18 @@ pub use layer::{ConfigError, Layer};
 pub use money::show as show_dollars;
 pub use price::Price;
 pub use reference::{commented_toml, json_schema};
-pub use snapshot::{Places, load_or_compile};
+pub use setter::Setter;
+pub use snapshot::{ConfigLocations, load_or_compile};
 
-/// The name of a project's own file, in its root.
+/// Name of a project's own configuration file, in its root.
 pub const PROJECT_FILE: &str = ".haltline.toml";
 
-/// What happens when haltline itself fails (E7).
+/// What haltline answers when it fails itself (E7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fail {
-    /// The asker goes on.
+pub enum FailMode {
+    /// The call may run.
     Open,
-    /// The asker is refused.
+    /// The call is denied.
     Closed,
 }
 
@@ -47,7 +50,6 @@ pub enum Fail {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// Built in.
     Default,
     /// Seed 002's file.
     BreakerFile,
@@ -57,60 +59,62 @@ pub enum Origin {
     Project(PathBuf),
 }
 
-/// One key's value in force.
+/// The value of one key in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The key.
     pub key: &'static Key,
-    /// Its value.
     pub value: Value,
-    /// Where that comes from.
     pub origin: Origin,
-    /// Looser values that wait for the operator's trust.
-    pub waiting: Vec<Waiting>,
+    /// Looser values from files that the operator has not trusted yet.
+    pub waiting: Vec<PendingValue>,
 }
 
-/// A looser value that waits for the operator's trust.
+/// A looser value that takes effect only when the operator trusts the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// The value.
+pub struct PendingValue {
     pub value: Value,
-    /// The file that asks for it, below the project's root.
+    /// The file that sets it, relative to the project's root.
     pub file: &'static str,
 }
 
 /// The configuration in force.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Of keys that a file names.
+    /// Only the keys that a file sets.
     settings: Vec<Setting>,
     policy: Policy,
-    /// The project's file, if there is one: its path, and a digest of its content.
+    /// Path of the project's file, if there is one, and a digest of its content.
     pub project_file: Option<(PathBuf, String)>,
-    asked: Option<Values>,
-    sighting: Option<Happening>,
-    /// Files that could not be taken, and why.
+    requested: Option<Values>,
+    seen_values_event: Option<TrustEvent>,
+    /// Files that were rejected, and why.
     pub errors: Vec<ConfigError>,
-    /// Values of seed 002's file that could not be taken, and why.
+    /// Values of seed 002's file that were rejected, and why.
     pub warnings: Vec<ConfigError>,
 }
 
 impl Config {
-    /// Reads the files. One that cannot be taken is left out whole and named in `errors`; of seed 002's only the value
-    /// is, named in `warnings`. `trusted` is what the project's files are held to.
-    pub fn load(user_file: &Path, project_root: Option<&Path>, trusted: impl FnOnce() -> Option<Trust>) -> Self {
-        let mut config = Self {
+    /// A configuration of values: the policy as given, everything else as built in.
+    pub fn from_policy(policy: Policy) -> Self {
+        Self {
             settings: Vec::new(),
-            policy: Policy::default(),
+            policy,
             project_file: None,
-            asked: None,
-            sighting: None,
+            requested: None,
+            seen_values_event: None,
             errors: Vec::new(),
             warnings: Vec::new(),
-        };
+        }
+    }
+
+    /// Reads the files. A file with an error is ignored whole and listed in `errors`; of seed 002's file only the bad
+    /// value is ignored and listed in `warnings`. `trusted` returns what the operator has trusted of the project's
+    /// files.
+    pub fn load(user_file: &Path, project_root: Option<&Path>, trusted: impl FnOnce() -> Option<Trust>) -> Self {
+        let mut config = Self::from_policy(Policy::default());
         let trust = project_root.and_then(|_| trusted());
         if let Some(root) = project_root {
-            config.add_breaker_file(root, trust.as_ref().and_then(|trust| trust.seen.as_ref()));
+            config.add_breaker_file_layer(root, trust.as_ref().and_then(|trust| trust.limits.as_ref()));
         }
         config.add_layer(Layer::read(user_file, Scope::User), |_setting, _value| true, Origin::User);
         let Some(root) = project_root else { return config };
@@ -130,41 +134,41 @@ impl Config {
         config
     }
 
-    /// Seed 002's file, or what is remembered of it.
-    fn add_breaker_file(&mut self, root: &Path, seen: Option<&Values>) {
+    /// Adds seed 002's file, or the values that haltline remembers of it.
+    fn add_breaker_file_layer(&mut self, root: &Path, seen: Option<&Values>) {
         let file = BreakerFile::read(root);
         if file.is_none() && seen.is_none() {
             return;
         }
-        let BreakerFile { values: asked, warnings } = file.unwrap_or_default();
+        let BreakerFile { values: requested, warnings } = file.unwrap_or_default();
         self.warnings = warnings;
         let (in_force, waiting) = match seen {
-            Some(seen) => breaker_file::hold(seen, &asked),
-            None => (asked.clone(), Vec::new()),
+            Some(seen) => breaker_file::apply_trust(seen, &requested),
+            None => (requested.clone(), Vec::new()),
         };
         for key in KEYS {
             let Some(number) = in_force.get(key.name) else { continue };
             let value = breaker_file::to_value(key, *number);
-            policy::set(&mut self.policy, key.name, &value);
+            key.setter.set(&mut self.policy, &value);
             self.settings.push(Setting { key, value, origin: Origin::BreakerFile, waiting: Vec::new() });
         }
         if !waiting.is_empty() {
-            self.asked = Some(asked);
+            self.requested = Some(requested);
         }
         for (key, value) in waiting {
-            self.setting(key).waiting.push(Waiting { value, file: BREAKER_FILE });
+            self.setting(key).waiting.push(PendingValue { value, file: BREAKER_FILE });
         }
         if seen != Some(&in_force) {
-            self.sighting = Some(Happening::See { before: seen.cloned(), values: in_force });
+            self.seen_values_event = Some(TrustEvent::LimitsSeen { before: seen.cloned(), values: in_force });
         }
     }
 
     fn setting(&mut self, key: &'static Key) -> &mut Setting {
-        let place = self.settings.iter().position(|setting| setting.key == key).unwrap_or_else(|| {
+        let index = self.settings.iter().position(|setting| setting.key == key).unwrap_or_else(|| {
             self.settings.push(Setting::built_in(key));
             self.settings.len() - 1
         });
-        &mut self.settings[place]
+        &mut self.settings[index]
     }
 
     fn add_layer(
@@ -182,35 +186,35 @@ impl Config {
             let setting = self.setting(key);
             if may_set(setting, &value) {
                 (setting.value, setting.origin) = (value.clone(), origin(layer.path.clone()));
-                policy::set(&mut self.policy, key.name, &value);
+                key.setter.set(&mut self.policy, &value);
             } else {
-                setting.waiting.push(Waiting { value, file: PROJECT_FILE });
+                setting.waiting.push(PendingValue { value, file: PROJECT_FILE });
             }
         }
     }
 
     /// All settings in force, in the order of the reference.
     pub fn settings(&self) -> Vec<Setting> {
-        KEYS.iter().map(|key| self.set(key.name).cloned().unwrap_or_else(|| Setting::built_in(key))).collect()
+        KEYS.iter().map(|key| self.configured(key.name).cloned().unwrap_or_else(|| Setting::built_in(key))).collect()
     }
 
-    /// Whether the project's file asks for something that waits for trust.
+    /// True if the project's file sets looser values that the operator has not trusted.
     pub fn is_waiting_for_trust(&self) -> bool {
         self.settings.iter().flat_map(|setting| &setting.waiting).any(|waiting| waiting.file == PROJECT_FILE)
     }
 
-    /// All that seed 002's file asks for, where some of it waits for trust.
-    pub fn breaker_file_asks(&self) -> Option<&Values> {
-        self.asked.as_ref()
+    /// All values that seed 002's file sets, if some of them are not trusted yet.
+    pub fn requested_breaker_values(&self) -> Option<&Values> {
+        self.requested.as_ref()
     }
 
-    /// What is to be remembered of seed 002's file.
-    pub fn sighting(&self) -> Option<&Happening> {
-        self.sighting.as_ref()
+    /// The event that records the values of seed 002's file, if they are new.
+    pub fn seen_values_event(&self) -> Option<&TrustEvent> {
+        self.seen_values_event.as_ref()
     }
 
-    /// A key that a file names.
-    fn set(&self, name: &str) -> Option<&Setting> {
+    /// The setting of a key that a file sets.
+    fn configured(&self, name: &str) -> Option<&Setting> {
         self.settings.iter().find(|setting| setting.key.name == name)
     }
 
@@ -220,15 +224,15 @@ impl Config {
     }
 
     fn number(&self, name: &str) -> u32 {
-        match (self.set(name), Self::kind(name)) {
-            (Some(setting), _) => policy::number(&setting.value),
+        match (self.configured(name), Self::kind(name)) {
+            (Some(setting), _) => setter::number(&setting.value),
             (None, Kind::Number { default, .. }) => *default,
             (None, _other) => unreachable!("{name} is a number in KEYS"),
         }
     }
 
     fn text(&self, name: &str) -> &str {
-        match (self.set(name).map(|setting| &setting.value), Self::kind(name)) {
+        match (self.configured(name).map(|setting| &setting.value), Self::kind(name)) {
             (Some(Value::Text(text)), _) => text,
             (None, Kind::Choice(choices)) => choices[0],
             (None, Kind::Text(text) | Kind::Folder(text)) => text,
@@ -237,98 +241,98 @@ impl Config {
     }
 
     fn flag(&self, name: &str) -> bool {
-        match self.set(name) {
+        match self.configured(name) {
             Some(setting) => setting.value == Value::Flag(true),
             None => *Self::kind(name) == Kind::Flag(true),
         }
     }
 
     fn list(&self, name: &str) -> Vec<&str> {
-        match (self.set(name).map(|setting| &setting.value), Self::kind(name)) {
+        match (self.configured(name).map(|setting| &setting.value), Self::kind(name)) {
             (Some(Value::List(texts)), _) => texts.iter().map(String::as_str).collect(),
             (None, Kind::List(texts)) => texts.to_vec(),
-            // There are no built-in ones.
+            // There are no built-in prices.
             (None, Kind::Prices) => Vec::new(),
             (Some(_), _) | (None, _) => unreachable!("{name} is a list in KEYS"),
         }
     }
 
-    /// What decisions see.
+    /// The part of the configuration that decisions depend on.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// What happens when haltline itself fails.
-    pub fn fail(&self) -> Fail {
-        if self.text("fail") == "closed" { Fail::Closed } else { Fail::Open }
+    /// What haltline answers when it fails itself.
+    pub fn fail_mode(&self) -> FailMode {
+        if self.text("fail") == "closed" { FailMode::Closed } else { FailMode::Open }
     }
 
-    /// Whether a client that no answer stops is interrupted.
+    /// True if haltline interrupts a client that no answer can stop.
     pub fn interrupts(&self) -> bool {
         self.flag("loop.interrupt")
     }
 
-    /// Whether operator verbs run where no terminal is.
+    /// True if operator actions run without a terminal.
     pub fn operator_unattended(&self) -> bool {
         self.flag("operator.unattended")
     }
 
-    /// The limit of the state folder, in bytes.
+    /// The size limit of the state folder.
     pub fn state_bytes_max(&self) -> u64 {
         u64::from(self.number("retention.state_mb")) * 1024 * 1024
     }
 
-    /// How long facts are kept, in days.
+    /// How long facts are kept.
     pub fn journal_days(&self) -> u32 {
         self.number("retention.journal_days")
     }
 
-    /// How long a command may save its work before it is killed, in seconds.
+    /// How long a command may save its work before it is killed.
     pub fn run_grace_seconds(&self) -> u32 {
         self.number("run.grace_seconds")
     }
 
-    /// Whether seed 003's state file is kept in step.
+    /// True if haltline keeps seed 003's state file up to date.
     pub fn constraint_mirror(&self) -> bool {
         self.flag("constraint.mirror")
     }
 
-    /// Where constraint files stand, below the project's root.
+    /// The folder of constraint files, relative to the project's root.
     pub fn constraint_directory(&self) -> &str {
         self.text("constraint.directory")
     }
 
-    /// The command that is told of trips; empty for none.
+    /// The command that is run for each trip; empty for none.
     pub fn notify_command(&self) -> Vec<&str> {
         self.list("notify.command")
     }
 
-    /// Whether hooks refuse edits outside the scope of a slice under way.
+    /// True if hooks deny edits outside the scope of the current slice.
     pub fn attempt_lock(&self) -> bool {
         self.flag("attempt.lock")
     }
 
-    /// Tools that change the files they name, beside the clients' own editors.
+    /// Tools that change the files they name, in addition to the clients' own editing tools.
     pub fn attempt_writers(&self) -> Vec<&str> {
         self.list("attempt.writers")
     }
 
-    /// The address that is told of trips; empty for none.
+    /// The URL that trips are posted to; empty for none.
     pub fn notify_webhook(&self) -> &str {
         self.text("notify.webhook")
     }
 
-    /// What models cost, in the order they are asked.
+    /// Prices of models; the first one that matches applies.
     pub fn prices(&self) -> Vec<Price> {
         self.list("prices").iter().filter_map(|text| Price::parse(text)).collect()
     }
 
-    /// Where an agent keeps telemetry and session states, below the project's root.
+    /// The folder where an agent keeps telemetry and session states, relative to the project's root.
     pub fn memory_directory(&self) -> &str {
         self.text("memory.directory")
     }
 
-    /// The limits of that folder.
+    /// The limits of the memory folder.
     pub fn memory_limits(&self) -> MemoryLimits {
         MemoryLimits {
             telemetry_lines_max: self.number("memory.telemetry_max_lines"),
@@ -365,10 +369,10 @@ mod tests {
             std::fs::write(folder.path().join(PROJECT_FILE), project).expect("written");
         }
         let digest = trusted.map(|content| digest_hex(&[content.as_bytes()], 16));
-        Config::load(&user_file, Some(folder.path()), || Some(Trust { digest, seen: None }))
+        Config::load(&user_file, Some(folder.path()), || Some(Trust { digest, limits: None }))
     }
 
-    /// With seed 002's file, and what was in force of it before.
+    /// Loads with seed 002's file and the values that were in force of it before.
     fn load_breaker(breaker: Option<&str>, user: &str, seen: Option<&[(&str, i64)]>) -> Config {
         let folder = tempfile::tempdir().expect("temp folder");
         let user_file = folder.path().join("config.toml");
@@ -378,19 +382,22 @@ mod tests {
             std::fs::write(folder.path().join(BREAKER_FILE), content).expect("written");
         }
         let seen = seen.map(|seen| seen.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect());
-        Config::load(&user_file, Some(folder.path()), || Some(Trust { digest: None, seen }))
+        Config::load(&user_file, Some(folder.path()), || Some(Trust { digest: None, limits: seen }))
     }
 
-    const PATIENT: &str = r#"{"circuit_breakers": {"tool_failure": {"threshold": 9, "cooldown_base_seconds": 60}}}"#;
+    const LOOSER_LIMITS: &str =
+        r#"{"circuit_breakers": {"tool_failure": {"threshold": 9, "cooldown_base_seconds": 60}}}"#;
 
     #[test]
     fn the_breaker_file_counts_as_first_seen_and_the_users_file_wins_over_it() {
-        let first = load_breaker(Some(PATIENT), "", None);
+        let first = load_breaker(Some(LOOSER_LIMITS), "", None);
         assert_eq!(first.policy().loop_.tool_failure.threshold, 9);
-        assert_eq!((first.breaker_file_asks(), first.errors.len()), (None, 0));
-        let Some(Happening::See { before: None, values }) = first.sighting() else { panic!("not remembered") };
+        assert_eq!((first.requested_breaker_values(), first.errors.len()), (None, 0));
+        let Some(TrustEvent::LimitsSeen { before: None, values }) = first.seen_values_event() else {
+            panic!("not remembered")
+        };
         assert_eq!(values.len(), 2);
-        let user = load_breaker(Some(PATIENT), "[loop.tool_failure]\nthreshold = 4\n", None);
+        let user = load_breaker(Some(LOOSER_LIMITS), "[loop.tool_failure]\nthreshold = 4\n", None);
         assert_eq!(user.policy().loop_.tool_failure.threshold, 4);
         assert_eq!(user.policy().loop_.tool_failure.cooldown_s, 60);
     }
@@ -398,14 +405,17 @@ mod tests {
     #[test]
     fn a_breaker_file_that_loosens_later_waits_and_one_that_tightens_does_not() {
         let seen = [("loop.tool_failure.threshold", 4)];
-        let config = load_breaker(Some(PATIENT), "", Some(&seen));
+        let config = load_breaker(Some(LOOSER_LIMITS), "", Some(&seen));
         let pattern = config.policy().loop_.tool_failure;
         assert_eq!((pattern.threshold, pattern.cooldown_s), (4, 60));
-        assert!(config.breaker_file_asks().is_some() && !config.is_waiting_for_trust());
-        let Some(Happening::See { before: Some(_), values }) = config.sighting() else { panic!("not remembered") };
+        assert!(config.requested_breaker_values().is_some() && !config.is_waiting_for_trust());
+        let Some(TrustEvent::LimitsSeen { before: Some(_), values }) = config.seen_values_event() else {
+            panic!("not remembered")
+        };
         assert_eq!(values["loop.tool_failure.cooldown_base_seconds"], 60);
-        let same = load_breaker(Some(PATIENT), "", Some(&[seen[0], ("loop.tool_failure.cooldown_base_seconds", 60)]));
-        assert_eq!(same.sighting(), None, "nothing new is not written again");
+        let same =
+            load_breaker(Some(LOOSER_LIMITS), "", Some(&[seen[0], ("loop.tool_failure.cooldown_base_seconds", 60)]));
+        assert_eq!(same.seen_values_event(), None, "nothing new is not written again");
     }
 
     #[test]
@@ -413,17 +423,17 @@ mod tests {
         for breaker in [None, Some("{ broken"), Some("{}")] {
             let config = load_breaker(breaker, "", Some(&[("loop.tool_failure.threshold", 2)]));
             assert_eq!(config.policy().loop_.tool_failure.threshold, 2, "{breaker:?}");
-            assert!(config.breaker_file_asks().is_some_and(Values::is_empty), "{breaker:?}");
+            assert!(config.requested_breaker_values().is_some_and(Values::is_empty), "{breaker:?}");
         }
     }
 
     #[test]
-    fn without_files_the_defaults_of_the_seed_hold() {
+    fn without_files_the_defaults_of_the_seed_apply() {
         let config = Config::load(Path::new("/nonexistent/config.toml"), None, || None);
         assert_eq!(*config.policy(), Policy::default());
         assert_eq!((config.errors.len(), config.state_bytes_max()), (0, 64 * 1024 * 1024));
         assert!(config.constraint_mirror() && !config.operator_unattended());
-        assert_eq!(config.fail(), Fail::Open);
+        assert_eq!(config.fail_mode(), FailMode::Open);
         assert_eq!(config.memory_limits(), MemoryLimits::default());
         assert_eq!((config.memory_directory(), config.prices()), (".claude/memory", Vec::new()));
         assert_eq!(config.settings().len(), KEYS.len());
@@ -478,11 +488,11 @@ mod tests {
     #[test]
     fn observe_mode_and_a_softer_failure_are_loosening() {
         let config = load("fail = \"closed\"\n", "mode = \"observe\"\nfail = \"open\"\n", None);
-        assert_eq!((config.policy().mode, config.fail()), (Mode::Enforce, Fail::Closed));
+        assert_eq!((config.policy().mode, config.fail_mode()), (Mode::Enforce, FailMode::Closed));
     }
 
     #[test]
-    fn what_is_the_users_is_refused_in_a_project() {
+    fn a_key_of_the_user_is_rejected_in_a_project_file() {
         let config = load("", "[operator]\nunattended = true\n", None);
         assert!(!config.operator_unattended());
         let message = config.errors[0].to_string();
@@ -490,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_line_the_key_and_the_likely_meaning() {
+    fn errors_name_the_line_the_key_and_a_suggestion() {
         for (text, expected) in [
             ("[constraint]\nviolation_treshold = 3\n", "did you mean `constraint.violation_threshold`"),
             ("[constraint]\nwindow_days = 0\n", "expected a whole number from 1 to 3650"),

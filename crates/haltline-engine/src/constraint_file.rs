@@ -1,35 +1,34 @@
-//! A constraint's file: where it stands, whether it is active, and what its front matter sets (C5, C8).
+//! A constraint's file: where it is, whether it is active, and what its front matter sets (C5, C8).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use haltline_core::constraint::{Guard, Limits, Rule, Seen, Source};
+use haltline_core::constraint::{Guard, Limits, Rule, RuleFile, Source};
 use haltline_core::{ConstraintId, Instant, digest_hex, shorten};
 use serde::Deserialize;
 
-/// How much of a file is looked at for its front matter, in bytes.
-const FRONT_BYTES_MAX: u64 = 64 * 1024;
-/// How deep below the constraints folder files are looked for.
+/// How much of a file is read for its front matter.
+const FRONT_MATTER_BYTES_MAX: u64 = 64 * 1024;
+/// How deep below the constraints folder files are searched.
 const DEPTH_MAX: usize = 8;
-/// How much of the parser's words is passed on, in characters.
+/// How much of the YAML parser's message is shown.
 const MESSAGE_CHARS_MAX: usize = 160;
-/// Folders whose files are not active, as the constraint's life cycle names them.
+/// Folders whose files are not active, named after the states of a constraint's life cycle.
 const INACTIVE: [&str; 6] = ["draft", "drafts", "retired", "deleted", "archive", "archived"];
 
-/// A constraint's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstraintFile {
-    /// What it sets, and where it stands.
-    pub seen: Seen,
-    /// Whether it is in force: not a draft, not retired, not deleted.
+    /// What the file sets, and where it is.
+    pub seen: RuleFile,
+    /// True if it is in force: not a draft, not retired, not deleted.
     pub is_active: bool,
-    /// Files without front matter are notes, not constraints, unless they are asked for by name.
+    /// Files without front matter are notes, not constraints, unless a caller names their id.
     pub has_front_matter: bool,
     /// `CRITICAL` and the like, as written.
     pub severity: Option<String>,
-    /// What could not be read; defaults hold there.
+    /// What could not be read; defaults apply there.
     pub problems: Vec<String>,
 }
 
@@ -46,7 +45,7 @@ pub fn find(
     let mut first_inactive = None;
     let hinted = hint.map(|source| root.join(&source.path)).filter(|path| path.file_name() == Some(name.as_ref()));
     let likely = [top.join("active").join(&name), top.join(&name)];
-    let mut look = |path: &Path| -> Option<ConstraintFile> {
+    let mut read_active = |path: &Path| -> Option<ConstraintFile> {
         let file = read(root, &top, path, defaults)?;
         if file.is_active {
             return Some(file);
@@ -55,7 +54,7 @@ pub fn find(
         None
     };
     for path in hinted.iter().chain(&likely) {
-        if let Some(file) = look(path) {
+        if let Some(file) = read_active(path) {
             return Some(file);
         }
     }
@@ -63,7 +62,7 @@ pub fn find(
     while let Some((folder, depth)) = folders.pop() {
         for path in sorted(&folder) {
             if path.file_name() == Some(name.as_ref())
-                && let Some(file) = look(&path)
+                && let Some(file) = read_active(&path)
             {
                 return Some(file);
             }
@@ -75,7 +74,7 @@ pub fn find(
     first_inactive
 }
 
-/// The ids of all active files below `root/directory`, in order.
+/// The ids of all active files below `root/directory`, sorted.
 pub fn active_ids(root: &Path, directory: &str, defaults: &Limits) -> Vec<ConstraintId> {
     let top = root.join(directory);
     let mut ids = Vec::new();
@@ -107,37 +106,38 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
 
 fn read(root: &Path, top: &Path, path: &Path, defaults: &Limits) -> Option<ConstraintFile> {
     let content = read_start(path)?;
-    let front = front_matter(&content);
+    let yaml = front_matter(&content);
     let mut problems = Vec::new();
-    let parsed = parse_or_default(front, &mut problems);
+    let parsed = parse_or_default(yaml, &mut problems);
     let below = path.strip_prefix(top).unwrap_or(path);
-    let is_shelved = below.components().any(|part| INACTIVE.iter().any(|word| part.as_os_str() == *word));
+    let is_in_inactive_folder =
+        below.components().any(|part| INACTIVE.iter().any(|folder| part.as_os_str() == *folder));
     let status = parsed.status.as_deref().map(str::to_ascii_lowercase);
-    let is_active = !is_shelved && !matches!(status.as_deref(), Some("draft" | "retired" | "deleted"));
+    let is_active = !is_in_inactive_folder && !matches!(status.as_deref(), Some("draft" | "retired" | "deleted"));
     let relative = path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/");
-    let digest = digest(front, defaults);
+    let digest = digest(yaml, defaults);
     let created = parsed.created.as_deref().and_then(date);
     let rule = parsed.rule(defaults, &mut problems);
-    let seen = Seen { rule, source: Source { path: relative, digest }, created };
-    let has_front_matter = front.is_some();
+    let seen = RuleFile { rule, source: Source { path: relative, digest }, created };
+    let has_front_matter = yaml.is_some();
     Some(ConstraintFile { seen, is_active, has_front_matter, severity: parsed.severity, problems })
 }
 
-/// Whether the file a rule was read from still says the same, under the same defaults.
+/// True if the file a rule was read from still says the same, under the same defaults.
 pub fn is_unchanged(root: &Path, source: &Source, defaults: &Limits) -> bool {
     read_start(&root.join(&source.path))
         .is_some_and(|content| digest(front_matter(&content), defaults) == source.digest)
 }
 
-/// What a rule depends on: the front matter, and the defaults of what it does not set.
-fn digest(front: Option<&str>, defaults: &Limits) -> String {
+/// A digest of what a rule depends on: the front matter, and the defaults for what it does not set.
+fn digest(yaml: Option<&str>, defaults: &Limits) -> String {
     let defaults = defaults.values().map(|(_, value)| value.to_be_bytes());
-    digest_hex(&[front.unwrap_or_default().as_bytes(), defaults.as_flattened()], 8)
+    digest_hex(&[yaml.unwrap_or_default().as_bytes(), defaults.as_flattened()], 8)
 }
 
 fn read_start(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    File::open(path).ok()?.take(FRONT_BYTES_MAX).read_to_end(&mut content).ok()?;
+    File::open(path).ok()?.take(FRONT_MATTER_BYTES_MAX).read_to_end(&mut content).ok()?;
     Some(content)
 }
 
@@ -145,7 +145,7 @@ fn read_start(path: &Path) -> Option<Vec<u8>> {
 fn front_matter(content: &[u8]) -> Option<&str> {
     let text = match std::str::from_utf8(content) {
         Ok(text) => text,
-        // The cap may have cut a character in half; what comes before it is still good.
+        // The size limit may have cut a character in half; the text before it is still good.
         Err(error) => std::str::from_utf8(&content[..error.valid_up_to()]).ok()?,
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -160,7 +160,7 @@ fn front_matter(content: &[u8]) -> Option<&str> {
     None
 }
 
-/// The keys haltline reads; others are the constraint's own business.
+/// The keys that haltline reads; it ignores others.
 #[derive(Default, Deserialize)]
 struct FrontMatter {
     #[serde(default)]
@@ -172,12 +172,12 @@ struct FrontMatter {
     #[serde(default)]
     circuit_breaker: Option<BTreeMap<String, serde_json::Value>>,
     #[serde(default)]
-    guards: Option<Vec<GuardFront>>,
+    guards: Option<Vec<GuardFields>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GuardFront {
+struct GuardFields {
     tool: String,
     #[serde(default)]
     command: Option<String>,
@@ -185,21 +185,21 @@ struct GuardFront {
     path: Option<String>,
 }
 
-/// What a front matter sets, or why it cannot be read, in one line.
-fn parse(front: &str) -> Result<FrontMatter, String> {
-    if front.trim().is_empty() {
+/// Parses a front matter, or says in one line why it cannot be read.
+fn parse(yaml: &str) -> Result<FrontMatter, String> {
+    if yaml.trim().is_empty() {
         return Ok(FrontMatter::default());
     }
-    serde_saphyr::from_str(front).map_err(|error| {
+    serde_saphyr::from_str(yaml).map_err(|error| {
         let message = error.to_string();
         let first: String = message.lines().next().unwrap_or_default().chars().take(MESSAGE_CHARS_MAX).collect();
         format!("the front matter cannot be read ({first})")
     })
 }
 
-/// What a front matter sets; nothing where there is none or it cannot be read, which is then named.
-fn parse_or_default(front: Option<&str>, problems: &mut Vec<String>) -> FrontMatter {
-    match front.map(parse) {
+/// Parses a front matter; the default if there is none or it cannot be read, which is then added to `problems`.
+fn parse_or_default(yaml: Option<&str>, problems: &mut Vec<String>) -> FrontMatter {
+    match yaml.map(parse) {
         None => FrontMatter::default(),
         Some(Ok(parsed)) => parsed,
         Some(Err(problem)) => {
@@ -209,7 +209,7 @@ fn parse_or_default(front: Option<&str>, problems: &mut Vec<String>) -> FrontMat
     }
 }
 
-/// Any text as a front matter, for fuzzing: what it sets and what was wrong with it.
+/// Parses any text as a front matter, for fuzzing: the rule, and what was wrong with the text.
 pub fn read_front_matter(content: &[u8]) -> (Rule, Vec<String>) {
     let mut problems = Vec::new();
     let parsed = parse_or_default(front_matter(content), &mut problems);
@@ -217,7 +217,7 @@ pub fn read_front_matter(content: &[u8]) -> (Rule, Vec<String>) {
 }
 
 impl FrontMatter {
-    /// Limits and guards; what cannot be taken keeps its default and is named.
+    /// Limits and guards; a value that is not allowed keeps its default and is added to `problems`.
     fn rule(&self, defaults: &Limits, problems: &mut Vec<String>) -> Rule {
         let mut limits = *defaults;
         for (field, value) in self.circuit_breaker.iter().flatten() {
@@ -241,7 +241,7 @@ impl FrontMatter {
     }
 }
 
-/// `2026-02-13`, or a whole instant.
+/// Parses `2026-02-13` or a complete instant.
 fn date(text: &str) -> Option<Instant> {
     Instant::parse(text).or_else(|_| Instant::parse(&format!("{}T00:00:00Z", text.trim()))).ok()
 }
@@ -296,17 +296,17 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_keeps_the_default_and_is_named() {
-        for (front, threshold, named) in [
+    fn unreadable_values_keep_the_default_and_are_reported() {
+        for (yaml, threshold, named) in [
             ("circuit_breaker:\n  violation_threshold: three\n", 5, "expected a whole number"),
             ("circuit_breaker:\n  violation_threshold: 0\n", 5, "from 1 to 10000"),
             ("circuit_breaker:\n  treshold: 2\n", 5, "unknown key"),
             ("circuit_breaker: [1, 2\n", 5, "cannot be read"),
             ("circuit_breaker:\n  violation_threshold: 2\n  window_days: -1\n", 2, "window_days = -1"),
         ] {
-            let (rule, problems) = read_front_matter(format!("---\n{front}---\nbody").as_bytes());
-            assert_eq!(rule.limits.violation_threshold, threshold, "{front:?}");
-            assert!(problems.len() == 1 && problems[0].contains(named), "{front:?} gave {problems:?}");
+            let (rule, problems) = read_front_matter(format!("---\n{yaml}---\nbody").as_bytes());
+            assert_eq!(rule.limits.violation_threshold, threshold, "{yaml:?}");
+            assert!(problems.len() == 1 && problems[0].contains(named), "{yaml:?} gave {problems:?}");
             assert!(!problems[0].contains('\n'));
         }
         let bomb = "---\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ncircuit_breaker: {x: *d}\n---\n";

@@ -1,81 +1,156 @@
 //! Events in, committed decisions out, effects after the commit.
 
-use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use haltline_core::attempt::{self, Justification};
-use haltline_core::constraint::{Circuit, Happening, Seen};
-use haltline_core::identity::{Action, Digest};
-use haltline_core::loop_::{self, Guarded, Stream, Verb};
+use haltline_core::constraint::{Circuit, ConstraintEvent, Rule, RuleFile, Source};
 use haltline_core::{
-    CircuitName, ConstraintId, Decision, Effect, Event, Instant, Memory, Moment, Operator, Policy, Rejection, State,
-    Step, decide, phase, trust,
+    CircuitName, ConstraintId, Decision, Effect, Event, Halt, Instant, Memory, Moment, Policy, Rejection, State, decide,
 };
 
-use crate::archive::ARCHIVE_FILE;
-use crate::claims;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, ConfigLocations, load_or_compile};
 use crate::constraint_file::{self, ConstraintFile};
-use crate::guards::{self, Guards};
 use crate::incident::{self, Incident};
-use crate::memory_protection;
-use crate::mirror::{Mirror, MirrorError, violations};
 use crate::notify;
 use crate::project::Project;
-use crate::redact::{mask, storable};
-use crate::store::{Committed, Outcome, Store, StoreError, Writing};
-use crate::trust_mark;
+use crate::storable_event::storable_event;
+use crate::store::{Committed, InMemory, Provenance, Sqlite, SqliteOptions, Store, StoreError, TransactionOutcome};
+use crate::trust_marker::{self, load_trust};
 
-/// The engine of one project.
+/// Handles events, reads and effects for one project.
 pub struct Engine<S> {
     store: S,
     project: Project,
     config: Config,
     clock: Clock,
-    state_folder: PathBuf,
+    own_files: OwnFiles,
+    /// False for an engine in memory, which has no project folder to protect.
+    uses_files: bool,
+    delivery: Delivery,
+    has_deferred: Cell<bool>,
     notices: RefCell<Vec<String>>,
-    digest: OnceCell<String>,
+    policy_digest: OnceCell<String>,
 }
 
-/// Where seed 002 keeps its incidents, in its memory folder.
-pub const INCIDENTS_FILE: &str = "circuit_breaker_incidents.jsonl";
-/// How many facts of one row are looked at for its incidents.
-const HISTORY_MAX: usize = 20_000;
-/// How many facts are looked at for the last answer.
-const EVIDENCE_FACTS_MAX: usize = 64;
+/// Where haltline keeps its own files. An agent must not change them (E6).
+#[derive(Clone, Debug)]
+pub struct OwnFiles {
+    pub state_folder: PathBuf,
+    pub user_config: PathBuf,
+}
 
-/// Why an event was not taken.
+/// How an engine gets its configuration.
+#[derive(Clone, Copy, Debug)]
+pub enum ConfigReading {
+    /// Reads and checks every file.
+    Files,
+    /// Takes the compiled snapshot if its inputs have not changed: for hooks, which run on every call.
+    Snapshot,
+}
+
+/// Who sends the notifications of a trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delivery {
+    /// The engine, before it returns.
+    Inline,
+    /// The caller, when [`Engine::take_deferred_notifications`] says so.
+    Deferred,
+}
+
+/// At most this many facts of one row are read to collect its incidents.
+const HISTORY_MAX: usize = 20_000;
+
+/// Why an event was not committed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// It cannot happen in this state.
+    /// The event cannot happen in the current state.
     #[error("rejected")]
     Rejected(Rejection),
-    /// The store did not take it.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+impl Engine<Sqlite> {
+    /// Opens the engine of a project from files. Nothing fails here: a bad configuration file is left out and listed in
+    /// [`Config::errors`], and the store is opened by the first event.
+    pub fn open(
+        own_files: OwnFiles,
+        project: Project,
+        store_timeout: Duration,
+        reading: ConfigReading,
+        clock: Clock,
+    ) -> Self {
+        let options = SqliteOptions { timeout: store_timeout, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
+        let mut store = Sqlite::new(&own_files.state_folder, options);
+        let trusted = || load_trust(&store, &own_files.state_folder, &project);
+        let OwnFiles { state_folder, user_config: user_file } = &own_files;
+        let config = match reading {
+            ConfigReading::Files => Config::load(user_file, Some(&project.root), trusted),
+            ConfigReading::Snapshot => {
+                load_or_compile(ConfigLocations { state_folder, user_file, project: &project }, clock.now().at, trusted)
+            }
+        };
+        store.set_limits(config.state_bytes_max(), config.journal_days());
+        Self::new(store, project, config, clock, own_files)
+    }
+}
+
+impl Engine<InMemory> {
+    /// An engine that keeps everything in memory: it reads and writes no file and sends nothing.
+    pub fn in_memory(policy: Policy, clock: Clock) -> Self {
+        let nowhere = PathBuf::new();
+        let project = Project::new(nowhere.clone(), nowhere.clone());
+        let own_files = OwnFiles { state_folder: nowhere.clone(), user_config: nowhere };
+        let config = Config::from_policy(policy);
+        Self { uses_files: false, ..Self::new(InMemory::default(), project, config, clock, own_files) }
+    }
+}
+
 impl<S: Store> Engine<S> {
-    /// An engine over a store.
-    pub fn new(store: S, project: Project, config: Config, clock: Clock, state_folder: PathBuf) -> Self {
-        Self { store, project, config, clock, state_folder, notices: RefCell::new(Vec::new()), digest: OnceCell::new() }
+    pub fn new(store: S, project: Project, config: Config, clock: Clock, own_files: OwnFiles) -> Self {
+        Self {
+            store,
+            project,
+            config,
+            clock,
+            own_files,
+            uses_files: true,
+            delivery: Delivery::Inline,
+            has_deferred: Cell::new(false),
+            notices: RefCell::new(Vec::new()),
+            policy_digest: OnceCell::new(),
+        }
     }
 
-    /// The store, for reading.
+    /// Leaves it to the caller to have notifications delivered, because somebody waits for its answer first.
+    pub fn defer_notifications(&mut self) {
+        self.delivery = Delivery::Deferred;
+    }
+
+    /// True, once, if a trip waits for the caller to have its notifications delivered.
+    pub fn take_deferred_notifications(&self) -> bool {
+        self.has_deferred.take()
+    }
+
+    /// The store, for reading only.
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// Where state is kept.
     pub fn state_folder(&self) -> &Path {
-        &self.state_folder
+        &self.own_files.state_folder
     }
 
-    /// The project.
+    pub(crate) fn uses_files(&self) -> bool {
+        self.uses_files
+    }
+
+    pub(crate) fn own_files(&self) -> &OwnFiles {
+        &self.own_files
+    }
+
     pub fn project(&self) -> &Project {
         &self.project
     }
@@ -90,521 +165,194 @@ impl<S: Store> Engine<S> {
         self.clock.now()
     }
 
-    /// From now on events are decided at this recorded instant, not at the present one (L13).
-    pub fn set_recorded(&mut self, at: Instant) {
-        self.clock = Clock::Fixed(Moment::recorded(at));
+    /// Makes the engine decide events at this recorded instant from now on, instead of the present one (L13).
+    pub fn use_recorded_time(&mut self, at: Instant) {
+        self.clock = Clock::Fixed(Moment::from_wall_clock(at));
     }
 
-    /// What a person should hear of, once.
-    pub fn notices(&self) -> Vec<String> {
+    /// Takes the notices that the person should see; each is returned once.
+    pub fn take_notices(&self) -> Vec<String> {
         self.notices.take()
     }
 
-    pub(crate) fn note(&self, notice: impl ToString) {
+    pub(crate) fn add_notice(&self, notice: impl ToString) {
         self.notices.borrow_mut().push(notice.to_string());
     }
 
-    /// The constraint's file as it is now, where there is one; `circuit` knows where it was. What is wrong with it is
-    /// noted.
+    /// Reads the constraint's file as it is now, if there is one; `circuit` knows where it was before. Problems in the
+    /// file become notices.
     pub fn constraint_file(&self, id: &ConstraintId, circuit: Option<&Circuit>) -> Option<ConstraintFile> {
         let source = circuit.and_then(|circuit| circuit.source.as_ref());
         let (root, directory) = (&self.project.root, self.config.constraint_directory());
         let file = constraint_file::find(root, directory, id, source, &self.config.policy().constraint);
         for problem in file.iter().flat_map(|file| &file.problems) {
             let path = file.as_ref().map(|file| file.seen.source.path.as_str()).unwrap_or_default();
-            self.note(format!("{path}: {problem}"));
+            self.add_notice(format!("{path}: {problem}"));
         }
         file
     }
 
-    /// What the constraint's file says, read again only where it changed.
-    fn seen(&self, id: &ConstraintId) -> Result<Option<Seen>, StoreError> {
+    /// What the constraint's file says. The file is read again only if it has changed.
+    pub(crate) fn rule_file(&self, id: &ConstraintId) -> Result<Option<RuleFile>, StoreError> {
+        if !self.uses_files {
+            // Without files every constraint is known, with the policy's limits.
+            let rule = Rule { limits: self.config.policy().constraint, guards: Vec::new() };
+            let source = Source { path: String::new(), digest: String::new() };
+            return Ok(Some(RuleFile { rule, source, created: None }));
+        }
         let known = self.store.circuit(self.project.key, &CircuitName::constraint(id))?;
         let circuit = known.as_ref().and_then(State::as_constraint);
         if let Some(circuit) = circuit
             && let Some(source) = &circuit.source
             && constraint_file::is_unchanged(&self.project.root, source, &self.config.policy().constraint)
         {
-            return Ok(Some(Seen { rule: circuit.rule.clone(), source: source.clone(), created: None }));
+            return Ok(Some(RuleFile { rule: circuit.rule.clone(), source: source.clone(), created: None }));
         }
         Ok(self.constraint_file(id, circuit).filter(|file| file.is_active).map(|file| file.seen))
     }
 
-    /// Takes an event of a constraint.
+    /// Commits an event of a constraint and runs its effects. What another program wrote into the state file is imported
+    /// first, so that the event is decided on everything that is known.
     pub fn constraint(
         &self,
         id: &ConstraintId,
         session: Option<&str>,
-        what: Happening,
+        event: ConstraintEvent,
     ) -> Result<Committed, EngineError> {
-        let seen = match &what {
-            // The archive tells when the constraint was made, which only the file knows.
-            Happening::Retire(_) => self.constraint_file(id, None).filter(|file| file.is_active).map(|file| file.seen),
-            _other => self.seen(id)?,
+        self.import_mirror();
+        let seen = match &event {
+            // The archive records when the constraint was created, which only the file knows.
+            ConstraintEvent::Retire(_) if self.uses_files => {
+                self.constraint_file(id, None).filter(|file| file.is_active).map(|file| file.seen)
+            }
+            _other => self.rule_file(id)?,
         };
-        self.handle(Event::Constraint { id: id.clone(), session: session.map(str::to_owned), seen, what })
+        self.handle(Event::Constraint { id: id.clone(), session: session.map(str::to_owned), file: seen, event })
     }
 
-    /// Takes what an agent did: decides and commits. What follows is the caller's: a hook does not wait for it.
-    pub fn report(&self, stream: &Stream, what: loop_::Happening) -> Result<Committed, EngineError> {
-        let event = Event::Loop { stream: stream.clone(), what, policy: self.policy_digest().to_owned() };
-        self.commit(&storable_event(event))
-    }
-
-    /// The constraints in front of an action, with what their files say now (C8).
-    pub fn guarding(&self, action: &Action) -> Vec<Guarded> {
-        let list = guards::path(&self.state_folder, self.project.key);
-        let (root, directory) = (&self.project.root, self.config.constraint_directory());
-        let circuits = || guards::rules(self.store.circuits(self.project.key).unwrap_or_default());
-        let guards = Guards::load(&list, root, directory, &self.config.policy().constraint, circuits);
-        let ids = guards.covering(action).into_iter();
-        ids.map(|id| Guarded { seen: self.seen(&id).ok().flatten(), id }).collect()
-    }
-
-    /// The incidents of running sessions of this project, newest first.
+    /// All incidents of the agents in this project, newest first.
     pub fn incidents(&self) -> Result<Vec<Incident>, StoreError> {
         let mut incidents = Vec::new();
         for (name, state) in self.store.circuits(self.project.key)? {
             let trips = match &state {
-                State::Lane(lane) => lane.board.trips,
-                State::Tree(tree) => tree.board.trips,
+                State::Agent(agent) => agent.circuits.trips,
+                State::Tree(tree) => tree.circuits.trips,
                 State::Constraint(_)
-                | State::Exempt(_)
-                | State::Course(_)
+                | State::Exemptions(_)
+                | State::PhaseRun(_)
                 | State::Slice(_)
                 | State::Claim(_)
                 | State::Pipeline(_)
                 | State::Trust(_) => 0,
             };
             if trips > 0 {
-                incidents.extend(self.incidents_of(&name)?);
+                incidents.extend(self.incidents_in(&name)?);
             }
         }
         incidents.sort_by_key(|incident| std::cmp::Reverse(incident.tripped));
         Ok(incidents)
     }
 
-    /// The row whose circuits hold an incident that has not ended.
-    pub fn row_of(&self, incident: &str) -> Result<Option<CircuitName>, StoreError> {
+    /// The row whose circuits have this incident, if it has not ended.
+    pub fn row_with_incident(&self, incident: &str) -> Result<Option<CircuitName>, StoreError> {
         let rows = self.store.circuits(self.project.key)?;
-        let held = rows.into_iter().find(|(_, state)| state.board().is_some_and(|board| board.knows(incident)));
-        Ok(held.map(|(name, _)| name))
+        let found = rows
+            .into_iter()
+            .find(|(_, state)| state.circuits().is_some_and(|circuits| circuits.has_incident(incident)));
+        Ok(found.map(|(name, _)| name))
     }
 
     /// The incidents of one row, newest first.
-    pub fn incidents_of(&self, row: &CircuitName) -> Result<Vec<Incident>, StoreError> {
-        Ok(incident::of_history(row, &self.store.history(self.project.key, row, HISTORY_MAX)?))
+    pub fn incidents_in(&self, row: &CircuitName) -> Result<Vec<Incident>, StoreError> {
+        Ok(incident::from_history(row, &self.store.history(self.project.key, row, HISTORY_MAX)?))
     }
 
-    /// The last answer that was kept for an action of this stream: what a refusal is shown with.
-    pub fn last_answer(&self, stream: &Stream, identity: Digest) -> Option<String> {
-        let row = CircuitName::lane(&stream.session, stream.agent.as_deref());
-        let history = self.store.history(self.project.key, &row, EVIDENCE_FACTS_MAX).ok()?;
-        incident::last_answer(&history, identity)
+    pub(crate) fn policy_digest(&self) -> &str {
+        self.policy_digest.get_or_init(|| self.config.policy().digest())
     }
 
-    /// Carries out what follows a decision.
-    pub fn follow_up(&self, decision: &Decision) {
-        let effects = &decision.effects;
-        let is_archived = effects.iter().any(|effect| matches!(effect, Effect::Archive(_)));
-        if is_archived || (self.config.constraint_mirror() && effects.contains(&Effect::Mirror)) {
-            self.mirror_out();
-        }
-        if effects.iter().any(is_notify) {
-            self.deliver();
-        }
-    }
-
-    /// Cleans the project's memory folder at the start of a session (L9), and says what it did where it did something.
-    pub fn protect_memory(&self, stream: &Stream) -> Option<String> {
-        let folder = self.project.root.join(self.config.memory_directory());
-        if !folder.is_dir() {
-            return None;
-        }
-        match memory_protection::clean(&folder, &self.config.memory_limits(), Some(&stream.session), self.now().at) {
-            Ok(done) => {
-                for problem in &done.problems {
-                    self.note(problem);
-                }
-                let has_work = done.files_rotated + done.sessions_pruned + done.states_truncated > 0;
-                has_work.then(|| {
-                    let cleanup = loop_::Happening::Cleanup {
-                        files_rotated: done.files_rotated as u64,
-                        sessions_pruned: done.sessions_pruned as u64,
-                        bytes_freed: done.bytes_freed(),
-                    };
-                    if let Err(error) = self.report(stream, cleanup) {
-                        self.note(error);
-                    }
-                    let freed = done.bytes_freed().div_ceil(1024);
-                    format!(
-                        "Memory cleanup: {} files rotated, {} sessions pruned, {freed} KB freed",
-                        done.files_rotated, done.sessions_pruned
-                    )
-                })
-            }
-            Err(error) => Some(format!("haltline: {}: {error}", folder.display())),
-        }
-    }
-
-    /// Writes trips into seed 002's incidents file, where its layout is in use (L10).
-    pub fn write_incidents(&self, decision: &Decision) {
-        let folder = self.project.root.join(self.config.memory_directory());
-        let lines: String = decision.facts.iter().filter_map(incident::line).map(|line| format!("{line}\n")).collect();
-        if lines.is_empty() || !folder.is_dir() {
-            return;
-        }
-        let file = folder.join(INCIDENTS_FILE);
-        let append = || OpenOptions::new().create(true).append(true).open(&file)?.write_all(lines.as_bytes());
-        if let Err(error) = append() {
-            self.note(format!("{}: {error}", file.display()));
-        }
-    }
-
-    fn policy_digest(&self) -> &str {
-        self.digest.get_or_init(|| self.config.policy().digest())
-    }
-
-    /// Takes an event: decides, commits, and then carries out what follows.
+    /// Decides and commits an event, then runs its effects.
     pub fn handle(&self, event: Event) -> Result<Committed, EngineError> {
         let event = storable_event(event);
         let committed = self.commit(&event)?;
-        self.follow_up(&committed.decision);
+        self.run_effects(&committed.decision);
         Ok(committed)
     }
 
-    /// Remembers what seed 002's file says, where that is new (E9). A process that cannot write leaves it to the next.
-    pub fn remember_sighting(&self) {
-        if let Some(see) = self.config.sighting() {
+    /// Records values of seed 002's file that haltline has not seen before (E9). A process that cannot write leaves
+    /// this to the next one.
+    pub fn record_seen_values(&self) {
+        if let Some(see) = self.config.seen_values_event() {
             self.handle(Event::Trust(see.clone())).ok();
         }
     }
 
-    fn commit(&self, event: &Event) -> Result<Committed, EngineError> {
+    pub(crate) fn commit(&self, event: &Event) -> Result<Committed, EngineError> {
         if matches!(event, Event::Trust(_))
-            && let Err(source) = trust_mark::leave(&self.state_folder, self.project.key)
+            && let Err(source) = trust_marker::create(self.state_folder(), self.project.key)
         {
             let hint = "set HALTLINE_STATE_DIR to a folder that can be written";
-            return Err(StoreError::Io { path: self.state_folder.clone(), hint, source }.into());
+            return Err(StoreError::Io { path: self.state_folder().to_owned(), hint, source }.into());
         }
-        let writing = Writing { cause: event.cause(), policy: self.policy_digest() };
+        let provenance = Provenance { cause: event.cause(), policy: self.policy_digest() };
         let policy = self.config.policy();
-        let outcome = self.store.transact(&self.project, writing, &|memory| self.decide(memory, policy, event))?;
+        let outcome = self.store.transact(&self.project, provenance, &|memory| self.decide(memory, policy, event))?;
         match outcome {
-            Outcome::Committed(committed) => Ok(*committed),
-            Outcome::Rejected(rejection) => Err(EngineError::Rejected(rejection)),
+            TransactionOutcome::Committed(committed) => Ok(*committed),
+            TransactionOutcome::Rejected(rejection) => Err(EngineError::Rejected(rejection)),
         }
     }
 
-    /// The clock is read where the decision is made: in the store's turn, so that moments come in order.
-    fn decide(&self, memory: &Memory, policy: &Policy, event: &Event) -> Step {
-        match decide(memory, policy, event, self.clock.now()) {
-            Step::Decided(decision) if !notify::is_configured(&self.config) => {
-                let effects = decision.effects.into_iter().filter(|effect| !is_notify(effect)).collect();
-                Step::Decided(Decision { effects, ..decision })
-            }
-            step => step,
+    /// Decides inside the store's transaction. The clock is read here, under the writers' lock, so that moments are in
+    /// commit order.
+    fn decide(&self, memory: &Memory, policy: &Policy, event: &Event) -> Result<Decision, Halt> {
+        let mut decision = decide(memory, policy, event, self.clock.now())?;
+        if !notify::is_configured(&self.config) {
+            decision.effects.retain(|effect| !is_notify(effect));
+        }
+        Ok(decision)
+    }
+
+    /// Has the notifications of a trip sent, by the engine or by its caller.
+    pub(crate) fn notify(&self) {
+        match self.delivery {
+            Delivery::Inline => self.deliver_notifications(),
+            Delivery::Deferred => self.has_deferred.set(true),
         }
     }
 
-    fn mirror(&self) -> Mirror {
-        let directory = self.config.constraint_directory();
-        Mirror::new(self.config.constraint_mirror(), &self.project, directory, &self.state_folder)
-    }
-
-    /// Takes over what somebody else wrote into the state file. Called before anything is asked or told.
-    pub fn mirror_in(&self) {
-        let mirror = self.mirror();
-        if !mirror.is_there() {
-            return;
-        }
-        let result = match self.store.head(self.project.key) {
-            Ok(head) if mirror.is_foreign(head) => self.bring_in_step(&mirror),
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.into()),
-        };
-        if let Err(error) = result {
-            self.note(error);
+    /// Sends the notifications of trips that have not been delivered yet.
+    pub fn deliver_notifications(&self) {
+        if let Err(error) = self.try_deliver_notifications() {
+            self.add_notice(error);
         }
     }
 
-    /// Reads what somebody else wrote, then writes: both under one lock, so that nothing is written over unread.
-    fn bring_in_step(&self, mirror: &Mirror) -> Result<(), MirrorError> {
-        let _lock = mirror.lock()?;
-        let head = self.store.head(self.project.key)?;
-        let (reading, kept) = mirror.read_foreign(head, self.now())?;
-        let mut has_tripped = false;
-        for (id, mut foreign) in reading.circuits {
-            let name = CircuitName::constraint(&id);
-            let known = self.store.circuit(self.project.key, &name)?;
-            if let Some(circuit) = known.as_ref().and_then(State::as_constraint) {
-                let history = self.store.history(self.project.key, &name, usize::MAX)?;
-                Mirror::keep_unknown(&mut foreign, circuit, &history);
-                if foreign.violations.is_empty() {
-                    continue;
-                }
-            }
-            let seen = self.seen(&id)?;
-            let event = Event::Constraint { id, session: None, seen, what: Happening::Found(foreign) };
-            match self.commit(&event) {
-                Ok(committed) => has_tripped |= committed.decision.effects.iter().any(is_notify),
-                Err(EngineError::Rejected(_retired)) => {}
-                Err(EngineError::Store(error)) => return Err(error.into()),
-            }
-        }
-        if let Some(kept) = kept {
-            let path = mirror.path().display();
-            let problem = reading.problems.join("; ");
-            self.note(format!("{path}: {problem}; kept as {}, rebuilt from the store", kept.display()));
-        }
-        if let Some(kept) = mirror.write(&self.store, &self.project, self.now())? {
-            let archive = mirror.path().with_file_name(ARCHIVE_FILE);
-            self.note(format!("{}: not JSON; kept as {}, begun anew", archive.display(), kept.display()));
-        }
-        if has_tripped {
-            self.deliver();
-        }
-        Ok(())
-    }
-
-    /// Brings the state file and the archive up to date.
-    pub fn mirror_out(&self) {
-        if let Err(error) = self.bring_in_step(&self.mirror()) {
-            self.note(error);
-        }
-    }
-
-    /// Makes the state file anew although no fact was added: texts were purged.
-    pub fn remake_mirror(&self) {
-        let mirror = self.mirror();
-        mirror.forget_stamp_order();
-        self.mirror_out();
-    }
-
-    /// Tells people of trips they have not heard of.
-    pub fn deliver(&self) {
-        if let Err(error) = self.try_deliver() {
-            self.note(error);
-        }
-    }
-
-    /// Sends a made-up incident to whoever is configured; `None` where nobody is.
-    pub fn notify_sample(&self) -> Option<Result<(), String>> {
+    /// Sends a made-up incident to the configured notification target; `None` if there is no target.
+    pub fn send_sample_notification(&self) -> Option<Result<(), String>> {
         let project = self.project.identity.display().to_string();
         let sample = || notify::sample(&project, self.now());
-        notify::is_configured(&self.config).then(|| notify::tell(&self.config, &sample()))
+        notify::is_configured(&self.config).then(|| notify::send(&self.config, &sample()))
     }
 
-    fn try_deliver(&self) -> Result<(), StoreError> {
+    fn try_deliver_notifications(&self) -> Result<(), StoreError> {
         for message in self.store.undelivered(self.project.key)? {
             let state = self.store.circuit(self.project.key, &message.circuit)?;
-            let told = match &state {
-                Some(State::Lane(_) | State::Tree(_)) => {
-                    let incidents = self.incidents_of(&message.circuit)?;
-                    match incidents.iter().find(|incident| incident.id == message.incident) {
-                        Some(incident) => {
-                            let project = self.project.identity.display().to_string();
-                            notify::tell(&self.config, &incident.to_json(&project))
-                        }
-                        None => Ok(()),
-                    }
-                }
-                Some(State::Constraint(circuit)) => {
-                    let history = self.store.history(self.project.key, &message.circuit, notify::EVIDENCE_MAX * 4)?;
-                    let project = self.project.identity.display().to_string();
-                    let evidence = violations(&history);
-                    let now = self.now();
-                    let text = notify::incident(&project, &message.circuit, &message.incident, circuit, &evidence, now);
-                    notify::tell(&self.config, &text)
-                }
-                Some(State::Course(course)) => {
-                    let project = self.project.identity.display().to_string();
-                    let text = notify::of_course(&project, &message.circuit, &message.incident, course, self.now());
-                    notify::tell(&self.config, &text)
-                }
-                Some(State::Slice(slice)) => {
-                    let project = self.project.identity.display().to_string();
-                    notify::tell(&self.config, &notify::of_slice(&project, &message.circuit, &message.incident, slice))
-                }
-                Some(State::Claim(claim)) => {
-                    let project = self.project.identity.display().to_string();
-                    let text = claims::incident(&project, &message.circuit, &message.incident, claim);
-                    text.map_or(Ok(()), |text| notify::tell(&self.config, &text))
-                }
-                Some(State::Exempt(_) | State::Pipeline(_) | State::Trust(_)) | None => Ok(()),
+            let incident = match &state {
+                Some(state) => self.incident(&message.circuit, state, &message.incident)?,
+                None => None,
             };
-            if let Err(problem) = &told {
-                self.note(format!("incident {} was not delivered: {problem}", message.incident));
+            let project = self.project.identity.display().to_string();
+            let delivery = incident.map_or(Ok(()), |incident| notify::send(&self.config, &incident.to_json(&project)));
+            if let Err(problem) = &delivery {
+                self.add_notice(format!("incident {} was not delivered: {problem}", message.incident));
             }
-            self.store.delivered(message.id, told.is_ok())?;
+            self.store.record_delivery(message.id, delivery.is_ok())?;
         }
         Ok(())
     }
 }
 
-fn is_notify(effect: &Effect) -> bool {
+pub(crate) fn is_notify(effect: &Effect) -> bool {
     matches!(effect, Effect::Notify { .. })
-}
-
-/// The event with its texts as they may be stored (E10).
-fn storable_event(event: Event) -> Event {
-    match event {
-        Event::Constraint { id, session, seen, what } => Event::Constraint {
-            id,
-            session: session.map(|session| storable(&session)),
-            seen,
-            what: match what {
-                Happening::Violation { action } => Happening::Violation { action: storable(&action) },
-                Happening::Clean { action, generation } => {
-                    Happening::Clean { action: action.map(|action| storable(&action)), generation }
-                }
-                Happening::Enforce { action, violated } => Happening::Enforce { action: storable(&action), violated },
-                Happening::Reset(operator) => Happening::Reset(storable_operator(operator)),
-                Happening::Retire(operator) => Happening::Retire(storable_operator(operator)),
-                Happening::Override { lifetime_ms, operator } => {
-                    Happening::Override { lifetime_ms, operator: storable_operator(operator) }
-                }
-                Happening::Revoke(operator) => Happening::Revoke(storable_operator(operator)),
-                Happening::TrustRule(operator) => Happening::TrustRule(storable_operator(operator)),
-                // Redacted when it was read.
-                Happening::Found(foreign) => Happening::Found(foreign),
-            },
-        },
-        Event::Loop { stream, what, policy } => Event::Loop { stream, what: storable_happening(what), policy },
-        Event::Circuits { row, verb, operator } => {
-            let verb = match verb {
-                Verb::Resume { incident, hint } => Verb::Resume { incident, hint: hint.map(|hint| storable(&hint)) },
-                Verb::Reset { .. } | Verb::FalseAlarm { .. } => verb,
-            };
-            Event::Circuits { row, verb, operator: storable_operator(operator) }
-        }
-        Event::Revoke { incident, operator } => Event::Revoke { incident, operator: storable_operator(operator) },
-        Event::Attempt { slice, session, letters, what } => Event::Attempt {
-            slice,
-            session: session.map(|session| storable(&session)),
-            letters,
-            what: storable_attempt(what),
-        },
-        Event::Phase { course, session, bounds, what } => Event::Phase {
-            course,
-            session: session.map(|session| storable(&session)),
-            bounds,
-            what: storable_phase(what),
-        },
-        // Kept word for word; secrets are flagged where they come in, and masked where they are shown (E10).
-        Event::Claim { pipeline, session, what } => {
-            Event::Claim { pipeline, session: session.map(|session| storable(&session)), what }
-        }
-        Event::Trust(what) => Event::Trust(match what {
-            trust::Happening::TrustContent { digest, operator } => {
-                trust::Happening::TrustContent { digest, operator: storable_operator(operator) }
-            }
-            trust::Happening::TrustSeen { values, operator } => {
-                trust::Happening::TrustSeen { values, operator: storable_operator(operator) }
-            }
-            see @ trust::Happening::See { .. } => see,
-        }),
-    }
-}
-
-fn storable_operator(operator: Operator) -> Operator {
-    Operator { who: operator.who, reason: operator.reason.map(|reason| storable(&reason)) }
-}
-
-/// Errors were marked by their whole text before; what is shown of them is stored as any text.
-fn storable_phase(what: phase::Happening) -> phase::Happening {
-    use phase::{Choice, Happening};
-    match what {
-        Happening::Begin { phase, joining, operator } => {
-            Happening::Begin { phase, joining, operator: operator.map(storable_operator) }
-        }
-        Happening::Report(mut report) => {
-            if let Some(error) = &mut report.error {
-                error.shown = storable(&error.shown);
-                error.kind = storable(&error.kind);
-            }
-            report.neutral = report.neutral.map(|reason| storable(&reason));
-            Happening::Report(report)
-        }
-        Happening::Decide { choice, operator } => {
-            let choice = match choice {
-                Choice::Modify { guidance } => Choice::Modify { guidance: storable(&guidance) },
-                choice @ (Choice::Reset | Choice::Skip | Choice::Abort) => choice,
-            };
-            Happening::Decide { choice, operator: storable_operator(operator) }
-        }
-        // Redacted when it was read.
-        other @ (Happening::Found(_) | Happening::Ask { .. } | Happening::AutoReset | Happening::Finish(_)) => other,
-    }
-}
-
-/// What a runner printed is kept as it is, and only masked where it is shown; the rest is stored as any text (E10).
-fn storable_attempt(what: attempt::Happening) -> attempt::Happening {
-    use attempt::Happening;
-    match what {
-        Happening::Begin { scope, checkpoint, operator } => {
-            Happening::Begin { scope, checkpoint, operator: operator.map(storable_operator) }
-        }
-        Happening::Ask { test, strategy } => {
-            Happening::Ask { test, strategy: strategy.map(|strategy| storable(&strategy)) }
-        }
-        Happening::Attempt(mut attempt) => {
-            attempt.strategy = storable(&attempt.strategy);
-            attempt.said = storable(&attempt.said);
-            if let Some(error) = &mut attempt.error {
-                // Whoever reports it need not know what is kept, and what looks like a secret.
-                let from = error.text.ceil_char_boundary(error.text.len().saturating_sub(attempt::Printed::BYTES_MAX));
-                error.text.drain(..from);
-                error.has_secrets = matches!(mask(&error.text), Cow::Owned(_));
-            }
-            Happening::Attempt(attempt)
-        }
-        Happening::Touch(mut touch) => {
-            if let Some(justification) = &mut touch.justification {
-                let Justification { failing_test, reason, relationship, .. } = justification;
-                for text in [failing_test, reason, relationship] {
-                    *text = storable(text);
-                }
-            }
-            Happening::Touch(touch)
-        }
-        Happening::Deviate { rule, description, file } => {
-            Happening::Deviate { rule, description: storable(&description), file }
-        }
-        Happening::RollBack { rollback, operator } => {
-            Happening::RollBack { rollback, operator: storable_operator(operator) }
-        }
-        Happening::Reset { guidance, rollback, operator } => {
-            Happening::Reset { guidance: storable(&guidance), rollback, operator: storable_operator(operator) }
-        }
-        Happening::End { operator } => Happening::End { operator: operator.map(storable_operator) },
-        // A report was masked when it was read.
-        other @ (Happening::Stray { .. } | Happening::File { .. } | Happening::HandOut) => other,
-    }
-}
-
-/// Only what is shown of calls and answers is ever stored.
-fn storable_happening(what: loop_::Happening) -> loop_::Happening {
-    use loop_::Happening::{Batch, ToolEnd, ToolStart};
-    match what {
-        ToolStart { call, message, mut action, guarded, touched, tampering } => {
-            action.shown = storable(&action.shown);
-            ToolStart { call, message, action, guarded, touched, tampering }
-        }
-        ToolEnd { call, mut action, mut answer } => {
-            if let Some(action) = &mut action {
-                action.shown = storable(&action.shown);
-            }
-            answer.shown = storable(&answer.shown);
-            ToolEnd { call, action, answer }
-        }
-        Batch { mut ends } => {
-            for end in &mut ends {
-                end.action.shown = storable(&end.action.shown);
-                end.answer.shown = storable(&end.answer.shown);
-            }
-            Batch { ends }
-        }
-        other => other,
-    }
 }

@@ -1,40 +1,104 @@
-//! Files that are either old or new, never half: written beside, synced, renamed.
+//! Replaces files atomically, so that a reader sees the old or the new content and never half of it, and tells with a
+//! [`Stamp`] whether a file changed.
+
+mod stamp;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+pub use stamp::Stamp;
 
 /// Whether a file must survive a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lasting {
-    /// It is the last resort: on disk before we go on.
+pub enum Durability {
+    /// The file is the last resort: it is synced to disk before haltline continues.
     Synced,
-    /// It can be made again from the store.
-    Remade,
+    /// As [`Durability::Synced`], and the new name too survives a power cut, because the original is deleted next.
+    SyncedWithFolder,
+    /// The file can be rebuilt from the store.
+    Rebuildable,
 }
 
-/// Replaces a file's content in one step. The temporary name is `NAME.tmp`, as seed 003 has it; callers hold a
-/// lock, or write content that is the same whoever wins.
-pub fn write_whole(path: &Path, content: &[u8], lasting: Lasting) -> io::Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".tmp");
-    let temporary = PathBuf::from(temporary);
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.write_all(content)?;
-        match lasting {
-            Lasting::Synced => file.sync_data(),
-            Lasting::Remade => Ok(()),
+/// Who may read a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody whom the process's umask allows.
+    Umask,
+    /// Only its owner, from the moment it is created.
+    Owner,
+}
+
+impl Access {
+    fn create(self, path: &Path) -> io::Result<File> {
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true);
+        match self {
+            Access::Umask => options.open(path),
+            Access::Owner => {
+                let file = options.mode(0o600).open(path)?;
+                // A temporary file that a killed process left may have another mode.
+                file.set_permissions(fs::Permissions::from_mode(0o600))?;
+                Ok(file)
+            }
+        }
+    }
+}
+
+/// Replaces a file's content in one step. The temporary name is `NAME.tmp`, as in seed 003; callers hold a lock, or
+/// write the same content as any other writer.
+pub fn write_atomically(path: &Path, content: &[u8], durability: Durability) -> io::Result<()> {
+    replace_file(path, &with_suffix(path, ".tmp"), Access::Umask, durability, |file| file.write_all(content))
+}
+
+/// As [`write_atomically`], for a file that only its owner may read, at no time anybody else.
+pub fn write_privately(path: &Path, content: &[u8], durability: Durability) -> io::Result<()> {
+    replace_file(path, &with_suffix(path, ".tmp"), Access::Owner, durability, |file| file.write_all(content))
+}
+
+/// Replaces the file at `path` in one step with what `write` puts into `temporary`, a path in the same folder. All files
+/// that haltline replaces by name go through here; `write` may also set the mode and the time.
+pub fn replace_file(
+    path: &Path,
+    temporary: &Path,
+    access: Access,
+    durability: Durability,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let replaced = access.create(temporary).and_then(|mut file| {
+        write(&mut file)?;
+        match durability {
+            Durability::Synced => file.sync_data()?,
+            Durability::SyncedWithFolder => file.sync_all()?,
+            Durability::Rebuildable => {}
+        }
+        fs::rename(temporary, path)?;
+        match durability {
+            Durability::SyncedWithFolder => sync_folder(path),
+            Durability::Synced | Durability::Rebuildable => Ok(()),
         }
     });
-    if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
-        // Leave no half file behind; the first error is the one to tell.
-        fs::remove_file(&temporary).ok();
-        return Err(error);
+    if replaced.is_err() {
+        // Leave no half-written file behind; the first error is the one to report.
+        fs::remove_file(temporary).ok();
     }
-    Ok(())
+    replaced
 }
 
-/// Moves a damaged file out of the way, beside itself, and says where. Keeps the newest `keep`.
+/// Syncs the folder that contains `path`, so that a rename survives a crash.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// The path with `suffix` added to its name.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut longer = path.as_os_str().to_owned();
+    longer.push(suffix);
+    PathBuf::from(longer)
+}
+
+/// Renames a damaged file within its folder and returns its new path. Keeps the newest `keep` such files.
 pub fn set_aside(path: &Path, label: &str, keep: usize) -> io::Result<PathBuf> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let prefix = format!("{name}.corrupt-");
@@ -49,7 +113,7 @@ pub fn set_aside(path: &Path, label: &str, keep: usize) -> io::Result<PathBuf> {
     Ok(target)
 }
 
-/// By their labels; the one just set aside stays whatever the clock said.
+/// Deletes the oldest by label. The one just set aside stays, even if its label is older because a clock was wrong.
 fn forget_oldest(newest: &Path, prefix: &str, keep: usize) {
     let mut others = set_aside_files(newest.parent().unwrap_or(Path::new(".")), prefix);
     others.retain(|other| other != newest);
@@ -58,7 +122,7 @@ fn forget_oldest(newest: &Path, prefix: &str, keep: usize) {
     }
 }
 
-/// The files of a folder whose names begin with `prefix`.
+/// The files of a folder whose names start with `prefix`, sorted.
 pub fn set_aside_files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let Ok(files) = fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<PathBuf> = files
@@ -75,15 +139,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole_and_leaves_nothing_beside_it() {
+    fn a_file_is_replaced_whole_and_leaves_no_other_file() {
         let folder = tempfile::tempdir().expect("temp folder");
         let path = folder.path().join("state.json");
         for content in ["one", "two"] {
-            write_whole(&path, content.as_bytes(), Lasting::Synced).expect("written");
+            write_atomically(&path, content.as_bytes(), Durability::Synced).expect("written");
             assert_eq!(fs::read_to_string(&path).expect("read"), content);
         }
         assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 1);
-        assert!(write_whole(&folder.path().join("missing/state.json"), b"x", Lasting::Remade).is_err());
+        assert!(write_atomically(&folder.path().join("missing/state.json"), b"x", Durability::Rebuildable).is_err());
+    }
+
+    #[test]
+    fn a_private_file_is_never_readable_by_others() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let path = folder.path().join("texts.json");
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        let temporary = with_suffix(&path, ".tmp");
+        fs::write(&temporary, "left by a kill").expect("written");
+        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o644)).expect("permitted");
+        write_privately(&path, b"secret", Durability::Rebuildable).expect("written");
+        assert_eq!((mode(&path), fs::read(&path).expect("read")), (0o600, b"secret".to_vec()));
+        // The old file may be open to everybody: its mode is not taken over.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("permitted");
+        write_privately(&path, b"another", Durability::Synced).expect("written");
+        assert_eq!((mode(&path), temporary.exists()), (0o600, false));
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_content_and_no_other_file() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let path = folder.path().join("state.json");
+        fs::write(&path, "old").expect("written");
+        let temporary = with_suffix(&path, ".tmp");
+        let failed = replace_file(&path, &temporary, Access::Umask, Durability::Synced, |file| {
+            file.write_all(b"half")?;
+            Err(io::Error::other("no space"))
+        });
+        assert_eq!(failed.map_err(|error| error.to_string()), Err("no space".to_owned()));
+        assert_eq!(fs::read_to_string(&path).expect("read"), "old");
+        assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 1);
     }
 
     #[test]

@@ -1,27 +1,27 @@
 //! Runs git without trusting the repository it runs in.
 //!
-//! A look at a tree must not change it, wait for ever, ask anybody anything, or start a program that the repository's
-//! configuration names. So every call has a deadline and a limit on what is read, takes no optional lock, and overrides
-//! the settings that start programs. The variables with which a caller's git points at its own repository (`GIT_DIR`,
-//! `GIT_INDEX_FILE` …) are taken away; whoever needs them sets them with [`Git::variable`].
+//! Reading a tree must not change it, hang, prompt anybody, or start a program that the repository's configuration
+//! names. So every call has a timeout and a limit on its output, takes no optional lock, and overrides the settings
+//! that start programs. The variables with which a calling git points at its own repository (`GIT_DIR`,
+//! `GIT_INDEX_FILE` …) are removed; callers that need them set them with [`Git::variable`].
 
-mod conversation;
+mod child_process;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// How long one call may take unless told otherwise.
-pub const DEADLINE: Duration = Duration::from_secs(60);
-/// How many bytes of an answer are read unless told otherwise.
-pub const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// How much of what git complains about is shown.
+/// How long one call may take by default.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// How many bytes of output are read by default.
+pub const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How many lines of git's error message are shown.
 const COMPLAINT_LINES_MAX: usize = 3;
-/// How much of a call is shown in an error.
+/// How much of the command line is shown in an error.
 const COMMAND_CHARACTERS_MAX: usize = 200;
 
-/// Settings that start programs for a mere look, or put something between us and the answer.
+/// Settings that would start programs even for a read-only command, or alter the output.
 const SETTINGS: [&str; 6] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -31,8 +31,8 @@ const SETTINGS: [&str; 6] = [
     "maintenance.auto=false",
 ];
 
-/// The caller's variables that say where configuration is found, which a container may need for `safe.directory`.
-/// Every other `GIT_…` is taken away.
+/// The variables that say where configuration is found, which a container may need for `safe.directory`. All other
+/// `GIT_…` variables of the caller are removed.
 const KEPT_VARIABLES: [&str; 5] =
     ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_ATTR_NOSYSTEM"];
 
@@ -42,132 +42,117 @@ pub struct Git {
     folder: PathBuf,
     variables: Vec<(OsString, OsString)>,
     settings: Vec<(OsString, OsString)>,
-    deadline: Duration,
-    answer_bytes_max: usize,
+    timeout: Duration,
+    output_bytes_max: usize,
 }
 
-/// What git answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Answer {
-    /// Its standard output.
+pub struct GitOutput {
+    /// The standard output.
     pub bytes: Vec<u8>,
-    /// The limit was reached and the rest was not read.
+    /// True if the limit was reached and the rest was not read.
     pub is_cut: bool,
 }
 
-/// Why there is no answer.
+/// Why a git call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// There is no such program.
     #[error("git is not installed, or not on PATH")]
     Missing,
-    /// The program could not be started or listened to.
+    /// git could not be started, or its pipes failed.
     #[error("git {command}: {source}")]
-    Lost {
-        /// The arguments.
-        command: String,
-        /// What went wrong.
-        source: std::io::Error,
-    },
-    /// It ended with another code than 0.
+    Io { command: String, source: std::io::Error },
+    /// git ended with another code than 0.
     #[error("git {command}: {status}: {complaint}")]
     Failed {
-        /// The arguments.
         command: String,
-        /// How it ended.
         status: ExitStatus,
-        /// The first lines of what it said.
+        /// The first lines of the standard error.
         complaint: String,
     },
-    /// It did not end in time, and was killed with all it had started.
+    /// git did not end in time, and was killed with everything it had started.
     #[error("git {command}: did not end within {} s and was killed", deadline.as_secs_f32())]
-    Late {
-        /// The arguments.
-        command: String,
-        /// The time it had.
-        deadline: Duration,
-    },
+    TimedOut { command: String, deadline: Duration },
 }
 
 impl Git {
-    /// git as if started in `folder`.
+    /// Runs git as if started in `folder`.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
             variables: Vec::new(),
             settings: Vec::new(),
-            deadline: DEADLINE,
-            answer_bytes_max: ANSWER_BYTES_MAX,
+            timeout: TIMEOUT,
+            output_bytes_max: OUTPUT_BYTES_MAX,
         }
     }
 
-    /// Where it runs.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Adds a variable: a private index, an identity.
+    /// Sets an environment variable, for example for a private index or an identity.
     #[must_use]
     pub fn variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// Overrides a setting of the repository. Its name may hold any character.
+    /// Overrides a setting of the repository. Its name may contain any character.
     #[must_use]
     pub fn setting(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.settings.push((name.into(), value.into()));
         self
     }
 
-    /// How long a call may take.
+    /// Sets how long a call may take.
     #[must_use]
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// How many bytes of an answer are read.
+    /// Sets how many bytes of output are read.
     #[must_use]
-    pub fn answer_bytes_max(mut self, bytes: usize) -> Self {
-        self.answer_bytes_max = bytes;
+    pub fn output_bytes_max(mut self, bytes: usize) -> Self {
+        self.output_bytes_max = bytes;
         self
     }
 
     /// Runs one command without input.
-    pub fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<Answer, GitError> {
+    pub fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<GitOutput, GitError> {
         self.run_with_input(arguments, &[])
     }
 
     /// Runs one command that reads `input`.
     ///
-    /// An answer beyond the limit is cut and git is killed: that is no error, and [`Answer::is_cut`] says so.
-    pub fn run_with_input(&self, arguments: &[impl AsRef<OsStr>], input: &[u8]) -> Result<Answer, GitError> {
+    /// Output beyond the limit is cut and git is killed; that is no error, and [`GitOutput::is_cut`] reports it.
+    pub fn run_with_input(&self, arguments: &[impl AsRef<OsStr>], input: &[u8]) -> Result<GitOutput, GitError> {
         let arguments: Vec<&OsStr> = arguments.iter().map(AsRef::as_ref).collect();
-        let lost = |source| GitError::Lost { command: shown(&arguments), source };
+        let io_error = |source| GitError::Io { command: display_command(&arguments), source };
         let mut command = self.command(&arguments);
         command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
-        let ended = match conversation::hold(&mut command, input, self.deadline, self.answer_bytes_max) {
+        let ended = match child_process::run(&mut command, input, self.timeout, self.output_bytes_max) {
             Ok(ended) => ended,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(GitError::Missing),
-            Err(error) => return Err(lost(error)),
+            Err(error) => return Err(io_error(error)),
         };
         let Some(status) = ended.status else {
-            return Err(GitError::Late { command: shown(&arguments), deadline: self.deadline });
+            return Err(GitError::TimedOut { command: display_command(&arguments), deadline: self.timeout });
         };
         if !status.success() && !ended.is_cut {
-            let complaint = first_lines(&ended.complaint);
-            return Err(GitError::Failed { command: shown(&arguments), status, complaint });
+            let complaint = first_lines(&ended.stderr);
+            return Err(GitError::Failed { command: display_command(&arguments), status, complaint });
         }
-        Ok(Answer { bytes: ended.answer, is_cut: ended.is_cut })
+        Ok(GitOutput { bytes: ended.stdout, is_cut: ended.is_cut })
     }
 
     fn command(&self, arguments: &[&OsStr]) -> Command {
         let mut command = Command::new("git");
         for (name, _value) in std::env::vars_os() {
-            let is_ours = name.as_encoded_bytes().starts_with(b"GIT_");
-            if is_ours && !KEPT_VARIABLES.iter().any(|kept| name == *kept) && !says_a_setting(&name) {
+            let is_git_variable = name.as_encoded_bytes().starts_with(b"GIT_");
+            if is_git_variable && !KEPT_VARIABLES.iter().any(|kept| name == *kept) && !is_config_variable(&name) {
                 command.env_remove(name);
             }
         }
@@ -176,17 +161,18 @@ impl Git {
             ("LC_ALL", "C"),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_TERMINAL_PROMPT", "0"),
-            // A partial clone would fetch what a look misses: over the network, with programs the configuration names.
+            // A partial clone would fetch missing objects: over the network, with programs the configuration names.
             ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_ALLOW_PROTOCOL", "none"),
         ]);
-        let known = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(0_usize);
-        for (place, (name, value)) in self.settings.iter().enumerate() {
-            command.env(format!("GIT_CONFIG_KEY_{}", known + place), name);
-            command.env(format!("GIT_CONFIG_VALUE_{}", known + place), value);
+        let inherited_count =
+            std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(0_usize);
+        for (index, (name, value)) in self.settings.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{}", inherited_count + index), name);
+            command.env(format!("GIT_CONFIG_VALUE_{}", inherited_count + index), value);
         }
         if !self.settings.is_empty() {
-            command.env("GIT_CONFIG_COUNT", (known + self.settings.len()).to_string());
+            command.env("GIT_CONFIG_COUNT", (inherited_count + self.settings.len()).to_string());
         }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.arg("-C").arg(&self.folder).arg("--no-pager");
@@ -198,16 +184,16 @@ impl Git {
     }
 }
 
-/// Settings handed down by variables, as `GIT_CONFIG_KEY_0`.
-fn says_a_setting(name: &OsStr) -> bool {
+/// True for variables that pass settings, such as `GIT_CONFIG_KEY_0`.
+fn is_config_variable(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name == b"GIT_CONFIG_COUNT" || name.starts_with(b"GIT_CONFIG_KEY_") || name.starts_with(b"GIT_CONFIG_VALUE_")
 }
 
-/// A call as a person reads it.
-fn shown(arguments: &[&OsStr]) -> String {
-    let words: Vec<String> = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let line = words.join(" ");
+/// The command line for an error message.
+fn display_command(arguments: &[&OsStr]) -> String {
+    let texts: Vec<String> = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let line = texts.join(" ");
     let plain = line.chars().map(|letter| if letter.is_control() { '?' } else { letter });
     plain.take(COMMAND_CHARACTERS_MAX).collect()
 }
@@ -229,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_git_is_told_apart() {
+    fn a_missing_git_is_distinguished() {
         let folder = folder();
         let nowhere = Git::at(folder.path()).variable("PATH", folder.path());
         assert!(matches!(nowhere.run(&["version"]), Err(GitError::Missing)));
     }
 
     #[test]
-    fn a_failure_says_what_was_run_and_what_git_said() {
+    fn an_error_shows_the_command_and_gits_message() {
         let folder = folder();
         let error = Git::at(folder.path()).run(&["rev-parse", "--no-such\nthing"]).expect_err("no repository");
         let text = error.to_string();
@@ -248,30 +234,30 @@ mod tests {
         let input: Vec<u8> = (0..3_000_000_u32).map(|number| number.to_le_bytes()[1]).collect();
         let folder = folder();
         let echo = Git::at(folder.path()).setting("alias.echo", "!cat");
-        let answer = echo.run_with_input(&["echo"], &input).expect("cat runs");
-        assert!(answer == Answer { bytes: input.clone(), is_cut: false });
-        let cut = echo.answer_bytes_max(100_000).run_with_input(&["echo"], &input).expect("cut is no error");
-        assert!(cut == Answer { bytes: input[..100_000].to_vec(), is_cut: true });
+        let output = echo.run_with_input(&["echo"], &input).expect("cat runs");
+        assert!(output == GitOutput { bytes: input.clone(), is_cut: false });
+        let cut = echo.output_bytes_max(100_000).run_with_input(&["echo"], &input).expect("cut is no error");
+        assert!(cut == GitOutput { bytes: input[..100_000].to_vec(), is_cut: true });
     }
 
     #[test]
     fn a_program_that_does_not_read_its_input_is_not_waited_for() {
         let folder = folder();
-        let deaf = Git::at(folder.path()).setting("alias.deaf", "!true");
-        let answer = deaf.run_with_input(&["deaf"], &vec![b'a'; 1_000_000]).expect("it ended well");
-        assert_eq!(answer.bytes, b"");
+        let ignoring = Git::at(folder.path()).setting("alias.deaf", "!true");
+        let output = ignoring.run_with_input(&["deaf"], &vec![b'a'; 1_000_000]).expect("it ended well");
+        assert_eq!(output.bytes, b"");
     }
 
     #[test]
-    fn a_call_that_is_late_is_killed_with_all_it_started() {
+    fn a_call_that_times_out_is_killed_with_all_it_started() {
         let folder = folder();
-        let mark = folder.path().join("numbers");
-        let hang = format!("!sh -c 'sleep 600 & echo $! >>\"{0}\"; echo $$ >>\"{0}\"; wait' #", mark.display());
-        let git = Git::at(folder.path()).setting("alias.hang", hang).deadline(Duration::from_secs(3));
+        let numbers_file = folder.path().join("numbers");
+        let hang = format!("!sh -c 'sleep 600 & echo $! >>\"{0}\"; echo $$ >>\"{0}\"; wait' #", numbers_file.display());
+        let git = Git::at(folder.path()).setting("alias.hang", hang).timeout(Duration::from_secs(3));
         let error = git.run(&["hang"]).expect_err("it hangs");
-        assert!(matches!(error, GitError::Late { .. }), "{error}");
+        assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
         assert_eq!(error.to_string(), "git hang: did not end within 3 s and was killed");
-        let numbers = std::fs::read_to_string(mark).expect("it was started");
+        let numbers = std::fs::read_to_string(numbers_file).expect("it was started");
         assert_eq!(numbers.lines().count(), 2);
         for number in numbers.lines() {
             assert!(is_gone(number), "process {number} was left behind");
@@ -279,21 +265,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_leaves_running_neither_holds_it_up_nor_stays() {
+    fn processes_left_running_neither_block_the_call_nor_survive() {
         let folder = folder();
         let git = Git::at(folder.path()).setting("alias.leave", "!sleep 600 & echo $!");
-        let answer = git.run(&["leave"]).expect("it ended itself");
-        assert!(is_gone(String::from_utf8_lossy(&answer.bytes).trim()));
+        let output = git.run(&["leave"]).expect("it ended itself");
+        assert!(is_gone(String::from_utf8_lossy(&output.bytes).trim()));
     }
 
-    /// Whether a killed process has ended, or ends within ten seconds. One nobody reaped yet has.
+    /// True if a killed process ends within ten seconds. A zombie that has not been reaped counts as ended.
     fn is_gone(number: &str) -> bool {
         let state = || {
             let shown = Command::new("ps").args(["-o", "stat=", "-p", number]).output().expect("ps is there");
             String::from_utf8_lossy(&shown.stdout).trim().to_owned()
         };
-        let patience = crate::clock::Patience::new(Duration::from_secs(10));
-        while !patience.left().is_zero() {
+        let deadline = crate::clock::Deadline::new(Duration::from_secs(10));
+        while !deadline.remaining().is_zero() {
             let state = state();
             if state.is_empty() || state.starts_with('Z') {
                 return true;
@@ -306,13 +292,13 @@ mod tests {
     fn settings_override_the_repository_whatever_their_name() {
         let folder = folder();
         let git = Git::at(folder.path());
-        assert_eq!(git.run(&["init", "-q"]).map(|answer| answer.bytes).expect("init"), b"");
+        assert_eq!(git.run(&["init", "-q"]).map(|output| output.bytes).expect("init"), b"");
         let name = "filter.a=b \"c.clean";
-        for (place, value) in [("filter.plain.clean", "cat"), (name, "cat")] {
-            assert!(git.run(&["config", place, value]).is_ok());
+        for (key, value) in [("filter.plain.clean", "cat"), (name, "cat")] {
+            assert!(git.run(&["config", key, value]).is_ok());
         }
-        let quiet = git.setting("filter.plain.clean", "").setting(name, "no");
-        let read = |name| quiet.run(&["config", "--get", name]).map(|answer| answer.bytes).expect("it is set");
+        let overridden = git.setting("filter.plain.clean", "").setting(name, "no");
+        let read = |name| overridden.run(&["config", "--get", name]).map(|output| output.bytes).expect("it is set");
         assert_eq!((read("filter.plain.clean"), read(name)), (b"\n".to_vec(), b"no\n".to_vec()));
     }
 }

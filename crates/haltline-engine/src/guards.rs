@@ -1,10 +1,9 @@
-//! Which constraints stand in front of which actions (C8), without reading every constraint on every call.
+//! Finds the constraints that guard an action (C8) without reading every constraint file on every call.
 //!
-//! One small file per project lists the guards there are, with a stamp of every folder and file they were read from.
-//! Where a stamp no longer fits the list is made anew; where there are no constraints there is no list to read.
+//! One small file per project lists the guards, with a stamp of every folder and file they were read from. If a stamp
+//! differs, the list is rebuilt; without constraints there is no list to read.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use haltline_core::constraint::{Guard, Rule};
@@ -13,45 +12,40 @@ use haltline_core::{ConstraintId, State};
 use serde::{Deserialize, Serialize};
 
 use crate::constraint_file::{active_ids, find};
-use crate::file::{Lasting, write_whole};
+use crate::file::{Durability, Stamp, write_atomically};
 use crate::project::ProjectKey;
 
-/// How deep and how many folders of constraints are looked at.
+/// At most this many folders and files of constraints are stamped.
 const STAMPS_MAX: usize = 2000;
 
-/// What tells a changed file or folder.
+/// A file or folder that guards were read from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+struct StampedPath {
     path: PathBuf,
-    modified: (i64, i64),
-    bytes: u64,
-    inode: u64,
+    /// `None` in a list of an earlier version, which therefore counts as changed once.
+    #[serde(default)]
+    stamp: Option<Stamp>,
 }
 
 /// The guards of one project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Guards {
-    stamps: Vec<Stamp>,
+    stamps: Vec<StampedPath>,
     guards: Vec<(String, Vec<Guard>)>,
 }
 
-/// Where a project's list stands.
+/// Path of a project's list.
 pub(crate) fn path(state_folder: &Path, project: ProjectKey) -> PathBuf {
     state_folder.join("guards").join(format!("{:016x}.json", project.0))
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    let file = fs::symlink_metadata(path).ok()?;
-    Some(Stamp {
-        path: path.to_owned(),
-        modified: (file.mtime(), file.mtime_nsec()),
-        bytes: file.len(),
-        inode: file.ino(),
-    })
+fn stamp(path: &Path) -> Option<StampedPath> {
+    let stamp = Stamp::read_without_following(path)?;
+    Some(StampedPath { path: path.to_owned(), stamp: Some(stamp) })
 }
 
 /// Stamps of a folder, the folders in it, and their files.
-fn stamps(folder: &Path) -> Vec<Stamp> {
+fn stamps(folder: &Path) -> Vec<StampedPath> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];
     while let Some(path) = waiting.pop() {
@@ -61,7 +55,7 @@ fn stamps(folder: &Path) -> Vec<Stamp> {
             break;
         }
         let Ok(files) = fs::read_dir(&path) else { continue };
-        // The mirror in it changes with every violation, and holds no rule.
+        // The mirror in this folder changes with every violation, and holds no rule.
         let mut files: Vec<PathBuf> = files
             .flatten()
             .filter(|file| !file.file_name().to_string_lossy().starts_with('.'))
@@ -74,7 +68,7 @@ fn stamps(folder: &Path) -> Vec<Stamp> {
 }
 
 impl Guards {
-    /// The list of a project: as it was read last where nothing changed since, made anew otherwise.
+    /// The list of a project: the stored one if nothing changed, else a new one.
     pub(crate) fn load(
         list: &Path,
         root: &Path,
@@ -90,12 +84,12 @@ impl Guards {
             Some(kept) if kept.is_fresh(&folder, has_folder) => return kept.clone(),
             Some(_) | None => {}
         }
-        let made = Self::make(root, directory, defaults, circuits());
+        let made = Self::build(root, directory, defaults, circuits());
         if let Some(parent) = list.parent()
             && let Ok(text) = serde_json::to_vec(&made)
         {
-            // The list is a short cut; without it everything is read again.
-            fs::create_dir_all(parent).and_then(|()| write_whole(list, &text, Lasting::Remade)).ok();
+            // The list only saves time; without it everything is read again.
+            fs::create_dir_all(parent).and_then(|()| write_atomically(list, &text, Durability::Rebuildable)).ok();
         }
         made
     }
@@ -105,14 +99,14 @@ impl Guards {
             return self.stamps.is_empty();
         }
         let Some((top, below)) = self.stamps.split_first().filter(|(top, _)| top.path == folder) else { return false };
-        // A folder's own time changes when a file comes, goes or is replaced; a file's when it is written in place. The
-        // topmost one also changes with the mirror, which stands in it and holds no rule: there the names are compared.
+        // A folder's time changes when a file is added, removed or replaced; a file's when it is written in place. The
+        // top folder's time also changes with the mirror in it, which holds no rule, so there the names are compared.
         let is_top_same = stamp(folder).as_ref() == Some(top)
             || stamps(folder).iter().map(|stamp| &stamp.path).eq(self.stamps.iter().map(|stamp| &stamp.path));
         is_top_same && below.iter().all(|known| stamp(&known.path).as_ref() == Some(known))
     }
 
-    fn make(
+    fn build(
         root: &Path,
         directory: &str,
         defaults: &haltline_core::constraint::Limits,
@@ -122,11 +116,11 @@ impl Guards {
         let stamps = stamps(&folder);
         let mut guards: Vec<(String, Vec<Guard>)> = Vec::new();
         let mut add = |id: &ConstraintId, rule: &Rule| {
-            let place = guards.iter().position(|(known, _)| known == id.as_str()).unwrap_or_else(|| {
+            let index = guards.iter().position(|(known, _)| known == id.as_str()).unwrap_or_else(|| {
                 guards.push((id.as_str().to_owned(), Vec::new()));
                 guards.len() - 1
             });
-            guards[place].1.extend(rule.guards.iter().cloned());
+            guards[index].1.extend(rule.guards.iter().cloned());
         };
         for id in active_ids(root, directory, defaults) {
             if let Some(file) = find(root, directory, &id, None, defaults) {
@@ -140,7 +134,7 @@ impl Guards {
         Self { stamps, guards }
     }
 
-    /// The constraints that stand in front of an action.
+    /// The constraints that guard an action.
     pub(crate) fn covering(&self, action: &Action) -> Vec<ConstraintId> {
         let covers = |guard: &Guard| guard.covers(&action.tool, action.command.as_deref(), action.path.as_deref());
         let ids = self.guards.iter().filter(|(_, guards)| guards.iter().any(covers));
@@ -148,7 +142,7 @@ impl Guards {
     }
 }
 
-/// The rules in force, by the store.
+/// The rules in force according to the store.
 pub(crate) fn rules(circuits: Vec<(haltline_core::CircuitName, State)>) -> Vec<(ConstraintId, Rule)> {
     let constraints = circuits.into_iter().filter_map(|(name, state)| {
         let circuit = state.as_constraint()?;
@@ -186,6 +180,14 @@ mod tests {
         assert_eq!(load(&root, &list).covering(&push).len(), 0);
         write(&root, "another", "git*");
         assert_eq!(load(&root, &list).covering(&push).len(), 1);
+        let current = fs::read(&list).expect("kept");
+        let mut earlier: serde_json::Value = serde_json::from_slice(&current).expect("JSON");
+        for stamped in earlier["stamps"].as_array_mut().expect("stamps") {
+            *stamped = serde_json::json!({"path": stamped["path"], "modified": [1, 2], "bytes": 3, "inode": 4});
+        }
+        fs::write(&list, earlier.to_string()).expect("written");
+        assert_eq!(load(&root, &list).covering(&push).len(), 1);
+        assert_eq!(fs::read(&list).expect("kept"), current, "a list of an earlier version is rebuilt");
         fs::remove_dir_all(root.join("docs")).expect("removed");
         assert_eq!(load(&root, &list).covering(&push).len(), 0);
     }

@@ -1,305 +1,308 @@
-//! Incidents of running sessions, put together from the journal: what tripped, on what evidence, and how it ended.
+//! Incidents of every breaker: what tripped, on what evidence, and how it ended.
+//!
+//! Notifications, `haltline why` and the incidents file are built from this one type and never from the rows
+//! themselves, so that a field that one of them has is in all of them.
 
-use std::collections::BTreeMap;
+mod other_breakers;
+mod session;
 
+use haltline_core::claim::{Claim, ListedStatus};
+use haltline_core::constraint::CircuitState;
 use haltline_core::identity::Digest;
-use haltline_core::loop_::{self, BoardFact, Ending, LaneFact, Pattern, TreeFact};
-use haltline_core::{CircuitName, Fact, Instant, Moment, Recorded};
-use serde_json::{Value, json};
+use haltline_core::loop_::Pattern;
+use haltline_core::{CircuitName, Decision, Instant, Moment, State};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use crate::store::Entry;
+pub(crate) use session::{from_history, last_result};
 
-/// How many answers go along as evidence.
-const EVIDENCE_MAX: usize = 5;
+use crate::engine::Engine;
+use crate::mirror::violations;
+use crate::store::{Store, StoreError};
 
-/// Something that happened to an incident.
+/// Limit on the entries of evidence of one incident.
+const EVIDENCE_MAX: usize = 10;
+/// At most this many facts of a row are read for the line of an incident that has just happened.
+const NEW_INCIDENT_FACTS_MAX: usize = 256;
+
+/// Something that happened before, during or after an incident.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IncidentEvent {
-    /// When.
     pub at: Instant,
-    /// The word of the fact.
-    pub what: &'static str,
-    /// Its text, where there is one.
+    /// The stable name of its kind; for a session the name of the fact.
+    pub kind: &'static str,
+    /// Its text, if it has one and was not purged.
     pub text: Option<String>,
 }
 
-/// One trip, with what led to it and what became of it.
+/// One entry of evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    pub event: IncidentEvent,
+    /// What only this breaker knows, under the keys of version 1 of the notification.
+    own_fields: Vec<(&'static str, Value)>,
+}
+
+/// The state of the circuit that tripped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum IncidentState {
+    Closed,
+    Open,
+    HalfOpen,
+    /// A constraint that was retired.
+    Retired,
+    /// A phase run that ended.
+    Over,
+    /// A slice that ended.
+    Ended,
+    /// A claim's OPEN.
+    Disputed,
+}
+
+/// The breaker that tripped, with what only its incidents have.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IncidentBreaker {
+    Loop {
+        pattern: Pattern,
+        /// What the circuit is about.
+        key: Digest,
+    },
+    Constraint,
+    Phase {
+        phase: Option<String>,
+    },
+    Attempt,
+    /// The texts have their secrets masked.
+    Claim {
+        status: ListedStatus,
+        claim: String,
+        dispute_reason: String,
+        researcher_position: Option<String>,
+        dispute_cycle: u64,
+    },
+}
+
+/// One trip, with what led to it and what followed.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Incident {
-    /// Its name.
     pub id: String,
-    /// The row it is in.
+    /// The row whose circuit tripped.
     pub row: CircuitName,
-    /// The pattern.
-    pub pattern: Pattern,
-    /// What it is about.
-    pub key: Digest,
-    /// When it tripped.
-    pub tripped: Instant,
-    /// When the cooldown ends; `None` for a limit that holds no circuit.
+    pub breaker: IncidentBreaker,
+    /// What tripped it, in one word; `None` if the row has forgotten the trip.
+    pub pattern: Option<&'static str>,
+    /// A stable code with a page in the docs; `None` if the row has forgotten the trip.
+    pub code: Option<&'static str>,
+    pub state: IncidentState,
+    /// When it tripped; `None` if the row has forgotten the trip.
+    pub tripped: Option<Instant>,
+    /// When the cooldown ends; `None` if only a person ends it.
     pub until: Option<Instant>,
-    /// How many events led to it.
+    pub cooldown_ms: Option<u64>,
+    /// Number of events that led to it.
     pub count: u32,
-    /// The how manieth in a row.
-    pub level: u32,
-    /// The agent's turn, where the row is one agent's.
+    /// Length of the streak of trips that this one continues, starting at 1; 0 for a limit and for breakers that count
+    /// none.
+    pub streak: u32,
+    /// The agent's turn, if the row belongs to one agent.
     pub turn: Option<u64>,
-    /// Why, in words.
-    pub why: Option<String>,
-    /// The last answers before it, newest first.
-    pub evidence: Vec<IncidentEvent>,
-    /// What came after, oldest first.
+    /// The reason, in words; `None` if it was purged or forgotten.
+    pub reason: Option<String>,
+    /// What the work has cost so far, in millionths of a dollar, if the row knows it.
+    pub cost_micros: Option<u64>,
+    /// What led to it, newest first where it has an order.
+    pub evidence: Vec<Evidence>,
+    /// What followed, oldest first.
     pub after: Vec<IncidentEvent>,
-    /// Refusals since.
-    pub refused: u32,
-    /// The trip that took its place: its probe failed.
+    /// Number of attempts denied since.
+    pub denied: u32,
+    /// The trip that replaced this one because its probe failed.
     pub followed_by: Option<String>,
-    /// When and how it was closed.
+    /// What closed it.
     pub closed: Option<IncidentEvent>,
+    /// What a person can do, as commands.
+    pub options: Vec<String>,
+}
+
+impl Evidence {
+    fn new(event: IncidentEvent, own_fields: Vec<(&'static str, Value)>) -> Self {
+        Self { event, own_fields }
+    }
+
+    /// `at`, the breaker's own keys, then `kind` and `text`, which every breaker has.
+    fn to_json(&self) -> Value {
+        let IncidentEvent { at, kind, text } = &self.event;
+        let mut entry = Map::new();
+        entry.insert("at".to_owned(), at.to_string().into());
+        entry.extend(self.own_fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        entry.insert("kind".to_owned(), (*kind).into());
+        entry.insert("text".to_owned(), json!(text));
+        Value::Object(entry)
+    }
+}
+
+impl IncidentState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            IncidentState::Closed => "CLOSED",
+            IncidentState::Open => "OPEN",
+            IncidentState::HalfOpen => "HALF_OPEN",
+            IncidentState::Retired => "RETIRED",
+            IncidentState::Over => "OVER",
+            IncidentState::Ended => "ENDED",
+            IncidentState::Disputed => "DISPUTED",
+        }
+    }
 }
 
 impl Incident {
+    /// An incident that did not happen, to test whether notifications arrive.
+    pub(crate) fn sample(now: Moment) -> Self {
+        session::sample(now)
+    }
+
+    /// The circuit's full name: a session's row has one circuit for each pattern, every other row is one circuit.
+    pub fn circuit(&self) -> CircuitName {
+        match &self.breaker {
+            IncidentBreaker::Loop { pattern, .. } => self.row.below(pattern.as_str()),
+            IncidentBreaker::Constraint
+            | IncidentBreaker::Phase { .. }
+            | IncidentBreaker::Attempt
+            | IncidentBreaker::Claim { .. } => self.row.clone(),
+        }
+    }
+
+    /// The pattern of the loop breaker, if that breaker tripped.
+    pub fn loop_pattern(&self) -> Option<Pattern> {
+        match &self.breaker {
+            IncidentBreaker::Loop { pattern, .. } => Some(*pattern),
+            IncidentBreaker::Constraint
+            | IncidentBreaker::Phase { .. }
+            | IncidentBreaker::Attempt
+            | IncidentBreaker::Claim { .. } => None,
+        }
+    }
+
     /// The incident as notifications carry it.
     pub(crate) fn to_json(&self, project: &str) -> Value {
-        let evidence: Vec<Value> =
-            self.evidence.iter().map(|answer| json!({"at": answer.at.to_string(), "answer": answer.text})).collect();
-        let id = &self.id;
-        json!({
-            "schema": 1,
-            "incident": id,
-            "circuit": self.row.below(self.pattern.word()).as_str(),
-            "project": project,
-            "code": loop_::code(self.pattern, self.key),
-            "state": if self.closed.is_some() { "CLOSED" } else { "OPEN" },
-            "tripped": self.tripped.to_string(),
-            "until": self.until.map(|until| until.to_string()),
-            "reason": self.why,
-            "cost_usd": null,
-            "evidence": evidence,
-            "options": [
-                format!("haltline why {id}"),
-                format!("haltline resume {id} --hint TEXT"),
-                format!("haltline false-positive {id}"),
-            ],
+        let mut out = Map::new();
+        let mut put = |key: &str, value: Value| out.insert(key.to_owned(), value);
+        put("schema", 1.into());
+        put("incident", self.id.as_str().into());
+        put("circuit", self.circuit().as_str().into());
+        put("project", project.into());
+        put("code", json!(self.code));
+        if let IncidentBreaker::Phase { phase } = &self.breaker {
+            put("phase", json!(phase));
+        }
+        // A claim's state is its status, also after a dispute.
+        let state = match &self.breaker {
+            IncidentBreaker::Claim { status, .. } => status.as_str(),
+            IncidentBreaker::Loop { .. }
+            | IncidentBreaker::Constraint
+            | IncidentBreaker::Phase { .. }
+            | IncidentBreaker::Attempt => self.state.as_str(),
+        };
+        put("state", state.into());
+        put("tripped", json!(self.tripped.map(|at| at.to_string())));
+        put("until", self.until_json());
+        put("reason", json!(self.reason));
+        put("cost_usd", json!(self.cost_micros.map(|micros| micros as f64 / 1e6)));
+        if let IncidentBreaker::Claim { claim, dispute_reason, researcher_position, dispute_cycle, .. } = &self.breaker
+        {
+            put("claim", claim.as_str().into());
+            put("dispute_reason", dispute_reason.as_str().into());
+            put("researcher_position", json!(researcher_position));
+            put("dispute_cycle", (*dispute_cycle).into());
+        }
+        put("evidence", self.evidence_json());
+        put("options", json!(self.options));
+        Value::Object(out)
+    }
+
+    /// The incident as a line of seed 002's incidents file.
+    fn to_file_line(&self) -> String {
+        let line = json!({
+            "timestamp": self.tripped.map(|at| at.to_string()),
+            "incident": self.id,
+            "circuit": self.circuit().as_str(),
+            "type": self.pattern,
+            "reason": self.reason,
+            "count": self.count,
+            "cooldown_seconds": self.cooldown_ms.map(|millis| millis.div_ceil(1000)),
+            "code": self.code,
+            "until": self.until_json(),
+            "evidence": self.evidence_json(),
+        });
+        format!("{line}\n")
+    }
+
+    fn until_json(&self) -> Value {
+        json!(self.until.map(|until| until.to_string()))
+    }
+
+    fn evidence_json(&self) -> Value {
+        self.evidence.iter().map(Evidence::to_json).collect()
+    }
+}
+
+impl<S: Store> Engine<S> {
+    /// Every incident of this project that haltline still knows: all of the sessions and all disputes; of a constraint,
+    /// a phase run and a slice the one that has not ended.
+    pub fn known_incidents(&self) -> Result<Vec<Incident>, StoreError> {
+        let mut found = self.incidents()?;
+        for (name, state) in self.store().circuits(self.project().key)? {
+            let ids: Vec<String> = match &state {
+                State::Constraint(circuit) => match &circuit.state {
+                    CircuitState::Open(trip) | CircuitState::HalfOpen(trip) => vec![trip.incident.clone()],
+                    CircuitState::Closed | CircuitState::Retired { .. } => Vec::new(),
+                },
+                State::PhaseRun(phase_run) => phase_run.trip().map(|trip| trip.incident.clone()).into_iter().collect(),
+                State::Slice(slice) => slice.trip().map(|trip| trip.incident.clone()).into_iter().collect(),
+                State::Claim(claim) => disputes(claim),
+                // Those of the sessions come from the journal.
+                State::Agent(_) | State::Tree(_) => Vec::new(),
+                State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) => Vec::new(),
+            };
+            for id in ids {
+                found.extend(self.incident(&name, &state, &id)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// One incident of a row; `None` if the row does not know it any more.
+    pub(crate) fn incident(&self, row: &CircuitName, state: &State, id: &str) -> Result<Option<Incident>, StoreError> {
+        Ok(match state {
+            State::Agent(_) | State::Tree(_) => self.incidents_in(row)?.into_iter().find(|known| known.id == id),
+            State::Constraint(circuit) => {
+                let history = self.store().history(self.project().key, row, EVIDENCE_MAX * 4)?;
+                Some(other_breakers::of_constraint(row, id, circuit, &violations(&history), self.now()))
+            }
+            State::PhaseRun(phase_run) => Some(other_breakers::of_phase_run(row, id, phase_run, self.now())),
+            State::Slice(slice) => Some(other_breakers::of_slice(row, id, slice)),
+            State::Claim(claim) => other_breakers::of_claim(row, id, claim),
+            State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) => None,
         })
     }
-}
 
-/// A trip as a line of seed 002's incidents file.
-pub(crate) fn line(recorded: &Recorded) -> Option<String> {
-    let fact = match &recorded.fact {
-        Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => fact,
-        Fact::Lane(_)
-        | Fact::Tree(_)
-        | Fact::Exempt(_)
-        | Fact::Constraint(_)
-        | Fact::Phase(_)
-        | Fact::Attempt(_)
-        | Fact::Claim(_)
-        | Fact::Pipeline(_)
-        | Fact::Trust(_) => {
-            return None;
-        }
-    };
-    let (incident, pattern, count, cooldown_ms) = match fact {
-        BoardFact::Tripped { trip } => (&trip.incident, trip.pattern, trip.count, Some(trip.cooldown_ms)),
-        BoardFact::Limited { incident, pattern, count, .. } => (incident, *pattern, *count, None),
-        BoardFact::Warned { .. }
-        | BoardFact::HalfOpened { .. }
-        | BoardFact::ProbeTaken { .. }
-        | BoardFact::ProbeAbandoned { .. }
-        | BoardFact::Recovered { .. }
-        | BoardFact::Lapsed { .. }
-        | BoardFact::Refused { .. }
-        | BoardFact::Reset { .. }
-        | BoardFact::FalseAlarm { .. } => return None,
-    };
-    let line = json!({
-        "timestamp": recorded.at.at.to_string(),
-        "incident": incident,
-        "circuit": recorded.circuit.below(pattern.word()).as_str(),
-        "type": pattern.word(),
-        "reason": recorded.texts.text,
-        "count": count,
-        "cooldown_seconds": cooldown_ms.map(|millis| millis.div_ceil(1000)),
-    });
-    Some(line.to_string())
-}
-
-/// The incidents of one row, newest first, from its facts, newest first.
-pub(crate) fn of_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident> {
-    let mut incidents: Vec<Incident> = Vec::new();
-    let mut turn = None;
-    let mut identities: BTreeMap<Digest, Digest> = BTreeMap::new();
-    let mut answers: Vec<Answered> = Vec::new();
-    for entry in history.iter().rev() {
-        let Ok(link) = entry.read() else { continue };
-        let Some(fact) = link.fact else { continue };
-        let text = entry.texts().text;
-        let event = |what| IncidentEvent { at: link.at.at, what, text: text.clone() };
-        let what = fact.word();
-        match fact {
-            Fact::Lane(LaneFact::Started { flight, .. }) => {
-                turn = Some(flight.turn);
-                identities.insert(flight.call, flight.identity);
-            }
-            Fact::Lane(LaneFact::Ended(Ending { call, normal, .. })) => {
-                let identity = identities.remove(&call).unwrap_or_default();
-                answers.push(Answered { identity, normal, event: event(what) });
-                let excess = answers.len().saturating_sub(64);
-                answers.drain(..excess);
-            }
-            Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => {
-                take(&mut incidents, &answers, row, &fact, &event(what), (link.at, turn));
-            }
-            Fact::Lane(
-                LaneFact::Began { .. }
-                | LaneFact::PolicyChanged { .. }
-                | LaneFact::Prompted { .. }
-                | LaneFact::Unended { .. }
-                | LaneFact::Stray { .. }
-                | LaneFact::Denied { .. }
-                | LaneFact::TurnEnded
-                | LaneFact::HookRan { .. }
-                | LaneFact::Spawned { .. }
-                | LaneFact::Stopped { .. }
-                | LaneFact::Compacted { .. }
-                | LaneFact::Reported { .. }
-                | LaneFact::Responded { .. }
-                | LaneFact::Spoke { .. }
-                | LaneFact::MemoryCleaned { .. }
-                | LaneFact::Over { .. },
-            )
-            | Fact::Tree(_)
-            | Fact::Exempt(_)
-            | Fact::Constraint(_)
-            | Fact::Attempt(_)
-            | Fact::Phase(_)
-            | Fact::Claim(_)
-            | Fact::Pipeline(_)
-            | Fact::Trust(_) => {}
-        }
+    /// The line of seed 002's incidents file for a trip that was just recorded, with the evidence of its row.
+    pub(crate) fn incident_line(&self, recorded: Incident) -> String {
+        let row = &recorded.row;
+        let history = self.store().history(self.project().key, row, NEW_INCIDENT_FACTS_MAX).unwrap_or_default();
+        let found = from_history(row, &history).into_iter().find(|known| known.id == recorded.id);
+        found.unwrap_or(recorded).to_file_line()
     }
-    incidents.reverse();
-    incidents
 }
 
-/// The newest answer of a call with this identity, from a row's facts, newest first.
-pub(crate) fn last_answer(history: &[Entry], identity: Digest) -> Option<String> {
-    let mut kept: Vec<(Digest, String)> = Vec::new();
-    for entry in history {
-        match entry.read().ok()?.fact? {
-            Fact::Lane(LaneFact::Ended(Ending { call, .. })) => {
-                kept.extend(entry.texts().text.map(|text| (call, text)))
-            }
-            Fact::Lane(LaneFact::Started { flight, .. }) if flight.identity == identity => {
-                if let Some((_, text)) = kept.iter().find(|(call, _)| *call == flight.call) {
-                    return Some(text.clone()).filter(|text| !text.is_empty());
-                }
-            }
-            Fact::Lane(_)
-            | Fact::Tree(_)
-            | Fact::Exempt(_)
-            | Fact::Constraint(_)
-            | Fact::Phase(_)
-            | Fact::Attempt(_)
-            | Fact::Claim(_)
-            | Fact::Pipeline(_)
-            | Fact::Trust(_) => {}
-        }
-    }
-    None
+/// The trips of sessions that a decision records, without evidence.
+pub(crate) fn recorded_trips(decision: &Decision) -> Vec<Incident> {
+    decision.facts.iter().filter_map(session::from_fact).collect()
 }
 
-/// A call that ended, for the evidence of a later trip.
-struct Answered {
-    identity: Digest,
-    normal: Digest,
-    event: IncidentEvent,
-}
-
-fn take(
-    incidents: &mut Vec<Incident>,
-    answers: &[Answered],
-    row: &CircuitName,
-    fact: &BoardFact,
-    event: &IncidentEvent,
-    (at, turn): (Moment, Option<u64>),
-) {
-    match fact {
-        BoardFact::Tripped { trip } => {
-            let last = incidents.iter_mut().rev().find(|known| known.key == trip.key);
-            if let Some(last) = last.filter(|last| last.closed.is_none()) {
-                last.followed_by = Some(trip.incident.clone());
-            }
-            let evidence = answers.iter().rev().filter(|answered| {
-                // A pattern over many calls has no identity of its own: the answer they share is its evidence, or
-                // else their last ones.
-                let is_shared = trip.normal.is_none_or(|normal| normal == answered.normal);
-                answered.event.text.is_some() && (answered.identity == trip.key || is_shared)
-            });
-            incidents.push(Incident {
-                id: trip.incident.clone(),
-                row: row.clone(),
-                pattern: trip.pattern,
-                key: trip.key,
-                tripped: at.at,
-                until: Some(trip.until()),
-                count: trip.count,
-                level: trip.level,
-                turn,
-                why: event.text.clone(),
-                evidence: evidence.take(EVIDENCE_MAX).map(|answered| answered.event.clone()).collect(),
-                after: Vec::new(),
-                refused: 0,
-                followed_by: None,
-                closed: None,
-            });
-        }
-        BoardFact::Limited { incident, pattern, key, count } => incidents.push(Incident {
-            id: incident.clone(),
-            row: row.clone(),
-            pattern: *pattern,
-            key: *key,
-            tripped: at.at,
-            until: None,
-            count: *count,
-            level: 0,
-            turn,
-            why: event.text.clone(),
-            evidence: Vec::new(),
-            after: Vec::new(),
-            refused: 0,
-            followed_by: None,
-            closed: None,
-        }),
-        BoardFact::Refused { key, .. } => {
-            if let Some(incident) = incidents.iter_mut().rev().find(|incident| incident.key == *key) {
-                incident.refused = incident.refused.saturating_add(1);
-                incident.after.push(event.clone());
-            }
-        }
-        BoardFact::HalfOpened { incident, .. }
-        | BoardFact::ProbeTaken { incident, .. }
-        | BoardFact::ProbeAbandoned { incident } => {
-            if let Some(incident) = incidents.iter_mut().find(|known| known.id == *incident) {
-                incident.after.push(event.clone());
-            }
-        }
-        BoardFact::Recovered { incident }
-        | BoardFact::Lapsed { incident }
-        | BoardFact::FalseAlarm { incident, .. }
-        | BoardFact::Reset { incident: Some(incident), .. } => {
-            if let Some(incident) = incidents.iter_mut().find(|known| known.id == *incident) {
-                incident.closed = Some(event.clone());
-            }
-        }
-        BoardFact::Reset { incident: None, .. } => {
-            let is_held = |incident: &&mut Incident| incident.closed.is_none() && incident.followed_by.is_none();
-            for incident in incidents.iter_mut().filter(is_held) {
-                incident.closed = Some(event.clone());
-            }
-        }
-        BoardFact::Warned { .. } => {}
-    }
+/// The ids of a claim's disputes, including resolved ones.
+fn disputes(claim: &Claim) -> Vec<String> {
+    let resolved = claim.resolved_disputes.iter().map(|resolved| &resolved.dispute);
+    resolved.chain(claim.dispute()).map(|dispute| dispute.incident.clone()).collect()
 }

@@ -1,26 +1,33 @@
-//! The shell around haltline's core, for the binary and for programs that embed it.
+//! Everything around haltline's pure core that touches the outside world, for the binary and for programs that embed
+//! haltline.
 //!
-//! [`Engine`] takes an event, lets a [`store::Store`] commit what the core decides, and then carries out what
-//! follows: mirror files, archives, notifications. Fronts read through the store and never decide.
+//! [`Breaker`] is the interface for programs that run agents themselves. Below it, [`Engine`] takes an event, lets a [`store::Store`] commit what the core decides, and then runs the effects of the
+//! decision: mirror files, archives, notifications. User interfaces read through the store and never decide.
 
+mod agent_event;
 mod archive;
+mod breaker;
 pub mod changes;
 pub mod checkpoint;
 pub mod claims;
 pub mod clock;
 pub mod config;
 pub mod constraint_file;
-pub mod course;
+mod context;
+mod effects;
 mod engine;
-mod file;
+pub mod file;
 pub mod git;
 mod guards;
 mod incident;
 pub mod journal;
 pub mod memory_protection;
 pub mod mirror;
+mod mirror_exchange;
 mod network;
 mod notify;
+mod out_of_scope;
+pub mod phase_run;
 pub mod project;
 mod queue;
 pub mod ralph_file;
@@ -32,14 +39,18 @@ pub mod scope_path;
 pub mod session_file;
 pub mod slice;
 pub mod spool;
+mod storable_event;
 pub mod store;
-mod strays;
-mod trust_mark;
+mod trust_marker;
 
+pub use agent_event::AgentAnswer;
 pub use archive::ARCHIVE_FILE;
-pub use engine::{Engine, EngineError, INCIDENTS_FILE};
+pub use breaker::{Admission, Breaker, BreakerFiles, Permit, Session};
+pub use context::CallSite;
+pub use effects::INCIDENTS_FILE;
+pub use engine::{ConfigReading, Engine, EngineError, OwnFiles};
 pub use file::set_aside_files;
-pub use incident::{Incident, IncidentEvent};
+pub use incident::{Evidence, Incident, IncidentBreaker, IncidentEvent, IncidentState};
 pub use network::network_kind;
-pub use notify::{DEFAULT_RUN, course_options, slice_options};
-pub use trust_mark::trust_of;
+pub use notify::{DEFAULT_RUN, phase_run_options, slice_options};
+pub use trust_marker::load_trust;

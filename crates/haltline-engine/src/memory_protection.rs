@@ -1,7 +1,8 @@
-//! Keeps the folder in which an agent remembers things small (L9): telemetry, session states, their lists.
+//! Keeps the folder of an agent's memory small (L9): telemetry, session states, and the lists in them.
 //!
-//! Only files that seed 002 names are touched, never the active session, never through a link. One cleaner works at a
-//! time. A crash at any point loses nothing and leaves no half file: see `pack.rs`, `telemetry.rs` and `sessions.rs`.
+//! haltline touches only files that seed 002 names, never the active session, and never through a link. One cleanup
+//! runs at a time. A crash at any point loses nothing and leaves no half-written file: see `pack.rs`, `telemetry.rs`
+//! and `sessions.rs`.
 
 mod ledger;
 mod pack;
@@ -16,37 +17,37 @@ use std::time::Duration;
 
 use haltline_core::Instant;
 
-use crate::queue::line_up;
+use crate::queue::wait_in_queue;
 use pack::UNFINISHED;
-use telemetry::Measure;
+use telemetry::FileMeasure;
 
 const DAY_MS: i64 = 86_400_000;
-/// How deep the folder is looked through.
+/// How deep the folder is searched.
 const DEPTH_MAX: usize = 8;
-/// How long one cleaner waits for another: it does the same work.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long one cleanup waits for another, which does the same work.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 const LOCK: &str = ".haltline-memory.lock";
 
-/// What that folder may hold; seed 002's numbers.
+/// The limits of the memory folder; the defaults are those of seed 002.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimits {
     /// A telemetry file with more lines is rotated.
     pub telemetry_lines_max: u32,
-    /// A larger one too.
+    /// A larger telemetry file is rotated.
     pub telemetry_kb_max: u32,
-    /// And an older one.
+    /// An older telemetry file is rotated.
     pub telemetry_age_days_max: u32,
-    /// Rotated files kept of each telemetry file.
+    /// How many rotated files are kept of each telemetry file.
     pub rotations_kept: u32,
-    /// Session states that stay.
+    /// How many session states are kept unpacked.
     pub sessions_max: u32,
-    /// An older one is archived.
+    /// An older session state is archived.
     pub session_age_days_max: u32,
-    /// Entries of a session's evidence that stay.
+    /// How many entries of a session's evidence are kept.
     pub evidence_entries_max: u32,
-    /// Entries of a session's tool history that stay.
+    /// How many entries of a session's tool history are kept.
     pub tool_history_entries_max: u32,
-    /// The whole folder, in bytes.
+    /// Limit on the size of the whole folder.
     pub total_bytes_max: u64,
 }
 
@@ -66,40 +67,37 @@ impl Default for MemoryLimits {
     }
 }
 
-/// What a cleaning did.
+/// What a cleanup did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleanup {
-    /// Telemetry files rotated, or whose rotation was finished.
+    /// Telemetry files that were rotated, or whose rotation was finished.
     pub files_rotated: usize,
-    /// Session states packed away.
+    /// Session states that were archived.
     pub sessions_pruned: usize,
     /// Session states whose lists were cut.
     pub states_truncated: usize,
-    /// Entries of evidence that were summed up.
+    /// Evidence entries that were replaced by a summary.
     pub evidence_dropped: usize,
-    /// Rotated files deleted because there were newer ones enough.
+    /// Rotated files that were deleted because there are enough newer ones.
     pub rotations_deleted: usize,
-    /// Rotated files and packed states deleted because the folder was too large.
+    /// Rotated files and archived states that were deleted because the folder was too large.
     pub oldest_deleted: usize,
-    /// The folder's size before.
     pub bytes_before: u64,
-    /// And after.
     pub bytes_after: u64,
-    /// Another process was at it; nothing was done.
+    /// Another process was cleaning up, so nothing was done.
     pub is_busy: bool,
-    /// What did not work, one line each; it stays as it was.
+    /// What failed, one line each; those files are unchanged.
     pub problems: Vec<String>,
 }
 
 impl Cleanup {
-    /// How much smaller the folder is.
     pub fn bytes_freed(&self) -> u64 {
         self.bytes_before.saturating_sub(self.bytes_after)
     }
 
-    fn note(&mut self, path: &Path, result: io::Result<()>) {
+    fn note_result(&mut self, path: &Path, result: io::Result<()>) {
         match result {
-            // A file that went away meanwhile needs no cleaning.
+            // A file that disappeared meanwhile needs no cleanup.
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 self.problems.push(format!("{}: {error}", path.display()));
             }
@@ -108,39 +106,36 @@ impl Cleanup {
     }
 }
 
-/// How the folder is.
+/// The current state of the folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryReport {
-    /// All files in it, in bytes.
+    /// The size of all files.
     pub bytes: u64,
-    /// What they may be.
+    /// The limit on `bytes`.
     pub bytes_max: u64,
-    /// Live telemetry, by name.
+    /// Live telemetry files, sorted by name.
     pub telemetry: Vec<TelemetryFile>,
-    /// Rotated files.
+    /// How many rotated files there are.
     pub rotations: usize,
-    /// Session states that are not packed away.
+    /// How many session states are not archived.
     pub sessions: usize,
-    /// How many of those may be.
+    /// The limit on `sessions`.
     pub sessions_max: u32,
-    /// Session states that are packed away.
+    /// How many session states are archived.
     pub archives: usize,
 }
 
 /// A live telemetry file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TelemetryFile {
-    /// Its name.
     pub name: String,
-    /// Its lines.
     pub lines: u64,
-    /// Its size.
     pub bytes: u64,
-    /// Whether the next cleaning rotates it.
+    /// True if the next cleanup rotates it.
     pub is_due: bool,
 }
 
-/// A plain file of the folder.
+/// A regular file in the folder.
 struct Entry {
     name: String,
     path: PathBuf,
@@ -148,7 +143,7 @@ struct Entry {
     modified: Instant,
 }
 
-/// Cleans a folder; `active_session` is the one whose state is never touched.
+/// Cleans up a folder; never touches the state of `active_session`.
 pub fn clean(
     directory: &Path,
     limits: &MemoryLimits,
@@ -159,7 +154,7 @@ pub fn clean(
     if !fs::metadata(directory)?.is_dir() {
         return Err(io::Error::other("not a folder"));
     }
-    let Some(_turn) = line_up(&directory.join(LOCK), PATIENCE)? else {
+    let Some(_guard) = wait_in_queue(&directory.join(LOCK), LOCK_TIMEOUT)? else {
         return Ok(Cleanup { is_busy: true, ..done });
     };
     done.bytes_before = size(directory);
@@ -172,19 +167,19 @@ pub fn clean(
             done.states_truncated += usize::from(cut != ledger::Cut::default());
             done.evidence_dropped += cut.evidence;
         });
-        done.note(&state.path, cut);
+        done.note_result(&state.path, cut);
     }
     delete_oldest(directory, limits.total_bytes_max, &mut done);
     done.bytes_after = size(directory);
     Ok(done)
 }
 
-/// How a folder is; one that is not there is empty.
+/// The current state of a folder; a missing folder counts as empty.
 pub fn report(directory: &Path, limits: &MemoryLimits, now: Instant) -> MemoryReport {
     let all = all_entries(directory);
     let top = entries(directory);
     let telemetry = top.iter().filter(|entry| telemetry::is_live(&entry.name)).filter_map(|entry| {
-        let measure = Measure::of(&entry.path).ok()?;
+        let measure = FileMeasure::read(&entry.path).ok()?;
         let is_due = measure.is_due(limits, now);
         Some(TelemetryFile { name: entry.name.clone(), lines: measure.lines, bytes: measure.bytes, is_due })
     });
@@ -193,22 +188,22 @@ pub fn report(directory: &Path, limits: &MemoryLimits, now: Instant) -> MemoryRe
         bytes_max: limits.total_bytes_max,
         telemetry: telemetry.collect(),
         rotations: top.iter().filter(|entry| telemetry::rotated_from(&entry.name).is_some()).count(),
-        sessions: top.iter().filter(|entry| sessions::session_of(&entry.name).is_some()).count(),
+        sessions: top.iter().filter(|entry| sessions::session_from_name(&entry.name).is_some()).count(),
         sessions_max: limits.sessions_max,
         archives: all.iter().filter(|entry| is_archive(directory, entry)).count(),
     }
 }
 
-/// What a crash left; the lock makes sure that nobody is at work on it.
+/// Removes what a crash left. The lock guarantees that no other process is working on it.
 fn remove_unfinished(directory: &Path, done: &mut Cleanup) {
     for entry in all_entries(directory) {
         if entry.name.ends_with(UNFINISHED) {
-            done.note(&entry.path, fs::remove_file(&entry.path));
+            done.note_result(&entry.path, fs::remove_file(&entry.path));
         }
     }
 }
 
-/// Rotated files and packed states go, the oldest first, until the folder is small enough. Live files never do.
+/// Deletes rotated files and archived states, oldest first, until the folder is small enough. Never deletes live files.
 fn delete_oldest(directory: &Path, bytes_max: u64, done: &mut Cleanup) {
     let mut total = size(directory);
     if total < bytes_max {
@@ -225,8 +220,8 @@ fn delete_oldest(directory: &Path, bytes_max: u64, done: &mut Cleanup) {
             total = total.saturating_sub(entry.bytes);
             done.oldest_deleted += 1;
         });
-        done.note(&entry.path, deleted);
-        // A day without archives needs no folder; one with others in it stays.
+        done.note_result(&entry.path, deleted);
+        // Removes the folder of a day without archives; a folder that is not empty stays.
         if let Some(day) = entry.path.parent().filter(|day| *day != directory) {
             fs::remove_dir(day).ok();
         }
@@ -254,7 +249,7 @@ fn size(directory: &Path) -> u64 {
     all_entries(directory).iter().map(|entry| entry.bytes).sum()
 }
 
-/// The plain files directly in a folder, by name.
+/// The regular files directly in a folder, sorted by name.
 fn entries(folder: &Path) -> Vec<Entry> {
     let mut found = Vec::new();
     collect(folder, 0, &mut found);
@@ -262,14 +257,14 @@ fn entries(folder: &Path) -> Vec<Entry> {
     found
 }
 
-/// The plain files in a folder and below.
+/// The regular files in a folder and below.
 fn all_entries(folder: &Path) -> Vec<Entry> {
     let mut found = Vec::new();
     collect(folder, DEPTH_MAX, &mut found);
     found
 }
 
-/// Links are neither files nor folders here.
+/// Skips links.
 fn collect(folder: &Path, depth: usize, found: &mut Vec<Entry>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

@@ -1,42 +1,41 @@
 //! Seed 003's state file, kept as a mirror of the store (C6).
 //!
-//! The store is the truth. The file is re-made from it after every change, under a lock, and skipped where a
-//! newer one stands already. A file that somebody else changed is read first: circuits unknown here are adopted,
-//! unknown violations of known ones imported, never their state. A file that cannot be read is set aside.
+//! The store is the truth. haltline rewrites the file after every change, under a lock, unless the file is already
+//! newer. If another program changed the file, haltline reads it first: it adopts circuits it does not know and imports
+//! unknown violations of known circuits, but never their state. A file that cannot be read is set aside.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haltline_core::constraint::{
-    Circuit, Condition, Fact as ConstraintFact, Foreign, ForeignViolation, Limits, Standing, Weight,
+    Circuit, CircuitState, Fact as ConstraintFact, ForeignCircuit, ForeignViolation, Limits, StateName, Weight,
 };
 use haltline_core::{CircuitName, ConstraintId, Fact, Instant, Moment, State, digest_hex, shorten};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Lasting, set_aside, write_whole};
+use crate::file::{Durability, Stamp, set_aside, write_atomically};
 use crate::project::Project;
-use crate::queue::{Turn, line_up};
+use crate::queue::{QueueGuard, wait_in_queue};
 use crate::redact::storable;
 use crate::store::{Entry, Head, Store, StoreError};
 
-/// The file's name, below the constraints folder.
+/// The file's name, in the constraints folder.
 pub const STATE_FILE: &str = ".circuit-state.json";
 /// How many violations of a circuit the file lists.
 pub const VIOLATIONS_MAX: usize = 1000;
-/// The largest state file that is read, in bytes.
+/// The largest state file that is read.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// How many damaged state files are kept.
 const SET_ASIDE_MAX: usize = 5;
-/// How long one waits for another process that reads or writes the file.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// What stands for an action whose text was purged.
+/// How long to wait for another process that reads or writes the file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Replaces texts that were purged.
 const PURGED: &str = "[purged]";
 
-/// One circuit's entry, in the seed's shape.
+/// One circuit's entry, in the seed's format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MirrorEntry {
     state: String,
@@ -46,7 +45,7 @@ pub struct MirrorEntry {
     config: Limits,
 }
 
-/// One violation, in the seed's shape.
+/// One violation, in the seed's format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MirrorViolation {
     timestamp: String,
@@ -54,22 +53,19 @@ pub struct MirrorViolation {
     session: String,
 }
 
-/// A violation as the journal tells of it.
+/// A violation from the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When.
     pub at: Instant,
-    /// What was done; `None` once purged.
+    /// `None` once purged.
     pub action: Option<String>,
-    /// In which session.
     pub session: Option<String>,
-    /// How much it weighed.
     pub weight: Weight,
     /// See [`haltline_core::constraint::fingerprint`].
     pub fingerprint: String,
 }
 
-/// The violations among a circuit's facts.
+/// The violations among a circuit's facts, newest first.
 pub fn violations(entries: &[Entry]) -> Vec<Violation> {
     let mut found: Vec<Violation> = entries.iter().filter_map(violation).collect();
     found.sort_by_key(|violation| std::cmp::Reverse(violation.at));
@@ -83,30 +79,30 @@ fn violation(entry: &Entry) -> Option<Violation> {
     Some(Violation { at: read.at.at, action: texts.text, session: texts.session, weight, fingerprint })
 }
 
-/// Newest first, as the file lists them; repeats are only counted.
-pub(crate) fn listed(entries: &[Entry]) -> Vec<MirrorViolation> {
+/// The violations the file lists, newest first. Repeats within the dedup window are left out.
+pub(crate) fn listed_violations(entries: &[Entry]) -> Vec<MirrorViolation> {
     let counted = violations(entries).into_iter().filter(|violation| violation.weight != Weight::Deduplicated);
-    let line = |violation: Violation| MirrorViolation {
+    let to_listed = |violation: Violation| MirrorViolation {
         timestamp: violation.at.to_seconds_text(),
         action: violation.action.unwrap_or_else(|| PURGED.to_owned()),
         session: violation.session.unwrap_or_else(|| PURGED.to_owned()),
     };
-    counted.take(VIOLATIONS_MAX).map(line).collect()
+    counted.take(VIOLATIONS_MAX).map(to_listed).collect()
 }
 
-/// When a fact was written, unless it was imported and so tells of another time.
-fn happened_here(entry: &Entry) -> Option<Instant> {
+/// When a fact was recorded, or `None` for an imported one, which has the time of the other program.
+fn local_time(entry: &Entry) -> Option<Instant> {
     let read = entry.read().ok()?;
     let is_imported = matches!(read.fact, Some(Fact::Constraint(ConstraintFact::Violated { imported: true, .. })));
     (!is_imported).then_some(read.at.at)
 }
 
-/// As much of a circuit's history as the file lists violations of: any number of other facts may stand between.
-fn newest(store: &dyn Store, project: &Project, name: &CircuitName) -> Result<Vec<Entry>, StoreError> {
+/// A circuit's newest facts, enough to fill the file's list of violations: any number of other facts may be in between.
+fn recent_history(store: &dyn Store, project: &Project, name: &CircuitName) -> Result<Vec<Entry>, StoreError> {
     let mut limit = VIOLATIONS_MAX * 4;
     loop {
         let history = store.history(project.key, name, limit)?;
-        if history.len() < limit || listed(&history).len() == VIOLATIONS_MAX {
+        if history.len() < limit || listed_violations(&history).len() == VIOLATIONS_MAX {
             return Ok(history);
         }
         limit *= 4;
@@ -116,8 +112,8 @@ fn newest(store: &dyn Store, project: &Project, name: &CircuitName) -> Result<Ve
 impl MirrorEntry {
     fn new(circuit: &Circuit, entries: &[Entry], now: Moment) -> Self {
         Self {
-            state: circuit.standing_at(now).condition().dashed().to_owned(),
-            violations: listed(entries),
+            state: circuit.state_at(now).name().dashed().to_owned(),
+            violations: listed_violations(entries),
             last_trip: circuit.last_trip.map(Instant::to_seconds_text),
             last_reset: circuit.last_reset.map(Instant::to_seconds_text),
             config: circuit.rule.limits,
@@ -127,39 +123,38 @@ impl MirrorEntry {
 
 /// What a state file says, and what in it cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
-    /// By constraint.
-    pub circuits: Vec<(ConstraintId, Foreign)>,
+pub struct StateFileContent {
+    pub circuits: Vec<(ConstraintId, ForeignCircuit)>,
     /// One line each.
     pub problems: Vec<String>,
 }
 
-/// Reads a state file's content.
-pub fn read_state_file(content: &[u8]) -> Reading {
-    let mut reading = Reading::default();
+/// Parses a state file's content.
+pub fn read_state_file(content: &[u8]) -> StateFileContent {
+    let mut parsed = StateFileContent::default();
     let entries: BTreeMap<String, serde_json::Value> = match serde_json::from_slice(content) {
         Ok(entries) => entries,
         Err(error) => {
-            reading.problems.push(format!("not a JSON object of circuits ({})", shorten(&error.to_string())));
-            return reading;
+            parsed.problems.push(format!("not a JSON object of circuits ({})", shorten(&error.to_string())));
+            return parsed;
         }
     };
     for (id, entry) in entries {
-        let taken =
+        let circuit =
             ConstraintId::parse(&id).map_err(|error| error.to_string()).and_then(|id| Ok((id, foreign(&entry)?)));
-        match taken {
-            Ok(taken) => reading.circuits.push(taken),
+        match circuit {
+            Ok(circuit) => parsed.circuits.push(circuit),
             Err(problem) => {
-                reading.problems.push(format!("{}: {problem}", id.escape_debug().take(40).collect::<String>()))
+                parsed.problems.push(format!("{}: {problem}", id.escape_debug().take(40).collect::<String>()))
             }
         }
     }
-    reading
+    parsed
 }
 
-fn foreign(entry: &serde_json::Value) -> Result<Foreign, String> {
+fn foreign(entry: &serde_json::Value) -> Result<ForeignCircuit, String> {
     let state = entry.get("state").cloned().unwrap_or_default();
-    let state: Condition = serde_json::from_value(state.clone()).map_err(|_| {
+    let state: StateName = serde_json::from_value(state.clone()).map_err(|_| {
         format!("state {}: expected \"CLOSED\", \"OPEN\" or \"HALF-OPEN\"", shorten(&state.to_string()))
     })?;
     let instant = |key: &str| match entry.get(key) {
@@ -171,18 +166,22 @@ fn foreign(entry: &serde_json::Value) -> Result<Foreign, String> {
             .ok_or_else(|| format!("{key} {}: expected an RFC 3339 instant or null", shorten(&value.to_string()))),
     };
     let (last_trip, last_reset) = (instant("last_trip")?, instant("last_reset")?);
-    let lines: Vec<MirrorViolation> = match entry.get("violations") {
+    let listed: Vec<MirrorViolation> = match entry.get("violations") {
         None => Vec::new(),
-        Some(lines) => serde_json::from_value(lines.clone())
+        Some(listed) => serde_json::from_value(listed.clone())
             .map_err(|error| format!("violations: {}", shorten(&error.to_string())))?,
     };
-    let mut violations = Vec::with_capacity(lines.len());
-    for line in lines {
-        let at = Instant::parse(&line.timestamp).map_err(|error| error.to_string())?.whole_second();
-        violations.push(ForeignViolation { at, action: storable(&line.action), session: storable(&line.session) });
+    let mut violations = Vec::with_capacity(listed.len());
+    for violation in listed {
+        let at = Instant::parse(&violation.timestamp).map_err(|error| error.to_string())?.whole_second();
+        violations.push(ForeignViolation {
+            at,
+            action: storable(&violation.action),
+            session: storable(&violation.session),
+        });
     }
     let limits = entry.get("config").and_then(limits);
-    Ok(Foreign { state, violations, last_trip, last_reset, limits })
+    Ok(ForeignCircuit { state, violations, last_trip, last_reset, limits })
 }
 
 fn limits(config: &serde_json::Value) -> Option<Limits> {
@@ -195,150 +194,145 @@ fn limits(config: &serde_json::Value) -> Option<Limits> {
     Some(limits)
 }
 
-/// Which file was written last, and after which fact.
+/// Identifies the file that haltline wrote last, and the fact after which it was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+struct WrittenMirror {
     seq: u64,
-    /// The start of that fact's link: after a loss another fact may have the same number.
-    #[serde(default)]
-    link: u64,
-    bytes: u64,
-    modified_ns: i64,
-    inode: u64,
+    /// Start of that fact's chain hash: after a loss, another fact may have the same number.
+    #[serde(rename = "link", default)]
+    hash_prefix: u64,
+    /// `None` if haltline has not written the file yet, or an earlier version did: then it is read once more.
+    #[serde(rename = "file", default)]
+    stamp: Option<Stamp>,
 }
 
-impl Stamp {
-    /// The stamp of the file as it is, after the fact this stamp names.
-    fn renewed(self, path: &Path) -> Option<Self> {
-        let file = fs::metadata(path).ok()?;
-        let modified_ns = file.mtime().wrapping_mul(1_000_000_000).wrapping_add(file.mtime_nsec());
-        Some(Self { bytes: file.len(), modified_ns, inode: file.ino(), ..self })
+impl WrittenMirror {
+    /// This value with the stamp that the file has now; `None` if there is no file.
+    fn with_stamp_of(self, path: &Path) -> Option<Self> {
+        Stamp::read(path).map(|stamp| Self { stamp: Some(stamp), ..self })
     }
 
-    fn after(head: Head) -> Self {
-        let mut link = [0; 8];
-        link.copy_from_slice(&head.hash[..8]);
-        // 53 bits: exact in every JSON reader.
-        Self { seq: head.seq, link: u64::from_be_bytes(link) >> 11, ..Self::default() }
+    fn for_head(head: Head) -> Self {
+        let mut hash_prefix = [0; 8];
+        hash_prefix.copy_from_slice(&head.hash[..8]);
+        // 53 bits, which every JSON reader has exactly.
+        Self { seq: head.seq, hash_prefix: u64::from_be_bytes(hash_prefix) >> 11, ..Self::default() }
     }
 
-    fn is_after(self, head: Head) -> bool {
-        let wanted = Self::after(head);
-        (self.seq, self.link) == (wanted.seq, wanted.link)
+    fn is_for_head(self, head: Head) -> bool {
+        let wanted = Self::for_head(head);
+        (self.seq, self.hash_prefix) == (wanted.seq, wanted.hash_prefix)
     }
 }
 
 /// The state file of one work tree.
 pub struct Mirror {
-    /// Whether the state file is kept at all; the archive always is.
-    is_on: bool,
+    /// False if the configuration switches the state file off; the archive is always written.
+    is_enabled: bool,
     path: PathBuf,
     stamp_path: PathBuf,
     lock_path: PathBuf,
 }
 
-/// Why the mirror was not brought up to date. The store is, all the same.
+/// Why the mirror was not updated. The store is up to date all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
     /// The file could not be written or read.
     #[error("the state file {path} was not brought up to date: {source}; the store is, and the next write tries again")]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// The system's words.
-        source: io::Error,
-    },
-    /// The store could not be read.
+    Io { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Mirror {
     /// The mirror of a work tree; its stamp and lock are kept in the state folder.
-    pub fn new(is_on: bool, project: &Project, directory: &str, state_folder: &Path) -> Self {
+    pub fn new(is_enabled: bool, project: &Project, directory: &str, state_folder: &Path) -> Self {
         let tree = digest_hex(&[project.root.as_os_str().as_encoded_bytes(), directory.as_bytes()], 4);
         let stem = state_folder.join("mirrors").join(format!("{:016x}-{tree}", project.key.0));
         Self {
-            is_on,
+            is_enabled,
             path: project.root.join(directory).join(STATE_FILE),
             stamp_path: stem.with_extension("json"),
             lock_path: stem.with_extension("lock"),
         }
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the file is not the one haltline wrote last, or tells of facts after `head`: the store lost them.
+    /// True if the file is not the one haltline wrote last, or was written after facts that the store has lost since.
     pub fn is_foreign(&self, head: Head) -> bool {
-        if !self.is_on {
+        if !self.is_enabled {
             return false;
         }
-        let stamp = self.stamp();
-        let is_lost = stamp.seq > head.seq || (stamp.seq == head.seq && !stamp.is_after(head));
-        stamp.renewed(&self.path).is_some_and(|found| found != stamp || is_lost)
+        let written = self.written();
+        let is_lost = written.seq > head.seq || (written.seq == head.seq && !written.is_for_head(head));
+        written.with_stamp_of(&self.path).is_some_and(|found| found != written || is_lost)
     }
 
-    /// Whether there is a state file to look at.
-    pub fn is_there(&self) -> bool {
-        self.is_on && self.path.exists()
+    /// True if the mirror is enabled and the file exists.
+    pub fn exists(&self) -> bool {
+        self.is_enabled && self.path.exists()
     }
 
-    fn stamp(&self) -> Stamp {
+    fn written(&self) -> WrittenMirror {
         fs::read(&self.stamp_path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
     /// Makes the next write happen although the journal did not grow.
-    pub(crate) fn forget_stamp_order(&self) {
-        if let Ok(text) = serde_json::to_vec(&Stamp { seq: 0, link: 0, ..self.stamp() }) {
-            write_whole(&self.stamp_path, &text, Lasting::Remade).ok();
+    pub(crate) fn invalidate_stamp(&self) {
+        if let Ok(text) = serde_json::to_vec(&WrittenMirror { seq: 0, hash_prefix: 0, ..self.written() }) {
+            write_atomically(&self.stamp_path, &text, Durability::Rebuildable).ok();
         }
     }
 
-    /// One process at a time reads or writes the file.
-    pub(crate) fn lock(&self) -> Result<Turn, MirrorError> {
+    /// Waits for the lock: one process at a time reads or writes the file.
+    pub(crate) fn lock(&self) -> Result<QueueGuard, MirrorError> {
         let folder = self.lock_path.parent().unwrap_or(Path::new("."));
-        let turn = fs::create_dir_all(folder).and_then(|()| line_up(&self.lock_path, PATIENCE));
-        let turn = turn.map_err(|source| self.io(source))?;
-        turn.ok_or_else(|| self.io(io::Error::new(io::ErrorKind::TimedOut, "another process holds it")))
+        let guard = fs::create_dir_all(folder).and_then(|()| wait_in_queue(&self.lock_path, LOCK_TIMEOUT));
+        let guard = guard.map_err(|source| self.io_error(source))?;
+        guard.ok_or_else(|| self.io_error(io::Error::new(io::ErrorKind::TimedOut, "another process holds it")))
     }
 
-    fn io(&self, source: io::Error) -> MirrorError {
+    fn io_error(&self, source: io::Error) -> MirrorError {
         MirrorError::Io { path: self.path.clone(), source }
     }
 
-    /// What somebody else wrote into the file since haltline did, with a damaged file moved aside. Under the lock.
-    pub fn read_foreign(&self, head: Head, now: Moment) -> Result<(Reading, Option<PathBuf>), MirrorError> {
+    /// Reads what another program wrote into the file since haltline did, and moves a damaged file aside. The caller
+    /// holds the lock.
+    pub fn read_foreign(&self, head: Head, now: Moment) -> Result<(StateFileContent, Option<PathBuf>), MirrorError> {
         if !self.is_foreign(head) {
-            return Ok((Reading::default(), None));
+            return Ok((StateFileContent::default(), None));
         }
-        let size = fs::metadata(&self.path).map_err(|source| self.io(source))?.len();
-        let reading = if size > FILE_BYTES_MAX {
-            Reading { circuits: Vec::new(), problems: vec![format!("{size} bytes: expected at most {FILE_BYTES_MAX}")] }
+        let size = fs::metadata(&self.path).map_err(|source| self.io_error(source))?.len();
+        let parsed = if size > FILE_BYTES_MAX {
+            StateFileContent {
+                circuits: Vec::new(),
+                problems: vec![format!("{size} bytes: expected at most {FILE_BYTES_MAX}")],
+            }
         } else {
-            read_state_file(&fs::read(&self.path).map_err(|source| self.io(source))?)
+            read_state_file(&fs::read(&self.path).map_err(|source| self.io_error(source))?)
         };
-        if reading.problems.is_empty() {
-            return Ok((reading, None));
+        if parsed.problems.is_empty() {
+            return Ok((parsed, None));
         }
         let label = now.at.to_seconds_text().replace(':', "");
-        let kept = set_aside(&self.path, &label, SET_ASIDE_MAX).map_err(|source| self.io(source))?;
-        Ok((reading, Some(kept)))
+        let kept = set_aside(&self.path, &label, SET_ASIDE_MAX).map_err(|source| self.io_error(source))?;
+        Ok((parsed, Some(kept)))
     }
 
-    /// Leaves only the violations of a known circuit that its journal does not have. `entries` is all of it.
-    pub fn keep_unknown(foreign: &mut Foreign, circuit: &Circuit, entries: &[Entry]) {
-        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    /// Keeps only those violations of a known circuit that are not in its journal. `entries` is the whole journal.
+    pub fn retain_unknown(foreign: &mut ForeignCircuit, circuit: &Circuit, entries: &[Entry]) {
+        let mut known_counts: BTreeMap<String, usize> = BTreeMap::new();
         let mut folded = circuit.totals.violations;
         for violation in violations(entries) {
             folded = folded.saturating_sub(u64::from(violation.weight != Weight::Deduplicated));
-            *known.entry(violation.fingerprint).or_default() += 1;
+            *known_counts.entry(violation.fingerprint).or_default() += 1;
         }
         foreign.violations.retain(|violation| {
             violation.action != PURGED
-                && match known.get_mut(&violation.fingerprint()) {
+                && match known_counts.get_mut(&violation.fingerprint()) {
                     Some(count) if *count > 0 => {
                         *count -= 1;
                         false
@@ -346,9 +340,9 @@ impl Mirror {
                     Some(_) | None => true,
                 }
         });
-        // The circuit also counts violations whose facts were folded or lost. As many of the oldest lines, from
-        // before the journal begins, are taken for those: counting them again would be worse than missing one.
-        let begin = entries.iter().rev().find_map(happened_here);
+        // The circuit also counts violations whose facts were folded or lost. That many of the oldest lines from before
+        // the start of the journal are skipped, because counting a violation twice is worse than missing one.
+        let begin = entries.iter().rev().find_map(local_time);
         foreign.violations.sort_by_key(|violation| violation.at);
         foreign.violations.retain(|violation| {
             let is_folded = folded > 0 && begin.is_none_or(|begin| violation.at <= begin);
@@ -357,45 +351,46 @@ impl Mirror {
         });
     }
 
-    /// Makes the file anew from the store, unless it stands there already. Under the lock. Says where a damaged
+    /// Writes the file from the store, unless it is up to date. The caller holds the lock. Returns the path a damaged
     /// archive was moved to.
     pub fn write(&self, store: &dyn Store, project: &Project, now: Moment) -> Result<Option<PathBuf>, MirrorError> {
         if !self.path.parent().is_some_and(Path::is_dir) {
             return Ok(None);
         }
         let head = store.head(project.key)?;
-        let stamp = self.stamp();
-        // Both are read under the lock, so a stamp ahead of the store means that the store was lost meanwhile.
-        if stamp.is_after(head) && stamp.renewed(&self.path) == Some(stamp) {
+        let written = self.written();
+        // Both are read under the lock, so a file ahead of the store means that the store was lost meanwhile.
+        if written.is_for_head(head) && written.with_stamp_of(&self.path) == Some(written) {
             return Ok(None);
         }
         let mut entries = BTreeMap::new();
         let mut archived = Vec::new();
         for (name, state) in store.circuits(project.key)? {
             let State::Constraint(circuit) = state else { continue };
-            let history = newest(store, project, &name)?;
-            if matches!(circuit.standing, Standing::Retired { .. }) {
+            let history = recent_history(store, project, &name)?;
+            if matches!(circuit.state, CircuitState::Retired { .. }) {
                 archived.push((name, circuit, history));
             } else {
                 entries.insert(name.scope().to_owned(), MirrorEntry::new(&circuit, &history, now));
             }
         }
-        if self.is_on && (!entries.is_empty() || self.path.exists()) {
+        if self.is_enabled && (!entries.is_empty() || self.path.exists()) {
             let mut text = serde_json::to_vec_pretty(&entries).expect("entries are strings and numbers");
             text.push(b'\n');
-            write_whole(&self.path, &text, Lasting::Remade).map_err(|source| self.io(source))?;
+            write_atomically(&self.path, &text, Durability::Rebuildable).map_err(|source| self.io_error(source))?;
         }
-        let kept = crate::archive::add_missing(&self.path, &archived, now).map_err(|source| self.io(source))?;
-        if let Some(stamp) = Stamp::after(head).renewed(&self.path) {
-            let text = serde_json::to_vec(&stamp).expect("stamps are numbers");
-            write_whole(&self.stamp_path, &text, Lasting::Remade).map_err(|source| self.io(source))?;
+        let kept = crate::archive::add_missing(&self.path, &archived, now).map_err(|source| self.io_error(source))?;
+        if let Some(written) = WrittenMirror::for_head(head).with_stamp_of(&self.path) {
+            let text = serde_json::to_vec(&written).expect("stamps are numbers");
+            write_atomically(&self.stamp_path, &text, Durability::Rebuildable)
+                .map_err(|source| self.io_error(source))?;
         }
         Ok(kept)
     }
 }
 
 /// A retired circuit with its history, for the archive.
-pub(crate) type Retired = (CircuitName, Box<Circuit>, Vec<Entry>);
+pub(crate) type RetiredCircuit = (CircuitName, Box<Circuit>, Vec<Entry>);
 
 #[cfg(test)]
 mod tests {
@@ -416,16 +411,16 @@ mod tests {
 
     #[test]
     fn the_seeds_file_is_read() {
-        let reading = read_state_file(SEED.as_bytes());
-        assert_eq!(reading.problems, Vec::<String>::new());
-        let (id, foreign) = &reading.circuits[0];
-        assert_eq!((id.as_str(), foreign.state), ("git-safety-force-push", Condition::HalfOpen));
+        let parsed = read_state_file(SEED.as_bytes());
+        assert_eq!(parsed.problems, Vec::<String>::new());
+        let (id, foreign) = &parsed.circuits[0];
+        assert_eq!((id.as_str(), foreign.state), ("git-safety-force-push", StateName::HalfOpen));
         assert_eq!(foreign.violations.len(), 2);
         assert_eq!(foreign.limits.map(|limits| limits.violation_threshold), Some(3));
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_and_the_rest_is_taken() {
+    fn unreadable_entries_are_reported_and_the_rest_is_imported() {
         for (content, problem) in [
             ("{\"a\": {\"state\"", "not a JSON object"),
             ("[]", "not a JSON object"),
@@ -437,8 +432,8 @@ mod tests {
                 "instant \"x\"",
             ),
         ] {
-            let reading = read_state_file(content.as_bytes());
-            assert!(reading.problems.len() == 1 && reading.problems[0].contains(problem), "{content}: {reading:?}");
+            let parsed = read_state_file(content.as_bytes());
+            assert!(parsed.problems.len() == 1 && parsed.problems[0].contains(problem), "{content}: {parsed:?}");
         }
         let mixed = read_state_file(b"{\"a\": {\"state\": \"OPEN\"}, \"b\": 3}");
         assert_eq!((mixed.circuits.len(), mixed.problems.len()), (1, 1));

@@ -1,8 +1,8 @@
-//! Whether a folder lies on a network file system, where SQLite's shared memory cannot work.
+//! Detects network file systems, where SQLite's shared memory cannot work.
 
 use std::path::Path;
 
-/// The kind of network file system under `folder`, if it is one.
+/// The kind of network file system that `folder` is on, if it is on one.
 #[cfg(target_os = "linux")]
 pub fn network_kind(folder: &Path) -> Option<&'static str> {
     let kind = rustix::fs::statfs(folder).ok()?.f_type;
@@ -10,7 +10,7 @@ pub fn network_kind(folder: &Path) -> Option<&'static str> {
     NETWORKS.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name)
 }
 
-/// Elsewhere the question cannot be asked portably; SQLite's own checks stand.
+/// Other systems have no portable way to find out; SQLite's own checks have to do.
 #[cfg(not(target_os = "linux"))]
 pub fn network_kind(_folder: &Path) -> Option<&'static str> {
     None

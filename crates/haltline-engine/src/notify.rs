@@ -1,109 +1,22 @@
-//! A trip reaches the person through the configured command or address, after the commit, once (E16).
+//! Notifies the person of a trip through the configured command or webhook, after the commit, once (E16).
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use haltline_core::attempt::{self, Slice};
-use haltline_core::constraint::Circuit;
-use haltline_core::phase::{self, Course, PhaseName};
 use haltline_core::{CircuitName, Moment};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::clock::Patience;
+use crate::clock::Deadline;
 use crate::config::Config;
-use crate::mirror::Violation;
+use crate::incident::Incident;
 
 /// How long one attempt may take.
-const ATTEMPT: Duration = Duration::from_secs(5);
-/// How often a running command is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How many violations go along as evidence.
-pub(crate) const EVIDENCE_MAX: usize = 10;
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a running command is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The incident as JSON.
-pub(crate) fn incident(
-    project: &str,
-    name: &CircuitName,
-    incident: &str,
-    circuit: &Circuit,
-    evidence: &[Violation],
-    now: Moment,
-) -> Value {
-    let limits = circuit.limits();
-    let evidence: Vec<Value> = evidence
-        .iter()
-        .take(EVIDENCE_MAX)
-        .map(|violation| json!({"at": violation.at.to_string(), "action": violation.action, "session": violation.session}))
-        .collect();
-    let id = name.scope();
-    json!({
-        "schema": 1,
-        "incident": incident,
-        "circuit": name.as_str(),
-        "project": project,
-        "state": circuit.standing_at(now).condition().dashed().replace('-', "_"),
-        "tripped": circuit.last_trip.map(|at| at.to_string()),
-        "reason": format!("{} violations counted within {} days", circuit.in_window(now), limits.window_days),
-        "cost_usd": null,
-        "evidence": evidence,
-        "options": [
-            format!("wait: the cooldown is {} hours", limits.cooldown_hours),
-            format!("haltline constraint reset {id} --reason TEXT"),
-            format!("haltline constraint override {id} --reason TEXT"),
-        ],
-    })
-}
-
-/// A course that opened, as JSON.
-pub(crate) fn of_course(project: &str, name: &CircuitName, incident: &str, course: &Course, now: Moment) -> Value {
-    let trip = course.trip().filter(|trip| trip.incident == incident);
-    let last = course.history.iter().rev().take(EVIDENCE_MAX);
-    let evidence: Vec<Value> =
-        last.map(|line| json!({"at": line.at.to_string(), "iteration": line.iteration, "what": line.reason})).collect();
-    let options: Vec<String> = course_options(name);
-    json!({
-        "schema": 1,
-        "incident": incident,
-        "circuit": name.as_str(),
-        "project": project,
-        "phase": course.phase.as_ref().map(PhaseName::as_str),
-        "state": course.word_at(now),
-        "tripped": trip.map(|trip| trip.since.at.to_string()),
-        "until": trip.and_then(|trip| trip.until()).map(|until| until.to_string()),
-        "reason": trip.map(phase::trip_text),
-        "cost_usd": course.spent.micros.map(|micros| micros as f64 / 1e6),
-        "evidence": evidence,
-        "options": options,
-    })
-}
-
-/// A slice that stopped, as JSON.
-pub(crate) fn of_slice(project: &str, name: &CircuitName, incident: &str, slice: &Slice) -> Value {
-    let trip = slice.trip().filter(|trip| trip.incident == incident);
-    let attempts = slice.failing().flat_map(|(test, state)| state.log().into_iter().map(move |tried| (test, tried)));
-    let evidence: Vec<Value> = attempts
-        .take(EVIDENCE_MAX)
-        .map(|(test, tried)| {
-            json!({"at": tried.at.to_string(), "test": test.as_str(), "strategy": tried.strategy, "what": tried.said})
-        })
-        .collect();
-    json!({
-        "schema": 1,
-        "incident": incident,
-        "circuit": name.as_str(),
-        "project": project,
-        "state": slice.stand.word(),
-        "tripped": trip.map(|trip| trip.since.at.to_string()),
-        "until": null,
-        "reason": trip.map(attempt::trip_text),
-        "cost_usd": null,
-        "evidence": evidence,
-        "options": slice_options(name),
-    })
-}
-
-/// The commands by which a person decides about a slice.
+/// The commands with which a person decides about a slice.
 pub fn slice_options(name: &CircuitName) -> Vec<String> {
     let id = name.scope().split('@').next().unwrap_or_default();
     vec![
@@ -113,9 +26,9 @@ pub fn slice_options(name: &CircuitName) -> Vec<String> {
     ]
 }
 
-/// The commands by which a person decides about a course.
-pub fn course_options(name: &CircuitName) -> Vec<String> {
-    let which = match name.scope().split_once('/') {
+/// The commands with which a person decides about a phase run.
+pub fn phase_run_options(name: &CircuitName) -> Vec<String> {
+    let run_option = match name.scope().split_once('/') {
         Some(("ralph", _folder)) => return vec!["haltline ralph reset REASON".to_owned()],
         Some(("run", run)) => match run.split('@').next().unwrap_or(run) {
             DEFAULT_RUN => " --run".to_owned(),
@@ -124,36 +37,24 @@ pub fn course_options(name: &CircuitName) -> Vec<String> {
         Some(_) | None => String::new(),
     };
     let verbs = ["reset", "skip", "abort", "modify --guidance TEXT"];
-    verbs.iter().map(|verb| format!("haltline phase decide {verb}{which}")).collect()
+    verbs.iter().map(|verb| format!("haltline phase decide {verb}{run_option}")).collect()
 }
 
-/// The name of a run nobody named.
+/// Name of a run that was given no name.
 pub const DEFAULT_RUN: &str = "default";
 
-/// An incident that did not happen, to see whether messages arrive.
+/// An incident that did not happen, to test whether notifications arrive.
 pub(crate) fn sample(project: &str, now: Moment) -> Value {
-    json!({
-        "schema": 1,
-        "incident": "00000000",
-        "circuit": "loop/sample/tool_failure",
-        "project": project,
-        "state": "CLOSED",
-        "tripped": now.at.to_string(),
-        "until": null,
-        "reason": "this is a test of haltline's notifications: nothing tripped",
-        "cost_usd": null,
-        "evidence": [],
-        "options": ["nothing is to be done"],
-    })
+    Incident::sample(now).to_json(project)
 }
 
-/// Whether anybody is to be told.
+/// True if there is a notification target.
 pub(crate) fn is_configured(config: &Config) -> bool {
     !config.notify_command().is_empty() || !config.notify_webhook().is_empty()
 }
 
-/// Tells whoever is configured.
-pub(crate) fn tell(config: &Config, message: &Value) -> Result<(), String> {
+/// Sends a message to every configured target.
+pub(crate) fn send(config: &Config, message: &Value) -> Result<(), String> {
     let text = message.to_string();
     if let [program, arguments @ ..] = config.notify_command().as_slice() {
         run(program, arguments, &text).map_err(|problem| format!("notify.command {program}: {problem}"))?;
@@ -177,24 +78,24 @@ fn run(program: &str, arguments: &[&str], text: &str) -> Result<(), String> {
         // A program that does not read its input may still have done its work.
         input.write_all(text.as_bytes()).ok();
     }
-    let patience = Patience::new(ATTEMPT);
+    let deadline = Deadline::new(ATTEMPT_TIMEOUT);
     loop {
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => return Err(status.to_string()),
-            None if patience.left().is_zero() => {
+            None if deadline.remaining().is_zero() => {
                 child.kill().ok();
                 child.wait().ok();
-                return Err(format!("did not end within {} s", ATTEMPT.as_secs()));
+                return Err(format!("did not end within {} s", ATTEMPT_TIMEOUT.as_secs()));
             }
-            None => std::thread::park_timeout(LOOK_EVERY),
+            None => std::thread::park_timeout(POLL_INTERVAL),
         }
     }
 }
 
 #[cfg(feature = "webhook")]
 fn post(address: &str, text: &str) -> Result<(), String> {
-    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(ATTEMPT)).build().into();
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(ATTEMPT_TIMEOUT)).build().into();
     let sent = agent.post(address).header("content-type", "application/json").send(text);
     sent.map(drop).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Which project a folder belongs to (E14), found by reading `.git` by hand: no program is started.
+//! Finds the project a folder belongs to (E14) by reading `.git` directly, without starting a program.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,34 +8,34 @@ use std::path::{Path, PathBuf};
 
 use haltline_core::{digest_hex, sha256};
 
-/// How large a file that names a path may be.
+/// The largest file that is read for the path it contains.
 const POINTER_BYTES_MAX: u64 = 64 * 1024;
 
-/// A short, stable name of a project in the store.
+/// A short, stable id of a project in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProjectKey(pub i64);
 
-/// A project and the work tree one is in.
+/// A project and the current work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// Its name in the store.
     pub key: ProjectKey,
-    /// The git common directory, or the root folder where there is no git: what worktrees share.
+    /// The git common directory, which work trees share, or the root folder if there is no git.
     pub identity: PathBuf,
-    /// The top of this work tree.
+    /// The top folder of this work tree.
     pub root: PathBuf,
 }
 
 impl Project {
-    /// The project around `start`: the nearest folder with `.git`, else the nearest with one of `marks`, else `start`.
-    pub fn around(start: &Path, marks: &[&str]) -> io::Result<Self> {
+    /// The project that contains `start`: the nearest folder with `.git`, else the nearest with one of `markers`, else
+    /// `start`.
+    pub fn find(start: &Path, markers: &[&str]) -> io::Result<Self> {
         let start = fs::canonicalize(start)?;
         for folder in start.ancestors() {
             if let Some(identity) = git_common_directory(folder) {
                 return Ok(Self::new(identity, folder.to_owned()));
             }
         }
-        let marked = start.ancestors().find(|folder| marks.iter().any(|mark| folder.join(mark).exists()));
+        let marked = start.ancestors().find(|folder| markers.iter().any(|marker| folder.join(marker).exists()));
         let root = marked.unwrap_or(&start).to_owned();
         Ok(Self::new(root.clone(), root))
     }
@@ -50,29 +50,29 @@ impl Project {
         })
     }
 
-    /// The top of the project's first work tree, where that can be told; this one's otherwise.
+    /// The top folder of the project's first work tree if it is known, else of this one.
     pub fn main_checkout(&self) -> &Path {
         let first = self.identity.parent().filter(|_| self.identity.ends_with(".git"));
         first.filter(|_| is_linked_worktree(&self.root)).unwrap_or(&self.root)
     }
 
-    /// A project by its identity.
+    /// A project with this identity.
     pub fn new(identity: PathBuf, root: PathBuf) -> Self {
         let digest = sha256(&[identity.as_os_str().as_encoded_bytes()]);
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&digest[..8]);
-        // Positive, so that the name reads the same as a number everywhere.
+        // Positive, so that it is written the same way as any kind of number.
         Self { key: ProjectKey(i64::from_be_bytes(bytes) & i64::MAX), identity, root }
     }
 }
 
-/// The git directory all worktrees of `folder` share, if `folder` is the top of one.
+/// The git directory that all work trees of `folder` share, if `folder` is the top of one.
 pub(crate) fn git_common_directory(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if fs::metadata(&git).ok()?.is_dir() {
         return fs::canonicalize(git).ok();
     }
-    let directory = pointed_directory(folder)?;
+    let directory = git_directory_from_file(folder)?;
     let common = match read_pointer(&directory.join("commondir")) {
         Some(relative) => directory.join(OsStr::from_bytes(relative.trim_ascii())),
         None => directory,
@@ -80,18 +80,19 @@ pub(crate) fn git_common_directory(folder: &Path) -> Option<PathBuf> {
     fs::canonicalize(common).ok()
 }
 
-/// Whether `folder` is a work tree that was added to a repository elsewhere.
+/// True if `folder` is a work tree that was added to a repository elsewhere.
 pub(crate) fn is_linked_worktree(folder: &Path) -> bool {
-    pointed_directory(folder).is_some_and(|directory| directory.join("commondir").exists())
+    git_directory_from_file(folder).is_some_and(|directory| directory.join("commondir").exists())
 }
 
 /// The git directory that a file called `.git` names.
-fn pointed_directory(folder: &Path) -> Option<PathBuf> {
+fn git_directory_from_file(folder: &Path) -> Option<PathBuf> {
     let pointer = read_pointer(&folder.join(".git"))?;
     Some(folder.join(OsStr::from_bytes(pointer.strip_prefix(b"gitdir:")?.trim_ascii())))
 }
 
-/// A file that names a path, which need not be text. A pipe in its place is not waited for, nor more than a path read.
+/// Reads a file that contains a path, which need not be UTF-8. Skips pipes, which could block, and files that are too
+/// large.
 pub(crate) fn read_pointer(path: &Path) -> Option<Vec<u8>> {
     let kind = fs::metadata(path).ok()?;
     (kind.is_file() && kind.len() <= POINTER_BYTES_MAX).then(|| fs::read(path).ok()).flatten()
@@ -110,22 +111,22 @@ mod tests {
         }
         fs::write(top.join("main/.git/worktrees/side/commondir"), "../..\n").expect("write");
         fs::write(top.join("side/.git"), "gitdir: ../main/.git/worktrees/side\n").expect("write");
-        let main = Project::around(&top.join("main/src/deep"), &[]).expect("found");
-        let side = Project::around(&top.join("side"), &[]).expect("found");
+        let main = Project::find(&top.join("main/src/deep"), &[]).expect("found");
+        let side = Project::find(&top.join("side"), &[]).expect("found");
         assert_eq!((&main.root, &side.root), (&top.join("main"), &top.join("side")));
         assert_eq!((main.key, &main.identity), (side.key, &side.identity));
         assert_eq!((main.main_checkout(), side.main_checkout()), (&*main.root, &*main.root));
     }
 
     #[test]
-    fn without_git_a_mark_or_the_folder_itself_is_the_root() {
+    fn without_git_a_marker_or_the_folder_itself_is_the_root() {
         let folder = tempfile::tempdir().expect("temp folder");
         let top = fs::canonicalize(folder.path()).expect("exists");
         fs::create_dir_all(top.join("a/docs/constraints")).expect("create");
         fs::create_dir_all(top.join("a/b")).expect("create");
-        let marked = Project::around(&top.join("a/b"), &["docs/constraints"]).expect("found");
+        let marked = Project::find(&top.join("a/b"), &["docs/constraints"]).expect("found");
         assert_eq!(marked.root, top.join("a"));
-        let bare = Project::around(&top, &["docs/constraints"]).expect("found");
+        let bare = Project::find(&top, &["docs/constraints"]).expect("found");
         assert_eq!(bare.root, top);
         assert_ne!(marked.key, bare.key);
     }

@@ -1,4 +1,4 @@
-//! Processes line up on a lock file: one at a time, woken in turn, never waiting without end.
+//! A queue of processes on a lock file: one at a time, and nobody waits forever.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
@@ -6,31 +6,31 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// A place at the head of the line; leaving it lets the next one in.
-pub(crate) struct Turn {
+/// Holds the lock; dropping it lets the next process in.
+pub(crate) struct QueueGuard {
     _lock: File,
 }
 
-/// Waits for one's turn, at most `patience`. `Ok(None)` where that was not enough.
-pub(crate) fn line_up(path: &Path, patience: Duration) -> std::io::Result<Option<Turn>> {
+/// Waits for the lock, at most `timeout`. `Ok(None)` if it did not get the lock in that time.
+pub(crate) fn wait_in_queue(path: &Path, timeout: Duration) -> std::io::Result<Option<QueueGuard>> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
     match file.try_lock() {
-        Ok(()) => return Ok(Some(Turn { _lock: file })),
-        Err(TryLockError::WouldBlock) if patience.is_zero() => return Ok(None),
+        Ok(()) => return Ok(Some(QueueGuard { _lock: file })),
+        Err(TryLockError::WouldBlock) if timeout.is_zero() => return Ok(None),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    // A lock has no timeout of its own. The thread that waits too long ends with the process, or gives the lock
-    // back at once when it gets it after all.
+    // A file lock has no timeout. If the waiting thread gets the lock too late, it releases it at once; otherwise it
+    // ends with the process.
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let locked = file.lock().map(|()| file);
         if sender.send(locked).is_err() {
-            // Nobody waits any more; dropping the file frees the lock.
+            // The caller gave up; dropping the file frees the lock.
         }
     });
-    match receiver.recv_timeout(patience) {
-        Ok(locked) => locked.map(|file| Some(Turn { _lock: file })),
+    match receiver.recv_timeout(timeout) {
+        Ok(locked) => locked.map(|file| Some(QueueGuard { _lock: file })),
         Err(_timeout) => Ok(None),
     }
 }

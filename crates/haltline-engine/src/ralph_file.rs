@@ -1,9 +1,9 @@
-//! Ralph's state and history files, in its own words (P8).
+//! Ralph's state and history files, in its own format and wording (P8).
 
 use std::collections::BTreeMap;
 
 use haltline_core::phase::{
-    Bounds, Course, Foreign, ForeignStand, HistoryEvent, Override, PhaseName, Stand, Trip, TripCause,
+    Bounds, ForeignRun, ForeignState, HistoryEvent, PhaseName, PhaseRun, Precedence, RunState, Trip, TripCause,
 };
 use haltline_core::{Instant, digest_hex, shorten};
 use serde_json::{Map, Value, json};
@@ -12,26 +12,26 @@ use crate::redact::storable;
 
 /// The state file's name in Ralph's folder.
 pub const NAME: &str = ".circuit_breaker_state";
-/// The history's name beside it.
+/// The name of the history file beside it.
 pub const HISTORY: &str = ".circuit_breaker_history";
 
-/// How many changes of state the history keeps.
+/// How many state changes the history keeps.
 const HISTORY_LINES_MAX: usize = 1000;
 
-/// The state file as it is written. `said` is what a person said at the reset that was the last thing to happen.
-pub fn render(course: &Course, said: Option<&str>) -> Vec<u8> {
+/// The content of the state file. `reset_reason` is what a person gave as reason, if a reset was the last event.
+pub fn render(phase_run: &PhaseRun, reset_reason: Option<&str>) -> Vec<u8> {
     let mut file = json!({
-        "state": course.stand.file_word(),
-        "last_change": course.changed.at.to_seconds_text(),
-        "consecutive_no_progress": course.no_progress,
-        "consecutive_same_error": course.same_error,
-        "consecutive_permission_denials": course.denials,
-        "last_progress_loop": course.last_progress,
-        "total_opens": course.opens,
-        "reason": said.map_or_else(|| reason(course), str::to_owned),
-        "current_loop": course.iteration,
+        "state": phase_run.state.as_file_str(),
+        "last_change": phase_run.changed.at.to_seconds_text(),
+        "consecutive_no_progress": phase_run.no_progress,
+        "consecutive_same_error": phase_run.same_error,
+        "consecutive_permission_denials": phase_run.permission_denials,
+        "last_progress_loop": phase_run.last_progress,
+        "total_opens": phase_run.open_count,
+        "reason": reset_reason.map_or_else(|| reason(phase_run), str::to_owned),
+        "current_loop": phase_run.iteration,
     });
-    if let Stand::Open(trip) = &course.stand {
+    if let RunState::Open(trip) = &phase_run.state {
         file["opened_at"] = trip.since.at.to_seconds_text().into();
     }
     let mut text = serde_json::to_vec_pretty(&file).expect("texts and numbers can be written");
@@ -39,34 +39,37 @@ pub fn render(course: &Course, said: Option<&str>) -> Vec<u8> {
     text
 }
 
-/// Why it is in the state it is in.
-pub fn reason(course: &Course) -> String {
-    let change = course.history.iter().rev().find(|line| line.event == HistoryEvent::StateChange);
-    match &course.stand {
-        Stand::Open(trip) => trip_reason(trip),
-        Stand::Warned if change.is_none_or(|line| line.from == "CLOSED") => {
-            format!("Monitoring: {} loops without progress", course.no_progress)
+/// Why the circuit is in its current state.
+pub fn reason(phase_run: &PhaseRun) -> String {
+    let change = phase_run.history.iter().rev().find(|line| line.event == HistoryEvent::StateChange);
+    match &phase_run.state {
+        RunState::Open(trip) => trip_reason(trip),
+        RunState::Warned if change.is_none_or(|line| line.from == "CLOSED") => {
+            format!("Monitoring: {} loops without progress", phase_run.no_progress)
         }
-        Stand::Warned | Stand::Closed | Stand::Over(_) => change.map(|line| line.reason.clone()).unwrap_or_default(),
+        RunState::Warned | RunState::Closed | RunState::Over(_) => {
+            change.map(|line| line.reason.clone()).unwrap_or_default()
+        }
     }
 }
 
-/// Why it opened, in Ralph's words.
+/// Why the circuit tripped, in Ralph's wording.
 pub fn trip_reason(trip: &Trip) -> String {
     let count = trip.count;
     match &trip.cause {
         TripCause::NoProgress => format!("No progress detected in {count} consecutive loops"),
         TripCause::SameError => format!("Same error repeated in {count} consecutive loops"),
-        TripCause::Denials => format!("Permission denied in {count} consecutive loops"),
+        TripCause::PermissionDenials => format!("Permission denied in {count} consecutive loops"),
         TripCause::Neutral => format!("{count} loops in a row that could not work"),
-        TripCause::Found { reason } => reason.clone(),
+        TripCause::StateFile { reason } => reason.clone(),
     }
 }
 
-/// The history as it is written: what the file has already, and the changes of state it lacks.
-pub fn render_history(course: &Course, written: Vec<Value>) -> Vec<u8> {
+/// The content of the history file: the lines it already has, and the state changes it lacks.
+pub fn render_history(phase_run: &PhaseRun, written: Vec<Value>) -> Vec<u8> {
     let mut lines = written;
-    let changes = course.history.iter().filter(|line| line.event == HistoryEvent::StateChange && line.from != line.to);
+    let changes =
+        phase_run.history.iter().filter(|line| line.event == HistoryEvent::StateChange && line.from != line.to);
     for change in changes {
         let line = json!({
             "timestamp": change.at.to_seconds_text(),
@@ -85,27 +88,27 @@ pub fn render_history(course: &Course, written: Vec<Value>) -> Vec<u8> {
     text
 }
 
-/// The lines of a history.
+/// Parses the lines of a history file.
 pub fn parse_history(content: &[u8]) -> Result<Vec<Value>, String> {
     serde_json::from_slice(content).map_err(|error| format!("not a JSON list ({})", shorten(&error.to_string())))
 }
 
-/// What tells haltline's own writing from a person's.
+/// A digest that distinguishes haltline's own writing from a person's edit.
 pub fn stamp(content: &[u8]) -> String {
     digest_hex(&[content], 16)
 }
 
-/// The word for what a file claims.
-pub fn word(stand: &ForeignStand) -> &'static str {
-    match stand {
-        ForeignStand::Closed => "CLOSED",
-        ForeignStand::Warned => "HALF_OPEN",
-        ForeignStand::Open { .. } => "OPEN",
+/// The text for the state that a file claims.
+pub fn state_text(state: &ForeignState) -> &'static str {
+    match state {
+        ForeignState::Closed => "CLOSED",
+        ForeignState::Warned => "HALF_OPEN",
+        ForeignState::Open { .. } => "OPEN",
     }
 }
 
-/// What a file says; old files lack keys. A number Ralph's shell would take for 0 is 0 here.
-pub fn parse(content: &[u8], bounds: Option<Bounds>) -> Result<Foreign, String> {
+/// Parses a state file; old files lack keys. A number that Ralph's shell would read as 0 is 0 here.
+pub fn parse(content: &[u8], bounds: Option<Bounds>) -> Result<ForeignRun, String> {
     let file: Map<String, Value> = serde_json::from_slice(content)
         .map_err(|error| format!("not a JSON object ({})", shorten(&error.to_string())))?;
     let text = |key: &str| file.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -115,32 +118,32 @@ pub fn parse(content: &[u8], bounds: Option<Bounds>) -> Result<Foreign, String> 
         None => 0,
     };
     let count = |key: &str| u32::try_from(number(key)).unwrap_or(u32::MAX);
-    let stand = match text("state") {
-        "CLOSED" => ForeignStand::Closed,
-        "HALF_OPEN" | "HALF-OPEN" => ForeignStand::Warned,
+    let state = match text("state") {
+        "CLOSED" => ForeignState::Closed,
+        "HALF_OPEN" | "HALF-OPEN" => ForeignState::Warned,
         "OPEN" => {
-            // Files from before `opened_at` have only the last change.
+            // Older files have no `opened_at`, only the last change.
             let since = [text("opened_at"), text("last_change")].into_iter().find_map(|at| Instant::parse(at).ok());
             let reason = match text("reason") {
                 "" => "OPEN in the state file".to_owned(),
                 reason => storable(reason),
             };
-            ForeignStand::Open { since, reason, cooldown_ms: bounds.and_then(|bounds| bounds.cooldown_ms) }
+            ForeignState::Open { since, reason, cooldown_ms: bounds.and_then(|bounds| bounds.cooldown_ms) }
         }
         other => return Err(format!("state {}: expected \"CLOSED\", \"HALF_OPEN\" or \"OPEN\"", shorten(other))),
     };
-    Ok(Foreign {
-        wins: Override::File,
-        stand,
+    Ok(ForeignRun {
+        precedence: Precedence::File,
+        state,
         no_progress: count("consecutive_no_progress"),
         same_error: count("consecutive_same_error"),
         error: None,
-        denials: count("consecutive_permission_denials"),
+        permission_denials: count("consecutive_permission_denials"),
         baselines: BTreeMap::new(),
-        phase: Some(PhaseName::known(PhaseName::RALPH)),
+        phase: Some(PhaseName::from_static(PhaseName::RALPH)),
         iteration: number("current_loop"),
         last_progress: number("last_progress_loop"),
-        opens: number("total_opens"),
+        open_count: number("total_opens"),
         history: Vec::new(),
     })
 }

@@ -1,28 +1,39 @@
-//! Secrets stay out of stored texts, and texts stay short (E10).
+//! Keeps secrets out of stored texts, and stored texts short (E10).
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use haltline_core::digest_hex;
 use regex_lite::Regex;
 
-/// The longest text that is stored, in bytes.
+/// The longest text that is stored.
 pub const TEXT_BYTES_MAX: usize = 4096;
 
-/// A kind of secret: a cheap needle to look for first, and the pattern whose first group is masked.
-struct Secret {
+/// A kind of secret: a cheap needle to search first, and the pattern whose first group is masked.
+struct SecretPattern {
     needles: &'static [&'static str],
-    pattern: &'static str,
+    /// Compiled when its first needle is found: most processes find none.
+    pattern: LazyLock<Regex>,
+}
+
+impl SecretPattern {
+    const fn new(needles: &'static [&'static str], compile: fn() -> Regex) -> Self {
+        Self { needles, pattern: LazyLock::new(compile) }
+    }
+}
+
+fn compile(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the patterns are constants, tested below")
 }
 
 /// Needles are lower case and searched in the lower-cased text.
-const SECRETS: &[Secret] = &[
-    Secret {
-        needles: &["private key-----"],
-        pattern: r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$))",
-    },
-    Secret { needles: &["bearer ", "basic "], pattern: r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})" },
-    Secret {
-        needles: &[
+static SECRETS: [SecretPattern; 7] = [
+    SecretPattern::new(&["private key-----"], || {
+        compile(r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$))")
+    }),
+    SecretPattern::new(&["bearer ", "basic "], || compile(r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")),
+    SecretPattern::new(
+        &[
             "sk-",
             "sk_",
             "pk_",
@@ -44,12 +55,16 @@ const SECRETS: &[Secret] = &[
             "dop_v1_",
             "sg.",
         ],
-        pattern: r"\b((?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abeprs]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,}|AIza[A-Za-z0-9_-]{30,}|A[KS]IA[A-Z0-9]{16}|dop_v1_[a-f0-9]{32,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})",
-    },
-    Secret { needles: &["eyj"], pattern: r"\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*)" },
-    Secret { needles: &["://"], pattern: r"://[^\s/:@]*:([^\s/@]+)@" },
-    Secret {
-        needles: &[
+        || {
+            compile(
+                r"\b((?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abeprs]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,}|AIza[A-Za-z0-9_-]{30,}|A[KS]IA[A-Z0-9]{16}|dop_v1_[a-f0-9]{32,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})",
+            )
+        },
+    ),
+    SecretPattern::new(&["eyj"], || compile(r"\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*)")),
+    SecretPattern::new(&["://"], || compile(r"://[^\s/:@]*:([^\s/@]+)@")),
+    SecretPattern::new(
+        &[
             "passw",
             "passphrase",
             "pwd",
@@ -63,25 +78,29 @@ const SECRETS: &[Secret] = &[
             "private_key",
             "client_key",
         ],
-        pattern: r#"(?i)(?:passw(?:or)?d|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|client[-_]?key)["']?\s*[=:]\s*["']?([^\s"',;&]{4,})"#,
-    },
-    Secret {
-        needles: &["--passw", "--passphrase", "--pwd", "--secret", "--token", "--api-key", "--access-key"],
-        pattern: r#"(?i)--(?:passw(?:or)?d|passphrase|pwd|secret|token|api-key|access-key)\s+["']?([^\s"']{4,})"#,
-    },
+        || {
+            compile(
+                r#"(?i)(?:passw(?:or)?d|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|client[-_]?key)["']?\s*[=:]\s*["']?([^\s"',;&]{4,})"#,
+            )
+        },
+    ),
+    SecretPattern::new(
+        &["--passw", "--passphrase", "--pwd", "--secret", "--token", "--api-key", "--access-key"],
+        || compile(r#"(?i)--(?:passw(?:or)?d|passphrase|pwd|secret|token|api-key|access-key)\s+["']?([^\s"']{4,})"#),
+    ),
 ];
 
-/// What stands in a secret's place.
+/// Replaces a secret.
 const MASK: &str = "[redacted]";
 
-/// The text as it may be stored: secrets masked, at most [`TEXT_BYTES_MAX`] bytes with a hash of the whole.
-/// A stored text is storable as it is: a state file is compared with the journal by its texts.
+/// The text as it may be stored: secrets masked, and at most [`TEXT_BYTES_MAX`] bytes, with a hash of the whole text if
+/// it was cut. Idempotent, because haltline compares the texts of a state file with those in the journal.
 pub fn storable(text: &str) -> String {
     let masked = mask_all(text);
     if masked.len() <= TEXT_BYTES_MAX {
         return masked;
     }
-    // The space keeps the note out of a word that the cut goes through.
+    // The space separates the note from a word that the cut goes through.
     let note = format!(" … [{} bytes, sha256 {}]", text.len(), digest_hex(&[text.as_bytes()], 8));
     let mut end = TEXT_BYTES_MAX - note.len() - CUT_BYTES_SPARE;
     while !masked.is_char_boundary(end) {
@@ -90,14 +109,14 @@ pub fn storable(text: &str) -> String {
     mask_all(&masked[..end]) + &note
 }
 
-/// A word that was cut may look like a secret it was not before; masking it can make the text longer.
+/// A word that was cut may look like a secret that it was not before; masking it can make the text longer.
 const CUT_BYTES_SPARE: usize = 64;
-/// How often a text is masked again because a mask left something beside it that looks like a secret.
+/// How often a text is masked again because what is left next to a mask looks like a secret.
 const PASSES_MAX: usize = 16;
 
 fn mask_all(text: &str) -> String {
     let mut masked = match mask(text) {
-        // Nothing was masked, and looking again finds nothing either.
+        // Nothing was masked, so another pass would find nothing either.
         Cow::Borrowed(text) => return text.to_owned(),
         Cow::Owned(masked) => masked,
     };
@@ -115,14 +134,13 @@ fn mask_all(text: &str) -> String {
 pub fn mask(text: &str) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
     let mut masked = Cow::Borrowed(text);
-    for secret in SECRETS {
+    for secret in &SECRETS {
         if !secret.needles.iter().any(|needle| lower.contains(needle)) {
             continue;
         }
-        let pattern = Regex::new(secret.pattern).expect("the patterns are constants, tested below");
         let mut result = String::with_capacity(masked.len());
         let mut copied = 0;
-        for groups in pattern.captures_iter(&masked) {
+        for groups in secret.pattern.captures_iter(&masked) {
             let Some(found) = groups.get(1) else { continue };
             if found.as_str() == MASK {
                 continue;
@@ -155,6 +173,7 @@ mod tests {
             ("AKIAIOSFODNN7EXAMPLE in log", "[redacted] in log"),
             ("{\"password\": \"hunter22\"}", "{\"password\": \"[redacted]\"}"),
             ("gh auth login --token abcd1234 now", "gh auth login --token [redacted] now"),
+            ("cookie eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2ln end", "cookie [redacted] end"),
             ("the token expired", "the token expired"),
             ("the tokenizer passed 12 tests", "the tokenizer passed 12 tests"),
         ] {

@@ -1,147 +1,150 @@
-//! Recorded sessions through the same decisions as live ones, in recorded time (X3).
+//! Replays recorded sessions through the same decisions as live ones, in recorded time (X3).
 //!
-//! There is no second detector: each event goes to [`haltline_core::judge`] as a hook's does. It must never touch a
-//! store: rows live in memory for as long as their session is being read. A replay goes on as if nobody had been
-//! stopped, so the mode is to observe: refused calls run, and their answers come.
+//! There is no second detector: each event goes to [`haltline_core::evaluate`] as a hook's does. A replay must never
+//! touch a store: rows live in memory while their session is read. It continues as if haltline had stopped nobody, so
+//! the mode is observe: denied calls run, and their results follow.
 //!
-//! What a hook asks of the project is left out: guards of constraints, false alarms, the protection of haltline itself.
+//! What a hook looks up in the project is left out: guards of constraints, false positives, haltline's self-protection.
 
 mod clock;
-mod pieces;
+mod recording_reader;
 mod session;
 mod trips_file;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
-use haltline_core::loop_::{Happening, Stream};
-use haltline_core::{Decision, Event, Instant, Memory, Mode, Moment, Policy, Step, judge};
+use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Protections};
+use haltline_core::{CircuitName, Decision, Event, Instant, Memory, Mode, Moment, Policy, decide_with_rows, evaluate};
 
 use clock::ReplayClock;
-pub use pieces::{LINE_BYTES_MAX, Piece, Pieces};
-use session::Watch;
-pub use session::{Evidence, Judged, ReplayedSession, Severity, Trip};
+pub use recording_reader::{LINE_BYTES_MAX, Piece, RecordingReader};
+use session::SessionReplay;
+pub use session::{Evidence, ReplayedSession, SessionVerdicts, Severity, Trip};
 pub use trips_file::{KeptTrip, TRIPS_KEPT_MAX, TripsFile};
 
-/// How many trees of agents are read at once. Of more, the one not heard of for longest is taken as over; if it is heard
-/// of again, that is another session.
-const FAMILIES_MAX: usize = 20_000;
-/// A policy has one digest during a replay; which is of no consequence.
+/// How many session trees are kept at once. Beyond that, the one whose last event is oldest counts as finished; a later
+/// event of it starts another session.
+const SESSION_TREES_MAX: usize = 20_000;
+/// Stands for the policy's digest, which has no effect in a replay.
 const POLICY: &str = "replay";
 
-/// Something that a transcript says.
+/// An event from a transcript.
 #[derive(Clone, Debug)]
-pub struct Heard {
-    /// When, where it says so.
+pub struct ReplayedEvent {
+    /// When it happened, if the transcript says so.
     pub at: Option<Instant>,
-    /// Whose doing.
-    pub stream: Stream,
-    /// What happened.
-    pub what: Happening,
-    /// It is told a second time: judged, and not counted.
+    pub agent: AgentRef,
+    pub event: LoopEvent,
+    /// The transcript repeats an earlier event: it is decided but not counted.
     pub is_echo: bool,
 }
 
-/// Sessions being read, each judged under every policy.
+/// Sessions being replayed, each under every policy.
 #[derive(Debug)]
 pub struct Replay {
     policies: Vec<Policy>,
-    /// By when they began.
-    families: BTreeMap<u64, Family>,
-    family_of: BTreeMap<String, u64>,
-    /// By when they were last heard of: when they began.
-    silent_since: BTreeMap<u64, u64>,
-    heard: u64,
+    /// By the number of their first event.
+    trees: BTreeMap<u64, SessionTree>,
+    tree_of_session: BTreeMap<String, u64>,
+    /// By the number of their last event: the number of their first event.
+    trees_by_last_event: BTreeMap<u64, u64>,
+    events: u64,
 }
 
-/// A session, with those that it started: they share rows.
+/// A session and the sessions it started, which share rows.
 #[derive(Debug)]
-struct Family {
+struct SessionTree {
     /// One for each policy.
     memories: Vec<Memory>,
     clock: ReplayClock,
-    sessions: Vec<Watch>,
-    last_heard: u64,
+    sessions: Vec<SessionReplay>,
+    last_event: u64,
 }
 
 impl Replay {
-    /// A replay under these policies. Their modes do not count.
+    /// A replay under these policies. Their modes are ignored.
     pub fn new(policies: &[Policy]) -> Self {
         let policies = policies.iter().map(|policy| Policy { mode: Mode::Observe, ..policy.clone() }).collect();
-        let (families, family_of, silent_since) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { policies, families, family_of, silent_since, heard: 0 }
+        let (trees, tree_of_session, trees_by_last_event) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { policies, trees, tree_of_session, trees_by_last_event, events: 0 }
     }
 
-    /// Judges what a transcript says next. Sessions that are over by it are added to `over`.
-    pub fn take(&mut self, heard: Heard, over: &mut Vec<ReplayedSession>) {
-        self.heard += 1;
-        let begun = self.family(&heard.stream, over);
-        let Some(family) = self.families.get_mut(&begun) else { return };
-        self.silent_since.remove(&family.last_heard);
-        self.silent_since.insert(self.heard, begun);
-        family.last_heard = self.heard;
-        let Heard { at, stream, what, is_echo } = heard;
-        let now = family.clock.advance(at, matches!(what, Happening::ToolStart { .. }));
-        let name = &stream.session;
-        let place = family.sessions.iter().position(|watch| watch.is_of(name)).unwrap_or_else(|| {
-            family.sessions.push(Watch::new(name, self.policies.len()));
-            family.sessions.len() - 1
+    /// Decides the next event of a transcript. Sessions that this finishes are added to `over`.
+    pub fn add_event(&mut self, replayed: ReplayedEvent, over: &mut Vec<ReplayedSession>) {
+        self.events += 1;
+        let tree_id = self.tree_for(&replayed.agent, over);
+        let Some(tree) = self.trees.get_mut(&tree_id) else { return };
+        self.trees_by_last_event.remove(&tree.last_event);
+        self.trees_by_last_event.insert(self.events, tree_id);
+        tree.last_event = self.events;
+        let ReplayedEvent { at, agent, event, is_echo } = replayed;
+        let now = tree.clock.advance(at, matches!(event, LoopEvent::ToolStart { .. }));
+        let session_name = &agent.session;
+        let index = tree.sessions.iter().position(|session| session.is_for(session_name)).unwrap_or_else(|| {
+            tree.sessions.push(SessionReplay::new(session_name, self.policies.len()));
+            tree.sessions.len() - 1
         });
-        let watch = &mut family.sessions[place];
-        watch.count(&stream, &what, at, is_echo);
-        let event = Event::Loop { stream, what, policy: POLICY.to_owned() };
-        for (which, (memory, policy)) in family.memories.iter_mut().zip(&self.policies).enumerate() {
-            if let Some(decision) = decided(memory, policy, &event, now) {
+        let session = &mut tree.sessions[index];
+        session.count_event(&agent, &event, at, is_echo);
+        let event = Event::Loop { agent, event: unprotected(event), policy: POLICY.to_owned() };
+        for (policy_index, (memory, policy)) in tree.memories.iter_mut().zip(&self.policies).enumerate() {
+            if let Some(decision) = decide_event(memory, policy, &event, now) {
                 memory.fold(&decision.facts);
-                watch.judge(which, &event, &decision, memory, now.at);
+                session.record_verdict(policy_index, &event, &decision, memory, now.at);
             }
         }
     }
 
-    /// What is left when a transcript has ended, in the order they began.
+    /// Finishes the remaining sessions at the end of a transcript, in the order they began.
     pub fn finish(self) -> Vec<ReplayedSession> {
-        self.families.into_values().flat_map(|family| family.sessions).map(Watch::over).collect()
+        self.trees.into_values().flat_map(|tree| tree.sessions).map(SessionReplay::finish).collect()
     }
 
-    /// The family a stream belongs to: its session's, its parent's, or a new one.
-    fn family(&mut self, stream: &Stream, over: &mut Vec<ReplayedSession>) -> u64 {
-        if let Some(known) = self.family_of.get(&stream.session) {
-            return *known;
+    /// The tree an agent's session belongs to: its own, its parent's, or a new one.
+    fn tree_for(&mut self, agent: &AgentRef, over: &mut Vec<ReplayedSession>) -> u64 {
+        if let Some(tree_id) = self.tree_of_session.get(&agent.session) {
+            return *tree_id;
         }
-        let begun = match stream.root.as_ref().and_then(|root| self.family_of.get(root)) {
-            Some(parents) => *parents,
+        let tree_id = match agent.parent_session.as_ref().and_then(|root| self.tree_of_session.get(root)) {
+            Some(tree_of_parent) => *tree_of_parent,
             None => {
                 self.make_room(over);
                 let memories = vec![Memory::default(); self.policies.len()];
-                let (clock, last_heard) = (ReplayClock::default(), self.heard);
-                self.families.insert(self.heard, Family { memories, clock, sessions: Vec::new(), last_heard });
-                self.heard
+                let (clock, last_event) = (ReplayClock::default(), self.events);
+                self.trees.insert(self.events, SessionTree { memories, clock, sessions: Vec::new(), last_event });
+                self.events
             }
         };
-        self.family_of.insert(stream.session.clone(), begun);
-        begun
+        self.tree_of_session.insert(agent.session.clone(), tree_id);
+        tree_id
     }
 
     fn make_room(&mut self, over: &mut Vec<ReplayedSession>) {
-        if self.families.len() < FAMILIES_MAX {
+        if self.trees.len() < SESSION_TREES_MAX {
             return;
         }
-        let longest_ago = self.silent_since.pop_first().map(|(_, begun)| begun);
-        if let Some(family) = longest_ago.and_then(|begun| self.families.remove(&begun)) {
-            for watch in family.sessions {
-                self.family_of.remove(watch.name());
-                over.push(watch.over());
+        let oldest = self.trees_by_last_event.pop_first().map(|(_, tree_id)| tree_id);
+        if let Some(tree) = oldest.and_then(|tree_id| self.trees.remove(&tree_id)) {
+            for session in tree.sessions {
+                self.tree_of_session.remove(session.name());
+                over.push(session.finish());
             }
         }
     }
 }
 
-/// Asks until nothing is missing. A row that nobody wrote yet is empty.
-fn decided(memory: &mut Memory, policy: &Policy, event: &Event, now: Moment) -> Option<Decision> {
-    loop {
-        match judge(memory, policy, event, now) {
-            Step::Needs(names) => names.into_iter().for_each(|name| memory.insert(name, None)),
-            Step::Decided(decision) => return Some(decision),
-            Step::Rejected(_impossible_in_a_session) => return None,
-        }
-    }
+/// A recorded call with an explicitly empty context: a replay knows neither the rules nor the scopes of that time.
+fn unprotected(event: LoopEvent) -> LoopEvent {
+    let LoopEvent::ToolStart { call, response, action, context: _ } = event else { return event };
+    let protections = Protections { guarded: Vec::new(), touched: Vec::new(), tampering: None };
+    LoopEvent::ToolStart { call, response, action, context: CallContext::Gathered(protections) }
+}
+
+/// Decides with empty rows for those that do not exist yet.
+fn decide_event(memory: &mut Memory, policy: &Policy, event: &Event, now: Moment) -> Option<Decision> {
+    let absent = |names: &[CircuitName]| Ok::<_, Infallible>(vec![None; names.len()]);
+    let decided = decide_with_rows(memory, |memory| evaluate(memory, policy, event, now), absent);
+    // Neither an endless decision nor a rejection is possible in a session.
+    decided.ok()?.ok()
 }

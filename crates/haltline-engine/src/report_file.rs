@@ -1,7 +1,7 @@
-//! The diagnostic report as a YAML file (A4): written with what is known, read back when it is filed.
+//! The diagnostic report as a YAML file (A4): haltline writes it with what is known, and reads it when it is filed.
 //!
-//! Texts come back byte for byte as they went in, whatever they hold: a runner's output is evidence. Reading is
-//! bounded and takes plain YAML only: no aliases, no second document, no field it does not know, no field twice.
+//! Texts round-trip byte for byte, whatever they contain: a runner's output is evidence. Parsing is bounded and accepts
+//! plain YAML only: no aliases, no second document, no unknown field, no field twice.
 
 mod node;
 mod render;
@@ -16,38 +16,36 @@ use haltline_core::shorten;
 use node::{Kind, Node};
 pub use render::{Hints, render};
 
-/// How large a report's file may be. An error of 256 KB, the most that is kept, takes six times as much when each of
-/// its letters is a line end that has to be quoted, and must still be readable.
+/// How large a report file may be. The longest error kept, 256 KB, takes six times as much if every character is a line
+/// end that has to be quoted, and must still be readable.
 const REPORT_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
-/// Why a file is no report.
+/// Why a file is not a valid report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// It cannot be read.
     #[error("the report cannot be read: {0}")]
     Unreadable(#[from] io::Error),
-    /// It is more than is read.
     #[error("the report is larger than {REPORT_BYTES_MAX} bytes")]
     TooLarge,
-    /// It is no text.
+    /// The file is not UTF-8.
     #[error("the report is not UTF-8 text (line {line})")]
     NotText {
-        /// Where it ceases to be.
+        /// The first line that is not UTF-8.
         line: usize,
     },
-    /// It is not YAML, or not a report.
+    /// The file is not YAML, or not a report.
     #[error("line {line}: {problem}")]
-    Wrong {
-        /// From 1.
+    Invalid {
+        /// Starts at 1.
         line: usize,
         /// What is wrong there, and what was expected.
         problem: String,
     },
 }
 
-/// Reads a report. What it lacks is for the core to say; here only what cannot be understood is an error.
+/// Reads a report. Only what cannot be understood is an error here; the core says which fields are missing.
 pub fn read(path: &Path) -> Result<Report, ReportError> {
-    // A pipe or a device in its place is not waited for.
+    // Reading a pipe or a device could block.
     if !fs::metadata(path)?.is_file() {
         return Err(ReportError::Unreadable(io::Error::other("it is not a file")));
     }
@@ -56,7 +54,7 @@ pub fn read(path: &Path) -> Result<Report, ReportError> {
     parse(&content)
 }
 
-/// A report from a file's content.
+/// Parses the content of a report file.
 pub fn parse(content: &[u8]) -> Result<Report, ReportError> {
     if content.len() as u64 > REPORT_BYTES_MAX {
         return Err(ReportError::TooLarge);
@@ -71,19 +69,19 @@ pub fn parse(content: &[u8]) -> Result<Report, ReportError> {
         match field {
             "test_expectation" => report.test_expectation = text_of(value, field)?,
             "actual_error" => report.actual_error = text_of(value, field)?,
-            "attempt_log" => report.attempt_log = listed(value, field, log_line)?,
-            "cumulative_files_modified" => report.cumulative_files_modified = listed(value, field, text_of)?,
-            "scope_violations" => report.scope_violations = listed(value, field, violation)?,
+            "attempt_log" => report.attempt_log = list(value, field, log_line)?,
+            "cumulative_files_modified" => report.cumulative_files_modified = list(value, field, text_of)?,
+            "scope_violations" => report.scope_violations = list(value, field, violation)?,
             "best_hypothesis" => report.best_hypothesis = text_of(value, field)?,
             "specific_question" => report.specific_question = text_of(value, field)?,
-            "recovery_options" => report.recovery_options = listed(value, field, recovery_option)?,
-            _ => return Err(value.wrong(format!("{field} is not expected here"))),
+            "recovery_options" => report.recovery_options = list(value, field, recovery_option)?,
+            _ => return Err(value.error(format!("{field} is not expected here"))),
         }
     }
     Ok(report)
 }
 
-/// A mapping's fields, each of them known; nothing at all is an empty mapping.
+/// The fields of a mapping, each of which must be known. An empty node is an empty mapping.
 fn fields<'known>(node: Node, name: &str, known: &[&'known str]) -> Result<Vec<(&'known str, Node)>, ReportError> {
     let pairs = match node.kind {
         Kind::Map(pairs) => pairs,
@@ -92,7 +90,7 @@ fn fields<'known>(node: Node, name: &str, known: &[&'known str]) -> Result<Vec<(
     };
     let known_field = |(key, value): (String, Node)| match known.iter().find(|field| **field == key) {
         Some(field) => Ok((*field, value)),
-        None => Err(value.wrong(format!("{name} has no field {}; expected {}", shorten(&key), known.join(", ")))),
+        None => Err(value.error(format!("{name} has no field {}; expected {}", shorten(&key), known.join(", ")))),
     };
     pairs.into_iter().map(known_field).collect()
 }
@@ -105,13 +103,13 @@ fn text_of(node: Node, name: &str) -> Result<String, ReportError> {
     }
 }
 
-fn listed<T>(
+fn list<T>(
     node: Node,
     name: &str,
     item: impl Fn(Node, &str) -> Result<T, ReportError>,
 ) -> Result<Listed<T>, ReportError> {
     match node.kind {
-        Kind::Text(words) => Ok(Listed::Words(words)),
+        Kind::Text(text) => Ok(Listed::Text(text)),
         Kind::Null => Ok(Listed::default()),
         Kind::Map(_) => Err(node.expected(name, "a list (`- …`), or `not applicable: …` in quotes")),
         Kind::List(nodes) => {
@@ -124,12 +122,12 @@ fn listed<T>(
 fn log_line(node: Node, name: &str) -> Result<LogLine, ReportError> {
     let mut line = LogLine::default();
     for (field, value) in fields(node, name, &["attempt", "strategy", "files", "result"])? {
-        let place = format!("{name}.{field}");
+        let field_path = format!("{name}.{field}");
         match field {
-            "attempt" => line.attempt = number(value, &place)?,
-            "strategy" => line.strategy = text_of(value, &place)?,
-            "files" => line.files = files(value, &place)?,
-            _ => line.result = text_of(value, &place)?,
+            "attempt" => line.attempt = number(value, &field_path)?,
+            "strategy" => line.strategy = text_of(value, &field_path)?,
+            "files" => line.files = files(value, &field_path)?,
+            _ => line.result = text_of(value, &field_path)?,
         }
     }
     Ok(line)
@@ -143,11 +141,11 @@ fn number(node: Node, name: &str) -> Result<u32, ReportError> {
     }
 }
 
-/// A list of files, or one file without a list around it.
+/// A list of files, or a single file without a list around it.
 fn files(node: Node, name: &str) -> Result<Vec<String>, ReportError> {
-    Ok(match listed(node, name, text_of)? {
+    Ok(match list(node, name, text_of)? {
         Listed::Items(files) => files,
-        Listed::Words(file) => vec![file],
+        Listed::Text(file) => vec![file],
     })
 }
 
@@ -164,15 +162,15 @@ fn violation(node: Node, name: &str) -> Result<ScopeViolation, ReportError> {
 }
 
 fn recovery_option(node: Node, name: &str) -> Result<RecoveryOption, ReportError> {
-    let mut way = RecoveryOption::default();
+    let mut recovery = RecoveryOption::default();
     for (field, value) in fields(node, name, &["option", "risk"])? {
         let text = text_of(value, &format!("{name}.{field}"))?;
         match field {
-            "option" => way.option = text,
-            _ => way.risk = text,
+            "option" => recovery.option = text,
+            _ => recovery.risk = text,
         }
     }
-    Ok(way)
+    Ok(recovery)
 }
 
 #[cfg(test)]
@@ -212,7 +210,7 @@ recovery_options:
 ...
 "#;
 
-    fn wrong(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         parse(text.as_bytes()).expect_err("no report").to_string()
     }
 
@@ -232,7 +230,7 @@ recovery_options:
                 line(2, "moved the check to the gateway\n", &[], "it's refused twice"),
             ]),
             cumulative_files_modified: Listed::Items(vec!["parcel/form.py".to_owned(), "parcel/gate.py".to_owned()]),
-            scope_violations: Listed::Words("not applicable: only files of the slice were changed".to_owned()),
+            scope_violations: Listed::Text("not applicable: only files of the slice were changed".to_owned()),
             best_hypothesis: "null is passed where the weight is expected".to_owned(),
             specific_question: "yes".to_owned(),
             recovery_options: Listed::Items(vec![RecoveryOption { option: "ask".to_owned(), risk: "1.50".to_owned() }]),
@@ -246,7 +244,7 @@ recovery_options:
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_field_and_line() {
+    fn an_error_names_the_field_and_the_line() {
         for (text, expected) in [
             ("\n\nbest_hypothesis: [a]\n", "line 3: best_hypothesis is a list: expected text"),
             ("recovery_options:\n  option: a\n", "line 2: recovery_options is a mapping: expected a list (`- …`), or"),
@@ -260,8 +258,8 @@ recovery_options:
             ("actual_error: \"a\n", "line "),
             ("? [a]\n: b\n", "line 1: a field's name must be text"),
         ] {
-            let told = wrong(text);
-            assert!(told.starts_with(expected) && !told.contains('\n'), "{text:?} gave {told}");
+            let message = error_of(text);
+            assert!(message.starts_with(expected) && !message.contains('\n'), "{text:?} gave {message}");
         }
         assert_eq!(
             parse(b"a: b\nc: \xff\n").expect_err("no text").to_string(),
@@ -270,19 +268,19 @@ recovery_options:
     }
 
     #[test]
-    fn what_would_grow_is_refused() {
+    fn aliases_deep_nesting_and_large_files_are_rejected() {
         let bomb = "a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\n";
-        assert!(wrong(bomb).contains("an alias"), "{}", wrong(bomb));
+        assert!(error_of(bomb).contains("an alias"), "{}", error_of(bomb));
         for deep in ["[".repeat(100_000), "- ".repeat(100_000), "{a: ".repeat(100_000), "? ".repeat(100_000)] {
-            let told = parse(format!("actual_error: a\nattempt_log:\n  {deep}").as_bytes()).expect_err("too deep");
-            assert!(matches!(told, ReportError::Wrong { .. }), "{told}");
+            let error = parse(format!("actual_error: a\nattempt_log:\n  {deep}").as_bytes()).expect_err("too deep");
+            assert!(matches!(error, ReportError::Invalid { .. }), "{error}");
         }
         let large = "x".repeat(2 * 1024 * 1024 + 1);
         assert!(matches!(parse(large.as_bytes()), Err(ReportError::TooLarge)));
     }
 
     #[test]
-    fn the_rendered_report_is_pleasant_to_read_and_asks_for_what_it_lacks() {
+    fn the_rendered_report_is_readable_and_asks_for_missing_fields() {
         let report = Report {
             actual_error: "  indented\nline two  \n\n---\nend".to_owned(),
             test_expectation: "\u{1b}[31mred\u{1b}[0m\n  two\n".to_owned(),
@@ -367,7 +365,7 @@ actual_error: |2-
         item: impl Strategy<Value = T> + 'static,
     ) -> impl Strategy<Value = Listed<T>> {
         let items = prop::collection::vec(item, 0..3).prop_map(Listed::Items);
-        prop_oneof![3 => items.boxed(), 1 => any_text().prop_map(Listed::Words).boxed()]
+        prop_oneof![3 => items.boxed(), 1 => any_text().prop_map(Listed::Text).boxed()]
     }
 
     fn any_report() -> impl Strategy<Value = Report> {
@@ -375,9 +373,9 @@ actual_error: |2-
             .prop_map(|(attempt, strategy, files, result)| LogLine { attempt, strategy, files, result });
         let violation =
             (any_text(), any_text()).prop_map(|(file, justification)| ScopeViolation { file, justification });
-        let way = (any_text(), any_text()).prop_map(|(option, risk)| RecoveryOption { option, risk });
+        let recovery = (any_text(), any_text()).prop_map(|(option, risk)| RecoveryOption { option, risk });
         let texts = (any_text(), any_text(), any_text(), any_text());
-        let lists = (any_listed(line), any_listed(any_text()), any_listed(violation), any_listed(way));
+        let lists = (any_listed(line), any_listed(any_text()), any_listed(violation), any_listed(recovery));
         (texts, lists).prop_map(|(texts, lists)| Report {
             test_expectation: texts.0,
             actual_error: texts.1,
@@ -401,14 +399,14 @@ actual_error: |2-
         }
 
         #[test]
-        fn no_bytes_make_reading_fall_over(bytes in prop::collection::vec(any::<u8>(), 0..200), text in any_text()) {
+        fn no_bytes_make_parsing_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), text in any_text()) {
             drop(parse(&bytes));
             drop(parse(text.as_bytes()));
         }
     }
 
     #[test]
-    fn a_very_long_output_comes_back_whole() {
+    fn a_very_long_output_round_trips() {
         for text in
             ["x".repeat(200_000), "line\n".repeat(50_000), "\u{1b}[1m \n".repeat(20_000), "\n".repeat(256 * 1024)]
         {

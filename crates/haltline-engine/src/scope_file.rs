@@ -1,8 +1,9 @@
-//! What a slice may change, put together when its attempt begins (A5): from a list, else from contracts and graph.
+//! Builds the scope of a slice, the files it may change, when its first attempt begins (A5): from an explicit list, or
+//! else from contracts and the graph.
 //!
-//! Entries are resolved like the paths they will be compared with: one that goes through a symbolic link stands for
-//! where it leads, as it does at that moment. What cannot be used is told in a note; in a list that somebody wrote
-//! for the lock it is an error, because leaving it out would refuse the very files that were meant.
+//! Entries are resolved like the paths they will be compared with: an entry that goes through a symbolic link stands
+//! for the link's target at that moment. An unusable entry is reported in a note; in an explicit list it is an error,
+//! because leaving it out would deny changes to the very files that were meant.
 
 mod contract;
 mod graph;
@@ -15,103 +16,81 @@ use std::path::{Path, PathBuf};
 use haltline_core::attempt::{Entry, Scope, Source};
 use haltline_core::shorten;
 
-use crate::scope_path::{Ground, Landing, PathError};
-use graph::{Graph, Slice};
+use crate::scope_path::{PathError, ProjectRoot, ResolvedPath};
+use graph::{Graph, GraphSlice};
 
 /// How large a graph or a contract may be.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How many entries a scope may have.
 const ENTRIES_MAX: usize = 4096;
-/// How many notes are told.
+/// How many notes are reported.
 const NOTES_MAX: usize = 40;
-/// Where the graph is looked for, below the project's root.
-const GRAPHS: [&str; 2] = [".greenlight/GRAPH.json", "GRAPH.json"];
-/// Where contracts are looked for if none are given and the graph names some by their ids.
-const CONTRACTS: &str = ".greenlight/CONTRACTS.md";
+/// Where to find the graph, relative to the project's root.
+const GRAPH_FILES: [&str; 2] = [".greenlight/GRAPH.json", "GRAPH.json"];
+/// Where to find contracts if none are given and the graph names some by id.
+const CONTRACTS_FILE: &str = ".greenlight/CONTRACTS.md";
 
-/// Why there is no scope.
+/// Why no scope could be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
-    /// A file that was asked for cannot be read.
+    /// A requested file cannot be read.
     #[error("{} cannot be read: {source}", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The graph is not one.
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("{}: {problem}", .path.display())]
     BadGraph {
-        /// Its file.
         path: PathBuf,
         /// What is wrong, and what was expected.
         problem: String,
     },
-    /// The graph has no such slice.
     #[error("slice {} is not in {}, which has {known}; name another slice, another graph, or the files in scope", shorten(.slice), .path.display())]
     NoSuchSlice {
-        /// The slice.
         slice: String,
-        /// The graph.
         path: PathBuf,
-        /// Some of those it has.
+        /// Some of the slices that the graph has.
         known: String,
     },
     /// A path of an explicit list cannot be used.
     #[error("{field} = {}: {problem}", shorten(.value))]
-    BadEntry {
-        /// Which list.
-        field: &'static str,
-        /// The path.
-        value: String,
-        /// Why not.
-        problem: String,
-    },
-    /// There is too much of it.
+    BadEntry { field: &'static str, value: String, problem: String },
     #[error("more than {ENTRIES_MAX} entries are in scope; name folders instead of files")]
     TooMany,
 }
 
-/// What is known when an attempt begins.
+/// The input for building a scope.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'asked> {
-    /// The slice.
-    pub slice: &'asked str,
-    /// Where the command was given; paths on it start here.
-    pub folder: &'asked Path,
-    /// The graph's file, if named.
-    pub graph: Option<&'asked Path>,
-    /// The contracts' files.
-    pub contracts: &'asked [PathBuf],
-    /// The files in scope, if listed; an empty list leaves nothing in scope.
-    pub in_scope: Option<&'asked [String]>,
+pub struct ScopeRequest<'request> {
+    pub slice: &'request str,
+    /// The working directory of the command; relative paths start here.
+    pub folder: &'request Path,
+    /// The graph's file, if the command names one.
+    pub graph: Option<&'request Path>,
+    pub contracts: &'request [PathBuf],
+    /// The files in scope, if the command lists them; an empty list leaves nothing in scope.
+    pub in_scope: Option<&'request [String]>,
 }
 
-/// A scope, and what a person should know of how it came about.
+/// A scope, and what a person should know about how it was built.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Built {
-    /// What is in scope.
+pub struct BuiltScope {
     pub scope: Scope,
     /// What was left out, and which parts of which files were read.
     pub notes: Vec<String>,
 }
 
-/// Puts a scope together.
-pub fn build(ground: &Ground, asked: Asked<'_>) -> Result<Built, ScopeError> {
-    let graph = find_graph(ground, asked)?;
-    let slice = graph.as_ref().map(|graph| graph.slice(asked.slice)).transpose()?.unwrap_or_default();
+pub fn build(project_root: &ProjectRoot, request: ScopeRequest<'_>) -> Result<BuiltScope, ScopeError> {
+    let graph = find_graph(project_root, request)?;
+    let slice = graph.as_ref().map(|graph| graph.slice(request.slice)).transpose()?.unwrap_or_default();
     let digest = graph.map(|graph| graph.digest);
-    let mut builder = Builder { ground, entries: Vec::new(), notes: Vec::new() };
-    if let Some(listed) = asked.in_scope {
-        builder.add_all(asked.folder, listed, "--in-scope", &Source::Given)?;
+    let mut builder = ScopeBuilder { project_root, entries: Vec::new(), notes: Vec::new() };
+    if let Some(listed) = request.in_scope {
+        builder.add_all(request.folder, listed, "--in-scope", &Source::Given)?;
         return builder.finish(|entries| Scope::explicit(entries, digest));
     }
     if let Some(listed) = &slice.files_in_scope {
-        builder.add_all(ground.root(), listed, "files_in_scope", &Source::FilesInScope)?;
+        builder.add_all(project_root.path(), listed, "files_in_scope", &Source::FilesInScope)?;
         return builder.finish(|entries| Scope::explicit(entries, digest));
     }
-    builder.add_contracts(asked, &slice)?;
+    builder.add_contracts(request, &slice)?;
     for (field, listed, source) in
         [("packages", &slice.packages, Source::Packages), ("deliverables", &slice.deliverables, Source::Deliverables)]
     {
@@ -122,19 +101,19 @@ pub fn build(ground: &Ground, asked: Asked<'_>) -> Result<Built, ScopeError> {
     builder.finish(|entries| Scope::inferred(entries, digest))
 }
 
-/// A named graph must be there; one that is only looked for need not, and does not matter where a list is given.
-fn find_graph(ground: &Ground, asked: Asked<'_>) -> Result<Option<Graph>, ScopeError> {
-    if let Some(path) = asked.graph {
-        return Graph::read(&asked.folder.join(path)).map(Some);
+/// A graph that the command names must exist. A default graph need not, and is ignored if the command lists files.
+fn find_graph(project_root: &ProjectRoot, request: ScopeRequest<'_>) -> Result<Option<Graph>, ScopeError> {
+    if let Some(path) = request.graph {
+        return Graph::read(&request.folder.join(path)).map(Some);
     }
-    if asked.in_scope.is_some() {
+    if request.in_scope.is_some() {
         return Ok(None);
     }
-    let found = GRAPHS.iter().map(|name| ground.root().join(name)).find(|path| path.is_file());
+    let found = GRAPH_FILES.iter().map(|name| project_root.path().join(name)).find(|path| path.is_file());
     found.map(|path| Graph::read(&path)).transpose()
 }
 
-/// A file's content, within the limit. A pipe or a device in its place is not waited for.
+/// A file's content, within the limit. Anything that is not a regular file is an error, so reading never blocks.
 fn read(path: &Path) -> Result<Vec<u8>, ScopeError> {
     let unreadable = |source| ScopeError::Unreadable { path: path.to_owned(), source };
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
@@ -149,14 +128,14 @@ fn read(path: &Path) -> Result<Vec<u8>, ScopeError> {
     Ok(content)
 }
 
-struct Builder<'ground> {
-    ground: &'ground Ground,
+struct ScopeBuilder<'ground> {
+    project_root: &'ground ProjectRoot,
     entries: Vec<Entry>,
     notes: Vec<String>,
 }
 
-impl Builder<'_> {
-    fn finish(mut self, scope: impl FnOnce(Vec<Entry>) -> Scope) -> Result<Built, ScopeError> {
+impl ScopeBuilder<'_> {
+    fn finish(mut self, scope: impl FnOnce(Vec<Entry>) -> Scope) -> Result<BuiltScope, ScopeError> {
         if self.entries.len() > ENTRIES_MAX {
             return Err(ScopeError::TooMany);
         }
@@ -165,10 +144,10 @@ impl Builder<'_> {
             self.notes.truncate(NOTES_MAX);
             self.notes.push(format!("{more} more notes are not shown"));
         }
-        Ok(Built { scope: scope(self.entries), notes: self.notes })
+        Ok(BuiltScope { scope: scope(self.entries), notes: self.notes })
     }
 
-    /// A list written for the lock: each path must be usable.
+    /// Adds an explicit list, in which each path must be usable.
     fn add_all(
         &mut self,
         folder: &Path,
@@ -186,10 +165,10 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A path of the graph's other lists, which may hold prose as well.
+    /// Adds a path of the graph's other lists, which may contain prose as well.
     fn add_listed(&mut self, field: &str, text: &str, source: &Source) {
         let path = graph::without_remark(text);
-        let root = self.ground.root();
+        let root = self.project_root.path();
         let is_there = root.join(path).exists();
         if field == "packages" && !is_there && !path.contains(['.', '*']) {
             self.notes.push(format!("{field}: {} is not there yet; a package is named by its folder", shorten(text)));
@@ -204,23 +183,24 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds a path as it will be met: where it leads, and the links at its end.
+    /// Adds a path as it will be compared: its target, and the links at its end.
     fn add(&mut self, folder: &Path, text: &str, source: &Source) -> Result<(), String> {
         let text = text.trim();
         if text.is_empty() {
             return Err("it is empty; expected a path".to_owned());
         }
-        let (fixed, pattern) = split_pattern(self.ground.root(), folder, text);
+        let (fixed, pattern) = split_pattern(self.project_root.path(), folder, text);
         let start = if fixed.is_empty() { "." } else { fixed };
-        let landings = self.ground.landings(folder, Path::new(start)).map_err(|error: PathError| error.to_string())?;
+        let resolved =
+            self.project_root.resolve(folder, Path::new(start)).map_err(|error: PathError| error.to_string())?;
         let outside = |path: &Path| format!("it leads out of the project, to {}", path.display());
-        let mut places = vec![&landings.real];
-        places.extend(&landings.links);
-        for (at, place) in places.into_iter().enumerate() {
-            let path = match place {
-                Landing::Inside(path) => path,
-                Landing::Outside(path) if at == 0 => return Err(outside(path)),
-                Landing::Outside(_) => continue,
+        let mut paths = vec![&resolved.real];
+        paths.extend(&resolved.links);
+        for (at, path) in paths.into_iter().enumerate() {
+            let path = match path {
+                ResolvedPath::Inside(path) => path,
+                ResolvedPath::Outside(path) if at == 0 => return Err(outside(path)),
+                ResolvedPath::Outside(_) => continue,
             };
             let path = match (path.is_empty(), pattern.is_empty()) {
                 (true, true) => ".".to_owned(),
@@ -234,31 +214,31 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn add_contracts(&mut self, asked: Asked<'_>, slice: &Slice) -> Result<(), ScopeError> {
+    fn add_contracts(&mut self, request: ScopeRequest<'_>, slice: &GraphSlice) -> Result<(), ScopeError> {
         let mut ids: Vec<&str> = Vec::new();
         for named in &slice.contracts {
-            let path = self.ground.root().join(named);
+            let path = self.project_root.path().join(named);
             if named.contains(['/', '.']) && path.is_file() {
-                self.add_contract(&path, &contract::Wanted::Whole)?;
+                self.add_contract(&path, &contract::WantedSections::Whole)?;
             } else {
                 ids.push(named);
             }
         }
-        let wanted = contract::Wanted::Of { ids: &ids, slice: asked.slice };
-        for path in asked.contracts {
-            self.add_contract(&asked.folder.join(path), &wanted)?;
+        let wanted = contract::WantedSections::PreferContracts { ids: &ids, slice: request.slice };
+        for path in request.contracts {
+            self.add_contract(&request.folder.join(path), &wanted)?;
         }
-        let known = self.ground.root().join(CONTRACTS);
-        if asked.contracts.is_empty() && !ids.is_empty() && known.is_file() {
-            self.add_contract(&known, &contract::Wanted::Only { ids: &ids })?;
+        let default_contracts = self.project_root.path().join(CONTRACTS_FILE);
+        if request.contracts.is_empty() && !ids.is_empty() && default_contracts.is_file() {
+            self.add_contract(&default_contracts, &contract::WantedSections::OnlyContracts { ids: &ids })?;
         }
         Ok(())
     }
 
-    fn add_contract(&mut self, path: &Path, wanted: &contract::Wanted<'_>) -> Result<(), ScopeError> {
+    fn add_contract(&mut self, path: &Path, wanted: &contract::WantedSections<'_>) -> Result<(), ScopeError> {
         let content = read(path)?;
         let text = String::from_utf8_lossy(&content);
-        let root = self.ground.root().to_owned();
+        let root = self.project_root.path().to_owned();
         let real = fs::canonicalize(path).unwrap_or_else(|_moved| path.to_owned());
         let name = real.strip_prefix(&root).unwrap_or(path).display().to_string();
         let lines: Vec<&str> = text.lines().collect();
@@ -266,12 +246,12 @@ impl Builder<'_> {
             let source = Source::Contract { file: part.name };
             for found in mention::paths(&lines[part.lines], &root) {
                 match found {
-                    mention::Found::Path(path) => {
+                    mention::Mention::Path(path) => {
                         if let Err(problem) = self.add(&root, &path, &source) {
                             self.notes.push(format!("{name}: {} is left out: {problem}", shorten(&path)));
                         }
                     }
-                    mention::Found::LeftOut { path, why } => {
+                    mention::Mention::LeftOut { path, why } => {
                         self.notes.push(format!("{name}: {} is left out: {why}", shorten(&path)));
                     }
                 }
@@ -281,7 +261,7 @@ impl Builder<'_> {
     }
 }
 
-/// A path up to its first name with a `*` or `?`, and the rest. A name that is there is no pattern, whatever it holds.
+/// Splits a path before its first name with a `*` or `?`. If a file of that exact name exists, it is no pattern.
 fn split_pattern<'text>(root: &Path, folder: &Path, text: &'text str) -> (&'text str, &'text str) {
     let text = match text {
         "..." => "",
@@ -291,7 +271,7 @@ fn split_pattern<'text>(root: &Path, folder: &Path, text: &'text str) -> (&'text
     match text.find(['*', '?']) {
         Some(at) if !is_there(text) => {
             let start = text[..at].rfind('/').map_or(0, |slash| slash + 1);
-            // A pattern below the root of the file system stays absolute, and is then told to be outside.
+            // A pattern below `/` stays absolute, and is then rejected as outside the project.
             (&text[..start], &text[start..])
         }
         Some(_) | None => (text, ""),

@@ -1,9 +1,10 @@
-//! The state file of seed 001: exactly its eight keys, for programs that read it (P5).
+//! The state file of seed 001, with exactly its eight keys, for programs that read it (P5).
 
 use std::collections::BTreeMap;
 
 use haltline_core::phase::{
-    Course, Foreign, ForeignStand, HistoryEvent, HistoryLine, Measure, Metrics, Override, PhaseName, Stand, trip_text,
+    ForeignRun, ForeignState, HistoryEvent, HistoryLine, Measure, Metrics, PhaseName, PhaseRun, Precedence, RunState,
+    trip_text,
 };
 use haltline_core::{Instant, Moment, shorten};
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use crate::redact::storable;
 
 /// The file's name in its session folder.
 pub const NAME: &str = "circuit-breaker.json";
-/// The phases the seed's schema names, with the number it shows for each.
+/// The phases in the seed's schema, with the metric it shows for each.
 const SEED_METRICS: [(&str, &str); 4] = [
     ("RED", "tests_generated"),
     ("GREEN", "tests_passing"),
@@ -31,29 +32,29 @@ struct Line {
     reason: String,
 }
 
-/// The file as it is written.
-pub fn render(course: &Course, now: Moment) -> Vec<u8> {
-    // In the seed's order, which a map of the phases' names would not keep.
+/// The content of the file.
+pub fn render(phase_run: &PhaseRun, now: Moment) -> Vec<u8> {
+    // In the seed's order, which a map of phase names would not keep.
     let mut metrics: Map<String, Value> =
         SEED_METRICS.iter().map(|(phase, name)| ((*phase).to_owned(), json!({ *name: 0 }))).collect();
-    for (phase, known) in &course.baselines {
+    for (phase, baseline) in &phase_run.baselines {
         let numbers = metrics.entry(phase.as_str()).or_insert_with(|| json!({}));
-        for (name, measure) in known.iter() {
+        for (name, measure) in baseline.iter() {
             numbers[name] = number(measure);
         }
     }
-    let trip = course.trip();
-    let history: Vec<Line> = course.history.iter().map(line).collect();
-    let state = match &course.stand {
-        Stand::Open(trip) if trip.cooled(now).is_some() => "HALF_OPEN",
-        stand => stand.file_word(),
+    let trip = phase_run.trip();
+    let history: Vec<Line> = phase_run.history.iter().map(line).collect();
+    let state = match &phase_run.state {
+        RunState::Open(trip) if trip.cooldown_ended_at(now).is_some() => "HALF_OPEN",
+        state => state.as_file_str(),
     };
     let file = json!({
         "state": state,
-        "no_progress_count": course.no_progress,
-        "same_error_count": course.same_error,
+        "no_progress_count": phase_run.no_progress,
+        "same_error_count": phase_run.same_error,
         "last_progress_metric": metrics,
-        "last_error_hash": course.error.as_ref().map(|error| error.raw.as_str()),
+        "last_error_hash": phase_run.error.as_ref().map(|error| error.raw.as_str()),
         "opened_at": trip.map(|trip| trip.since.at.to_string()),
         "open_reason": trip.map(trip_text),
         "history": history,
@@ -79,8 +80,8 @@ fn line(line: &HistoryLine) -> Line {
     }
 }
 
-/// What a file says. Missing keys have their values of a new file; a wrong one is named.
-pub fn parse(content: &[u8]) -> Result<Foreign, String> {
+/// Parses a file. Missing keys have the values of a new file; an error names the wrong key.
+pub fn parse(content: &[u8]) -> Result<ForeignRun, String> {
     let file: Map<String, Value> = serde_json::from_slice(content)
         .map_err(|error| format!("not a JSON object ({})", shorten(&error.to_string())))?;
     let text = |key: &str| match file.get(key) {
@@ -96,10 +97,10 @@ pub fn parse(content: &[u8]) -> Result<Foreign, String> {
             .ok_or_else(|| format!("{key} {}: expected a whole number", shorten(&value.to_string()))),
     };
     let opened_at = text("opened_at")?.map(Instant::parse).transpose().map_err(|error| error.to_string())?;
-    let stand = match text("state")? {
-        Some("CLOSED") => ForeignStand::Closed,
-        Some("HALF_OPEN" | "HALF-OPEN") => ForeignStand::Warned,
-        Some("OPEN") => ForeignStand::Open {
+    let state = match text("state")? {
+        Some("CLOSED") => ForeignState::Closed,
+        Some("HALF_OPEN" | "HALF-OPEN") => ForeignState::Warned,
+        Some("OPEN") => ForeignState::Open {
             since: opened_at,
             reason: storable(text("open_reason")?.unwrap_or("OPEN in the state file")),
             cooldown_ms: None,
@@ -123,7 +124,7 @@ pub fn parse(content: &[u8]) -> Result<Foreign, String> {
         Some(lines) => serde_json::from_value(lines.clone())
             .map_err(|error| format!("history: {}", shorten(&error.to_string())))?,
     };
-    let excess = lines.len().saturating_sub(Course::HISTORY_MAX);
+    let excess = lines.len().saturating_sub(PhaseRun::HISTORY_MAX);
     let mut history = Vec::new();
     for Line { timestamp, event, from_state, to_state, reason } in lines.into_iter().skip(excess) {
         let at = Instant::parse(&timestamp).map_err(|error| error.to_string())?;
@@ -131,18 +132,18 @@ pub fn parse(content: &[u8]) -> Result<Foreign, String> {
         let is_trip = event == HistoryEvent::StateChange && to == "OPEN";
         history.push(HistoryLine { at, event, from, to, reason, is_trip, iteration: 0 });
     }
-    Ok(Foreign {
-        wins: Override::Store,
-        stand,
+    Ok(ForeignRun {
+        precedence: Precedence::Store,
+        state,
         no_progress: count("no_progress_count")?,
         same_error: count("same_error_count")?,
         error: text("last_error_hash")?.map(storable),
-        denials: 0,
+        permission_denials: 0,
         baselines,
         phase: None,
         iteration: 0,
         last_progress: 0,
-        opens: 0,
+        open_count: 0,
         history,
     })
 }
@@ -173,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_file_that_was_adopted_is_written_with_the_same_eight_keys_and_values() {
-        let now = Moment::recorded(Instant::parse("2026-02-12T11:00:00Z").expect("valid"));
+        let now = Moment::from_wall_clock(Instant::parse("2026-02-12T11:00:00Z").expect("valid"));
         let foreign = parse(SEED.as_bytes()).expect("the seed's own shape");
-        let course = apply(None, &Fact::Adopted(Box::new(foreign)), now);
-        let written: Map<String, Value> = serde_json::from_slice(&render(&course, now)).expect("JSON");
+        let phase_run = apply(None, &Fact::Adopted(Box::new(foreign)), now);
+        let written: Map<String, Value> = serde_json::from_slice(&render(&phase_run, now)).expect("JSON");
         let keys: Vec<&str> = written.keys().map(String::as_str).collect();
         assert_eq!(
             keys,
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn an_error_names_the_key() {
         for (content, problem) in [
             ("", "not a JSON object"),
             ("[]", "not a JSON object"),

@@ -1,76 +1,76 @@
-//! Slices of work: their rows, and which of them are under way.
+//! Slices of work: their rows in the store, and markers for those that are active.
 //!
-//! A hook must know at once whether any slice guards the files of a project. For each one that is under way there is an
-//! empty file, named after it; where there is no such folder there is nothing to ask. A mark left behind does no harm:
-//! the row is what is believed. A mark is set before the begin is committed and looked after once it is.
+//! A hook must know at once whether any slice guards the files of a project. So each active slice has an empty file
+//! named after it, the marker; without the folder of markers there is nothing to check. A marker left behind does no
+//! harm, because the row in the store decides. The marker is set before the slice's begin is committed, and checked
+//! against the row afterwards.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haltline_core::attempt::{Happening, Place, Slice, SliceId, Touched, prior_attempts};
+use haltline_core::attempt::{AttemptEvent, FileLocation, Slice, SliceId, Touched, warn_of_prior_attempts};
 use haltline_core::identity::Action;
 use haltline_core::{CircuitName, Event, State, Verdict, glob_matches};
 
 use crate::engine::{Engine, EngineError};
+use crate::out_of_scope;
 use crate::project::{Project, ProjectKey};
-use crate::scope_path::{Ground, Landing};
+use crate::scope_path::{ProjectRoot, ResolvedPath};
 use crate::store::{Committed, Store, StoreError};
-use crate::strays;
 
-/// How many slices of a project are looked at.
+/// How many slices of a project are considered.
 const SLICES_MAX: usize = 64;
 
 /// A slice in a work tree.
 #[derive(Clone, Debug)]
-pub struct SlicePlace {
+pub struct SliceLocation {
     /// Its name in the store.
     pub name: CircuitName,
-    /// Its files.
-    pub ground: Ground,
+    pub project_root: ProjectRoot,
 }
 
-impl SlicePlace {
-    /// A slice of the project's work tree.
+impl SliceLocation {
+    /// A slice in the project's work tree.
     pub fn new(project: &Project, id: &SliceId) -> io::Result<Self> {
         let name = CircuitName::slice(id, project.worktree().as_deref());
-        Ok(Self { name, ground: Ground::of(&project.root)? })
+        Ok(Self { name, project_root: ProjectRoot::open(&project.root)? })
     }
 }
 
-/// Whether a file outside the project is nobody's work: a temporary one, or one in the client's own folder.
-fn is_scratch(landing: &Landing, own: Option<&Path>) -> bool {
-    let Landing::Outside(path) = landing else { return false };
+/// True if a file outside the project belongs to no slice: a temporary file, or one in the client's own folder.
+fn is_scratch(resolved: &ResolvedPath, client_folder: Option<&Path>) -> bool {
+    let ResolvedPath::Outside(path) = resolved else { return false };
     let temporary = std::env::temp_dir();
-    let places = [Some(temporary.as_path()), Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), own];
-    let real = |place: &Path| fs::canonicalize(place).unwrap_or_else(|_gone| place.to_owned());
-    places.into_iter().flatten().any(|place| path.starts_with(real(place)))
+    let folders = [Some(temporary.as_path()), Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), client_folder];
+    let real = |folder: &Path| fs::canonicalize(folder).unwrap_or_else(|_gone| folder.to_owned());
+    folders.into_iter().flatten().any(|folder| path.starts_with(real(folder)))
 }
 
-fn marks(state_folder: &Path, project: ProjectKey) -> PathBuf {
+fn markers_folder(state_folder: &Path, project: ProjectKey) -> PathBuf {
     state_folder.join("slices").join(format!("{:016x}", project.0))
 }
 
 impl<S: Store> Engine<S> {
-    /// Takes an event of a slice.
+    /// Handles an event of a slice.
     pub fn attempt(
         &self,
-        place: &SlicePlace,
+        location: &SliceLocation,
         session: Option<&str>,
-        what: Happening,
+        event: AttemptEvent,
     ) -> Result<Committed, EngineError> {
-        let begins = matches!(what, Happening::Begin { .. } | Happening::Attempt(_));
+        let begins = matches!(event, AttemptEvent::Begin { .. } | AttemptEvent::Attempt(_));
         if begins {
-            self.mark(&place.name);
+            self.set_marker(&location.name);
         }
-        let (slice, letters) = (place.name.clone(), place.ground.letters);
-        let event = Event::Attempt { slice, session: session.map(str::to_owned), letters, what };
+        let (slice, case_sensitivity) = (location.name.clone(), location.project_root.case_sensitivity);
+        let event = Event::Attempt { slice, session: session.map(str::to_owned), case_sensitivity, event };
         let outcome = self.handle(event);
-        self.settle_mark(&place.name)?;
+        self.update_marker(&location.name)?;
         outcome
     }
 
-    /// The slice as the store knows it.
+    /// The slice's row in the store.
     pub fn slice(&self, name: &CircuitName) -> Result<Option<Slice>, StoreError> {
         let state = self.store().circuit(self.project().key, name)?;
         Ok(match state {
@@ -79,27 +79,29 @@ impl<S: Store> Engine<S> {
         })
     }
 
-    /// The slices of this work tree that are under way, by their marks.
-    pub fn marked_slices(&self) -> Vec<CircuitName> {
-        let Ok(files) = fs::read_dir(marks(self.state_folder(), self.project().key)) else { return Vec::new() };
+    /// The active slices of this work tree, by their markers.
+    pub fn active_slices(&self) -> Vec<CircuitName> {
+        let Ok(files) = fs::read_dir(markers_folder(self.state_folder(), self.project().key)) else {
+            return Vec::new();
+        };
         let worktree = self.project().worktree();
         let names = files.flatten().filter_map(|file| {
             let scope = file.file_name().into_string().ok()?;
             let of = scope.split_once('@').map(|(_, worktree)| worktree);
-            (of == worktree.as_deref()).then(|| CircuitName::stored(format!("attempt/{scope}")))
+            (of == worktree.as_deref()).then(|| CircuitName::from_stored(format!("attempt/{scope}")))
         });
         let mut names: Vec<CircuitName> = names.take(SLICES_MAX).collect();
         names.sort();
         names
     }
 
-    /// The files an action changes, where slices of this work tree are under way (A5). A relative path starts at
-    /// `folder`, where the agent works; what lies in the client's `own` folder is nobody's work.
-    pub fn touching(&self, action: &Action, folder: &Path, own: Option<&Path>) -> Vec<Touched> {
+    /// The files that an action changes, if slices of this work tree are active (A5). A relative path starts at
+    /// `folder`, the agent's working directory. Files in the client's own folder belong to no slice.
+    pub(crate) fn touched_files(&self, action: &Action, folder: &Path, client_folder: Option<&Path>) -> Vec<Touched> {
         if action.targets.is_empty() || action.command.is_some() || !self.config().attempt_lock() {
             return Vec::new();
         }
-        let slices = self.marked_slices();
+        let slices = self.active_slices();
         if slices.is_empty() {
             return Vec::new();
         }
@@ -107,79 +109,88 @@ impl<S: Store> Engine<S> {
         if !(action.is_write || is_writer()) {
             return Vec::new();
         }
-        let Ok(ground) = Ground::of(&self.project().root) else { return Vec::new() };
+        let Ok(project_root) = ProjectRoot::open(&self.project().root) else { return Vec::new() };
         let mut touched = Vec::new();
         for target in &action.targets {
-            let places = match ground.landings(folder, Path::new(target)) {
-                Ok(landings) => {
-                    landings.all().filter(|landing| !is_scratch(landing, own)).map(Landing::shown).collect()
+            let paths = match project_root.resolve(folder, Path::new(target)) {
+                Ok(resolved) => {
+                    resolved.all().filter(|path| !is_scratch(path, client_folder)).map(ResolvedPath::describe).collect()
                 }
-                // Where it leads nobody can tell.
-                Err(_unclear) => vec![(target.clone(), Place::Outside)],
+                // The path is ambiguous or unreadable, so it counts as outside.
+                Err(_unclear) => vec![(target.clone(), FileLocation::Outside)],
             };
-            let letters = ground.letters;
-            let asked = places.into_iter();
-            touched.extend(asked.map(|(path, place)| Touched { slices: slices.clone(), path, place, letters }));
+            let case_sensitivity = project_root.case_sensitivity;
+            let paths = paths.into_iter();
+            touched.extend(paths.map(|(path, place)| Touched {
+                slices: slices.clone(),
+                path,
+                location: place,
+                case_sensitivity,
+            }));
         }
         touched
     }
 
-    /// Looks at the tree after a shell command, and tells of files outside the scope that changed since the slice began
-    /// (A5). One slice that may change a file is enough.
-    pub fn look_for_strays(&self, session: &str) -> Result<Verdict, EngineError> {
+    /// Checks the tree after a shell command and reports files that changed since the slice began and are out of scope
+    /// (A5). A file that any active slice may change is in scope.
+    pub(crate) fn check_out_of_scope_changes(&self, session: &str) -> Result<Verdict, EngineError> {
         if !self.config().attempt_lock() {
             return Ok(Verdict::Pass);
         }
         let mut begun = Vec::new();
-        for name in self.marked_slices() {
+        for name in self.active_slices() {
             if let Some(slice) = self.slice(&name)?.filter(|slice| slice.is_begun()) {
                 begun.push((name, slice));
             }
         }
         let Some(since) = begun.iter().map(|(_, slice)| slice.begun.at).min() else { return Ok(Verdict::Pass) };
-        let Ok(ground) = Ground::of(&self.project().root) else { return Ok(Verdict::Pass) };
-        let is_foreign = |path: &str| begun.iter().all(|(_, slice)| slice.is_stray(path, ground.letters));
-        if begun.iter().any(|(_, slice)| slice.scope.is_off()) {
+        let Ok(project_root) = ProjectRoot::open(&self.project().root) else { return Ok(Verdict::Pass) };
+        let is_out_of_scope = |path: &str| {
+            begun.iter().all(|(_, slice)| slice.is_new_out_of_scope_change(path, project_root.case_sensitivity))
+        };
+        if begun.iter().any(|(_, slice)| slice.scope.is_lock_off()) {
             return Ok(Verdict::Pass);
         }
-        let paths: Vec<String> =
-            strays::changed(&self.project().root, since).into_iter().filter(|path| is_foreign(path)).collect();
+        let paths: Vec<String> = out_of_scope::changed_since(&self.project().root, since)
+            .into_iter()
+            .filter(|path| is_out_of_scope(path))
+            .collect();
         let newest = begun.iter().max_by_key(|(_, slice)| slice.begun.at);
         match newest.filter(|_| !paths.is_empty()) {
             Some((name, _)) => {
-                let place = SlicePlace { name: name.clone(), ground: ground.clone() };
-                let committed = self.attempt(&place, Some(session), Happening::Stray { paths })?;
+                let location = SliceLocation { name: name.clone(), project_root: project_root.clone() };
+                let committed = self.attempt(&location, Some(session), AttemptEvent::OutOfScopeChange { paths })?;
                 Ok(committed.decision.verdict)
             }
             None => Ok(Verdict::Pass),
         }
     }
 
-    /// What a new session is told of tries before: once (A7).
-    pub fn hand_out(&self, session: &str) -> Result<Vec<(CircuitName, String)>, EngineError> {
-        let mut told = Vec::new();
-        for name in self.marked_slices() {
-            let Some(slice) = self.slice(&name)?.filter(|slice| slice.is_begun() && slice.is_prior_untold) else {
+    /// Warns a new session of the attempts before it, once (A7).
+    pub(crate) fn hand_out_prior_attempts(&self, session: &str) -> Result<Verdict, EngineError> {
+        let mut handed_out = Vec::new();
+        for name in self.active_slices() {
+            let Some(slice) = self.slice(&name)?.filter(|slice| slice.is_begun() && slice.has_undelivered_prior) else {
                 continue;
             };
-            let Ok(ground) = Ground::of(&self.project().root) else { continue };
-            let place = SlicePlace { name: name.clone(), ground };
-            self.attempt(&place, Some(session), Happening::HandOut)?;
-            told.extend(prior_attempts(&slice).map(|block| (name, block)));
+            let Ok(project_root) = ProjectRoot::open(&self.project().root) else { continue };
+            let location = SliceLocation { name: name.clone(), project_root };
+            self.attempt(&location, Some(session), AttemptEvent::HandOut)?;
+            handed_out.push((name, slice));
         }
-        Ok(told)
+        Ok(warn_of_prior_attempts(&handed_out))
     }
 
-    /// A slice that is under way has a mark when this returns, and one that is not has none.
-    fn settle_mark(&self, name: &CircuitName) -> Result<(), StoreError> {
+    /// Sets the marker of an active slice and removes that of any other.
+    fn update_marker(&self, name: &CircuitName) -> Result<(), StoreError> {
         if !self.is_begun(name)? {
-            self.unmark(name);
-            // Somebody may have begun it in between.
+            self.remove_marker(name);
+            // Another process may have begun it in between.
             if !self.is_begun(name)? {
                 return Ok(());
             }
         }
-        self.mark(name);
+        self.set_marker(name);
         Ok(())
     }
 
@@ -187,12 +198,12 @@ impl<S: Store> Engine<S> {
         Ok(self.slice(name)?.is_some_and(|slice| slice.is_begun()))
     }
 
-    fn mark_path(&self, name: &CircuitName) -> PathBuf {
-        marks(self.state_folder(), self.project().key).join(name.scope())
+    fn marker_path(&self, name: &CircuitName) -> PathBuf {
+        markers_folder(self.state_folder(), self.project().key).join(name.scope())
     }
 
-    fn mark(&self, name: &CircuitName) {
-        let path = self.mark_path(name);
+    fn set_marker(&self, name: &CircuitName) {
+        let path = self.marker_path(name);
         let set = || -> io::Result<()> {
             if !path.exists() {
                 fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
@@ -201,19 +212,19 @@ impl<S: Store> Engine<S> {
             Ok(())
         };
         if let Err(error) = set() {
-            self.note(format!("{}: {error}; hooks do not see the slice's scope", path.display()));
+            self.add_notice(format!("{}: {error}; hooks do not see the slice's scope", path.display()));
         }
     }
 
-    fn unmark(&self, name: &CircuitName) {
-        let path = self.mark_path(name);
+    fn remove_marker(&self, name: &CircuitName) {
+        let path = self.marker_path(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                self.note(format!("{}: {error}", path.display()));
+                self.add_notice(format!("{}: {error}", path.display()));
             }
             Ok(()) | Err(_) => {
-                // The last one takes the folder along, so that hooks need not look into it.
-                fs::remove_dir(marks(self.state_folder(), self.project().key)).ok();
+                // Without markers the folder is removed too, so that hooks need not read it.
+                fs::remove_dir(markers_folder(self.state_folder(), self.project().key)).ok();
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Where state and journal live together (E1, E2). Nothing outside this folder opens the store.
+//! State and journal, kept together (E1, E2). Nothing outside this folder opens the store.
 //!
-//! A store takes the pure decision as a function, runs it on what it read, and commits facts and state only if
-//! what was read is unchanged; it may run the decision again. [`Sqlite`] keeps one file for all projects of a
-//! user, [`InMemory`] serves embedders and tests; `tests/store_contract.rs` holds both to the same promises.
+//! A store takes the pure decision as a function, runs it on what it read, and commits facts and state only if what it
+//! read is unchanged; it may run the decision again. [`Sqlite`] keeps one file for all projects of a user, [`InMemory`]
+//! serves embedders and tests; `tests/it/store_contract.rs` holds both to the same promises.
 
 mod entry;
 mod in_memory;
@@ -16,41 +16,39 @@ mod trim;
 
 use std::path::PathBuf;
 
-use haltline_core::{CircuitName, Decision, Memory, Rejection, State, Step};
+use haltline_core::{CircuitName, Decision, Halt, Memory, ROW_REQUESTS_MAX, Rejection, RowsError, State};
 
 use crate::project::{Project, ProjectKey};
 
-pub use entry::{Entry, Head, Link, link};
+pub use entry::{Entry, EntryContent, Head, chain_hash};
 pub use in_memory::InMemory;
 pub use salvage::Salvage;
 pub use schema::SCHEMA_VERSION;
 pub use sqlite::{Sqlite, SqliteOptions};
 
-/// What a decision is written down under.
+/// What every fact of a decision is recorded with.
 #[derive(Clone, Copy, Debug)]
-pub struct Writing<'a> {
-    /// The event that caused the facts.
+pub struct Provenance<'a> {
+    /// Name of the event that caused the facts.
     pub cause: &'a str,
-    /// The policy's digest.
+    /// Digest of the policy in force.
     pub policy: &'a str,
 }
 
-/// A committed decision.
 #[derive(Clone, Debug)]
 pub struct Committed {
     /// The rows the decision read.
     pub before: Memory,
-    /// The same rows after it.
+    /// The same rows after the commit.
     pub after: Memory,
-    /// The decision.
     pub decision: Decision,
-    /// The end of the project's journal after it.
+    /// The end of the project's journal after the commit.
     pub head: Head,
 }
 
 /// How a transaction ended.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum TransactionOutcome {
     /// Facts and state are written.
     Committed(Box<Committed>),
     /// The event cannot happen; nothing was written.
@@ -62,55 +60,44 @@ pub enum Outcome {
 pub struct Anchor {
     /// Facts after this one are folded.
     pub head: Head,
-    /// The circuits as they were there.
+    /// The circuits as they were at `head`.
     pub states: Vec<(CircuitName, State)>,
 }
 
-/// A project the store knows.
+/// A project that has a journal in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Its name.
+pub struct StoredProject {
     pub key: ProjectKey,
-    /// Its identity.
     pub identity: PathBuf,
     /// The end of its journal.
     pub head: Head,
 }
 
-/// A message that has not reached a person yet (E16).
+/// A notification that has not reached a person yet (E16).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undelivered {
-    /// Its number.
     pub id: i64,
-    /// The circuit that tripped.
+    /// The row whose circuit tripped.
     pub circuit: CircuitName,
-    /// The trip.
     pub incident: String,
-    /// How often it was tried.
+    /// Number of failed delivery attempts.
     pub attempts: u32,
 }
 
-/// Why the store did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Others held it too long.
+    /// Other processes held the lock too long.
     #[error("the store {path} was busy for {waited_ms} ms; nothing was written, try again")]
-    Busy {
-        /// The file.
-        path: PathBuf,
-        /// How long was waited.
-        waited_ms: u128,
-    },
-    /// A newer haltline wrote it.
+    Busy { path: PathBuf, waited_ms: u128 },
+    /// A newer haltline wrote the store.
     #[error(
         "the store {path} has schema {found}, this haltline knows up to {known}; it is read but never written: upgrade haltline"
     )]
     Newer {
-        /// The file.
         path: PathBuf,
-        /// Its schema.
+        /// The schema version of the file.
         found: i64,
-        /// Ours.
+        /// The newest schema version this haltline knows.
         known: i64,
     },
     /// SQLite's shared memory does not work over a network.
@@ -118,83 +105,79 @@ pub enum StoreError {
         "the state folder {path} is on a network file system ({kind}), where concurrent counts can be lost; set HALTLINE_STATE_DIR to a local folder"
     )]
     Network {
-        /// The folder.
         path: PathBuf,
-        /// What kind.
+        /// The kind of network file system.
         kind: &'static str,
     },
-    /// The disk said no.
     #[error("the store {path}: {source}; {hint}")]
     Io {
-        /// The file.
         path: PathBuf,
-        /// What to do.
+        /// What the person can do about it.
         hint: &'static str,
-        /// The system's words.
         source: std::io::Error,
     },
-    /// SQLite said no.
     #[error("the store {path}: {source}; {hint}")]
     Database {
-        /// The file.
         path: PathBuf,
-        /// What to do.
+        /// What the person can do about it.
         hint: &'static str,
-        /// SQLite's words.
         source: rusqlite::Error,
     },
     /// A row cannot be read.
     #[error("the store {path}: circuit {circuit} cannot be read ({reason}); run `haltline journal verify`")]
-    Row {
-        /// The file.
-        path: PathBuf,
-        /// Whose row.
-        circuit: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Row { path: PathBuf, circuit: String, reason: String },
+    /// A decision asked for rows more often than any decision needs to, which is a bug in haltline.
+    #[error("a decision asked for rows more than {ROW_REQUESTS_MAX} times; nothing was written: please report this")]
+    EndlessDecision,
+}
+
+impl From<RowsError<StoreError>> for StoreError {
+    fn from(error: RowsError<StoreError>) -> Self {
+        match error {
+            RowsError::Read(error) => error,
+            RowsError::Endless => StoreError::EndlessDecision,
+        }
+    }
 }
 
 /// The promises every store keeps.
 pub trait Store {
-    /// Runs `decide` on the rows it asks for and commits what it decides, atomically.
+    /// Runs `decide` on the rows it asks for and commits the decision atomically. It may run `decide` several times.
     fn transact(
         &self,
         project: &Project,
-        writing: Writing<'_>,
-        decide: &dyn Fn(&Memory) -> Step,
-    ) -> Result<Outcome, StoreError>;
+        provenance: Provenance<'_>,
+        decide: &dyn Fn(&Memory) -> Result<Decision, Halt>,
+    ) -> Result<TransactionOutcome, StoreError>;
 
-    /// One circuit.
+    /// The state of one row.
     fn circuit(&self, project: ProjectKey, name: &CircuitName) -> Result<Option<State>, StoreError>;
 
-    /// All circuits of a project, by name.
+    /// All rows of a project, sorted by name.
     fn circuits(&self, project: ProjectKey) -> Result<Vec<(CircuitName, State)>, StoreError>;
 
-    /// The newest facts of one circuit, newest first.
+    /// The newest facts of one row, newest first.
     fn history(&self, project: ProjectKey, name: &CircuitName, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
-    /// The facts of a project after a number, oldest first; at most `limit`.
+    /// The facts of a project after a sequence number, oldest first; at most `limit`.
     fn journal(&self, project: ProjectKey, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
-    /// Where a fold starts.
+    /// The state from which the project's remaining facts can be folded.
     fn anchor(&self, project: ProjectKey) -> Result<Anchor, StoreError>;
 
     /// The end of a project's journal.
     fn head(&self, project: ProjectKey) -> Result<Head, StoreError>;
 
-    /// All projects.
-    fn projects(&self) -> Result<Vec<Known>, StoreError>;
+    fn projects(&self) -> Result<Vec<StoredProject>, StoreError>;
 
-    /// Forgets the texts of a session in all projects; says how many facts lost theirs. Counts stay.
+    /// Deletes the texts of a session in all projects and returns the number of facts that lost theirs. Counts stay.
     fn purge(&self, session: &str) -> Result<usize, StoreError>;
 
-    /// What people have not been told yet.
+    /// The notifications of a project that are still to be sent.
     fn undelivered(&self, project: ProjectKey) -> Result<Vec<Undelivered>, StoreError>;
 
-    /// Ends a message that was delivered, or notes a failed attempt; after [`DELIVERY_ATTEMPTS_MAX`] it is dropped.
-    fn delivered(&self, id: i64, reached: bool) -> Result<(), StoreError>;
+    /// Removes a message that was delivered, or counts a failed attempt; after [`DELIVERY_ATTEMPTS_MAX`] it is dropped.
+    fn record_delivery(&self, id: i64, is_delivered: bool) -> Result<(), StoreError>;
 }
 
-/// How often a message is tried.
 pub const DELIVERY_ATTEMPTS_MAX: u32 = 5;

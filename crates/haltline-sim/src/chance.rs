@@ -1,6 +1,6 @@
-//! Numbers that look random and are not: the same seed gives the same ones everywhere and for ever.
+//! Reproducible pseudo-random numbers: the same seed gives the same numbers everywhere and forever.
 
-/// A stream of numbers (SplitMix64: no state but a counter, so a seed is the whole of it).
+/// A sequence of numbers (SplitMix64: its only state is a counter, so the seed determines everything).
 pub(crate) struct Chance {
     counter: u64,
 }
@@ -18,17 +18,16 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// A number below `bound`, which must not be 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    /// An index of something that has `length` places, at least one.
+    /// An index into a collection of `length` elements, which must not be 0.
     pub(crate) fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).expect("an index below a length fits")
     }
 
-    /// One of these.
     pub(crate) fn pick<'a, T>(&mut self, among: &'a [T]) -> &'a T {
         &among[self.index(among.len())]
     }
@@ -38,7 +37,6 @@ impl Chance {
         self.below(100) < percent
     }
 
-    /// Any bytes.
     pub(crate) fn bytes(&mut self, length: usize) -> Vec<u8> {
         (0..length).map(|_| self.next().to_le_bytes()[0]).collect()
     }

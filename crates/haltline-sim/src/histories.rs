@@ -1,7 +1,7 @@
 //! The labelled histories of `bench/corpus`: what an agent did, and whether a careful person would have stopped it.
 //!
-//! [`read`] takes the notation that `bench/corpus/README.md` explains, [`History::events`] writes plain events
-//! (EVENTS.md, version 1). Nothing here decides anything: the histories are judged by the program under test.
+//! [`read`] parses the notation that `bench/corpus/README.md` explains, [`History::events`] writes plain events
+//! (EVENTS.md, version 1). Nothing here decides anything: the program under test evaluates the histories.
 
 mod notation;
 mod plain;
@@ -13,17 +13,17 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// What a careful person would say of a history.
+/// How a careful person would label a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// The agent is stuck: the call to refuse lies between these two, counted from 1.
+    /// The agent loops: haltline must deny a call between these two, which are counted from 1.
     Loop {
-        /// The first call that may be refused.
+        /// The first call that may be denied.
         from: usize,
-        /// The last call that may pass unrefused up to here.
+        /// The last call that may be denied; haltline missed a loop that gets past it.
         to: usize,
     },
-    /// The agent gets on, or waits for good reason: nothing is to be refused.
+    /// The agent makes progress, or waits for a good reason: nothing may be denied.
     Work,
 }
 
@@ -32,35 +32,35 @@ pub enum Label {
 pub struct History {
     /// Its name, unique within its class.
     pub name: String,
-    /// The class of loop or of work it stands for.
+    /// The class of loop or of work that it represents.
     pub class: String,
-    /// Whether it is to be stopped, and when.
+    /// Whether it must be stopped, and when.
     pub label: Label,
     /// What happens, and why the label is right.
     pub why: String,
-    /// The client whose tools appear.
+    /// The client whose tools it uses.
     pub client: String,
-    /// Where it stands: file and line.
-    pub place: String,
-    steps: Vec<Step>,
+    /// File and line.
+    pub location: String,
+    steps: Vec<HistoryStep>,
 }
 
-/// A line of a history, its repeats written out.
+/// A line of a history, with repeats expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Step {
-    /// Time that passes first, in milliseconds, beyond the usual.
+struct HistoryStep {
+    /// Time that passes before it, in milliseconds, in addition to the usual time.
     after_ms: u64,
-    /// Whose doing; none is the main agent's.
+    /// The agent; `None` is the main agent.
     agent: Option<String>,
-    what: What,
+    event: HistoryEvent,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum HistoryEvent {
     Call(Call),
     Prompt { by_user: bool, text: String },
-    Spawn { child: String, depth: u64 },
-    SpawnEnd { child: String },
+    Spawn { sub_agent: String, depth: u64 },
+    SpawnEnd { sub_agent: String },
     Hook { name: String },
     Stop { blocked: bool },
     Compaction { trigger: String },
@@ -76,29 +76,29 @@ struct Call {
     by: Option<String>,
     exit: Option<i64>,
     output: String,
-    /// Sent in the same response as the call before.
+    /// It is in the same response as the call before.
     joins: bool,
-    /// The call before once more, under the same id: a client repeats it after its provider failed.
+    /// It repeats the call before with the same id: a client does that after its provider failed.
     replays: bool,
 }
 
 impl History {
-    /// The name of the session its events tell of.
+    /// The session name in its events.
     pub fn session(&self) -> String {
         format!("{}.{}", self.class, self.name)
     }
 
-    /// How many calls it has; a replayed one counts once.
+    /// The number of calls; a replayed one counts once.
     pub fn calls(&self) -> usize {
-        self.steps.iter().filter(|step| matches!(&step.what, What::Call(call) if !call.replays)).count()
+        self.steps.iter().filter(|step| matches!(&step.event, HistoryEvent::Call(call) if !call.replays)).count()
     }
 
-    /// Its events, in order; `number` places it on the clock, an hour or more after the one before.
+    /// Its events, in order; `number` sets their time, an hour or more after the previous history.
     pub fn events(&self, number: usize) -> Vec<Value> {
         plain::events(self, number)
     }
 
-    /// What the labels file says of it.
+    /// Its entry in the labels file.
     pub fn labels(&self) -> Value {
         let (label, window) = match self.label {
             Label::Loop { from, to } => ("loop", json!([from, to])),
@@ -106,27 +106,27 @@ impl History {
         };
         json!({
             "session": self.session(), "class": self.class, "name": self.name, "label": label, "refused": window,
-            "calls": self.calls(), "why": self.why, "place": self.place,
+            "calls": self.calls(), "why": self.why, "place": self.location,
         })
     }
 }
 
-/// A line that is no line of a history: file, line, what was expected.
+/// A line that is not valid in a history: file, line, what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotationError {
-    place: String,
+    location: String,
     text: String,
 }
 
 impl NotationError {
     fn new(file: &str, line: usize, text: impl Into<String>) -> Self {
-        Self { place: format!("{file}:{line}"), text: text.into() }
+        Self { location: format!("{file}:{line}"), text: text.into() }
     }
 }
 
 impl fmt::Display for NotationError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.place, self.text)
+        write!(formatter, "{}: {}", self.location, self.text)
     }
 }
 
@@ -141,7 +141,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<History>, NotationError> {
 pub fn read_folder(folder: &Path) -> Result<Vec<History>, NotationError> {
     let shown = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let unreadable = |path: &Path, error: std::io::Error| NotationError {
-        place: path.display().to_string(),
+        location: path.display().to_string(),
         text: format!("cannot be read: {error}"),
     };
     let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
@@ -158,8 +158,8 @@ pub fn read_folder(folder: &Path) -> Result<Vec<History>, NotationError> {
         let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
         for history in read(&shown(&path), &text)? {
             if let Some(other) = histories.iter().find(|other| other.session() == history.session()) {
-                let text = format!("{} is already the name of the history at {}", history.session(), other.place);
-                return Err(NotationError { place: history.place, text });
+                let text = format!("{} is already the name of the history at {}", history.session(), other.location);
+                return Err(NotationError { location: history.location, text });
             }
             histories.push(history);
         }

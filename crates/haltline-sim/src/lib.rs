@@ -1,8 +1,8 @@
-//! Not published: what shows that whole histories go well.
+//! Not published: tests of whole histories.
 //!
-//! [`model`] is the commit protocol in the small, checked in every interleaving; [`simulator`] runs the real engine
-//! through random histories, one per seed; [`fuzz_targets`] is what the fuzzer and the kept corpus share;
-//! [`histories`] reads the labelled corpus of `bench/detection`;
+//! [`model`] is a small model of the commit protocol, checked in every interleaving; [`simulator`] runs the real engine
+//! through random histories, one per seed; [`fuzz_targets`] is shared by the fuzzer and the test of the kept corpus;
+//! [`histories`] reads the labelled corpus `bench/corpus`, which `bench/detection` measures;
 //! `clients` (a feature) runs a real client against a scripted model. The test-only clock is the binary `haltline-at`.
 
 #[cfg(feature = "whole")]

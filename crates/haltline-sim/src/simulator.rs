@@ -1,8 +1,8 @@
-//! Whole histories of the real engine, one per seed: events of many processes, people, clocks that jump, reboots,
-//! files that others write, break or delete, and a store that is damaged (E1–E4, C2–C6).
+//! Whole histories of the real engine, one per seed: events of many processes, operator actions, clocks that jump,
+//! reboots, state files that others write, break or delete, and a store that is damaged (E1–E4, C2–C6).
 //!
-//! A step is some disturbances and one act. After each step every promise of `invariant` is checked. The same seed
-//! gives the same history, so a seed in a failure is all that is needed to see it again.
+//! A step consists of some disturbances and one act. After each step every promise of `invariant` is checked. The same
+//! seed gives the same history, so the seed in a failure is enough to reproduce it.
 
 mod act;
 mod damage;
@@ -23,17 +23,15 @@ use world::World;
 /// What a history consisted of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Acts that were committed.
     pub committed: usize,
     /// Acts that were rejected, as they should be.
     pub rejected: usize,
-    /// Disturbances of all kinds.
     pub disturbances: usize,
     /// Stores that had to be rescued.
     pub salvages: usize,
-    /// Times a circuit was seen to open.
+    /// Number of times a circuit opened.
     pub opened: usize,
-    /// Times a circuit was seen to close.
+    /// Number of times a circuit closed.
     pub closed: usize,
 }
 
@@ -48,47 +46,44 @@ impl AddAssign for Tally {
     }
 }
 
-/// How many steps before the broken promise are shown.
+/// The number of steps shown before the broken promise.
 const STEPS_SHOWN: usize = 30;
 
-/// A promise that was broken.
 #[derive(Clone, Debug)]
-pub struct Broken {
-    /// Which history.
+pub struct BrokenPromise {
     pub seed: u64,
-    /// At which step of it.
     pub step: usize,
-    /// What happened in that step, and in the ones before.
+    /// What happened in that step and in the ones before.
     pub history: Vec<String>,
-    /// Which promise, and how.
+    /// The promise, and how it was broken.
     pub promise: String,
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for BrokenPromise {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, step, history, promise } = self;
         writeln!(formatter, "seed {seed}, step {step}: {promise}")?;
         for (step, line) in history.iter().enumerate().skip(history.len().saturating_sub(STEPS_SHOWN)) {
             writeln!(formatter, "  {step:>3} {line}")?;
         }
-        write!(formatter, "again: HALTLINE_SIM_SEED={seed} cargo test -p haltline-sim --test simulator")
+        write!(formatter, "again: HALTLINE_SIM_SEED={seed} cargo test -p haltline-sim --test it simulator")
     }
 }
 
 /// Runs the history of a seed.
-pub fn simulate(seed: u64, steps: usize) -> Result<Tally, Box<Broken>> {
+pub fn simulate(seed: u64, steps: usize) -> Result<Tally, Box<BrokenPromise>> {
     let mut simulation = Simulation::new(seed);
     let mut history = Vec::new();
     for step in 0..steps {
         let (disturbances, act) = simulation.plan();
         history.push(format!("{} {disturbances:?} {act:?}", simulation.world.now_text()));
-        let taken = catch_unwind(AssertUnwindSafe(|| simulation.step(&disturbances, &act)));
-        let broken = match taken {
+        let outcome = catch_unwind(AssertUnwindSafe(|| simulation.step(&disturbances, &act)));
+        let broken = match outcome {
             Ok(Ok(())) => continue,
             Ok(Err(promise)) => promise,
             Err(panic) => format!("it panicked: {}", panic_text(&*panic)),
         };
-        return Err(Box::new(Broken { seed, step, history, promise: broken }));
+        return Err(Box::new(BrokenPromise { seed, step, history, promise: broken }));
     }
     Ok(simulation.tally)
 }
@@ -103,7 +98,7 @@ struct Simulation {
     world: World,
     watch: Watch,
     tally: Tally,
-    /// Every third history leaves the store alone: more can be promised there.
+    /// Every third history does not damage the store: more can be promised there.
     is_store_safe: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Which processes are agent clients: a hook knows its own client for certain and writes it down, so that operator
-//! verbs started anywhere below it are recognised even with an empty environment (E6). With it stand the sessions that
-//! began in it: an interruption must hit the only one it has, or nobody.
+//! Finds out which processes are agent clients (E6). A hook knows its own client for certain and records it, so that
+//! operator actions started anywhere below it are recognised even with an empty environment. The record also lists the
+//! sessions that began in the process: haltline may only interrupt a process that has a single session.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -10,44 +10,42 @@ use haltline_core::digest_hex;
 
 use crate::run;
 
-/// How far up the line of parents one looks.
+/// How many ancestors are searched at most.
 const ANCESTORS_MAX: usize = 64;
 
-/// One process of the line.
+/// An ancestor of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
-    /// Its number.
+pub struct AncestorProcess {
     pub id: i32,
-    /// Its name.
     pub name: String,
     parent: i32,
-    /// When it started, in ticks since boot: numbers are used again, this is not.
+    /// Start time in ticks since boot: process ids are reused, this is not.
     started: u64,
 }
 
-impl Process {
+impl AncestorProcess {
     fn read(id: i32) -> Option<Self> {
         let process = run::Process::read(id)?;
         Some(Self { id, name: process.name, parent: process.parent, started: process.identity.started })
     }
 
-    /// The first words of its command line.
-    pub fn command_words(&self) -> Vec<String> {
-        self.words().into_iter().take(2).collect()
+    /// The first two entries of its command line: the program, and the script if it is an interpreter.
+    pub fn program_and_script(&self) -> Vec<String> {
+        self.command_line().into_iter().take(2).collect()
     }
 
-    fn words(&self) -> Vec<String> {
+    fn command_line(&self) -> Vec<String> {
         let line = fs::read(format!("/proc/{}/cmdline", self.id)).unwrap_or_default();
         let line = line.strip_suffix(b"\0").unwrap_or(&line);
-        line.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+        line.split(|&byte| byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
     }
 
-    /// What it was started with, after the name of this client's program or script.
+    /// Its arguments after the name of this client's program or script.
     pub fn arguments(&self, client: &str) -> Vec<String> {
-        let mut words = self.words();
-        let place = words.iter().take(2).position(|word| is_program(word, client)).unwrap_or(0);
-        words.drain(..words.len().min(place + 1));
-        words
+        let mut arguments = self.command_line();
+        let index = arguments.iter().take(2).position(|argument| is_client_program(argument, client)).unwrap_or(0);
+        arguments.drain(..arguments.len().min(index + 1));
+        arguments
     }
 
     /// A variable of the environment it was started with.
@@ -59,99 +57,101 @@ impl Process {
         Some(String::from_utf8_lossy(line).into_owned()).filter(|value| !value.is_empty())
     }
 
-    /// Whether it is called as this client's process is, or runs its script.
-    fn is_of(&self, client: &str) -> bool {
-        is_program(&self.name, client) || self.command_words().iter().any(|word| is_program(word, client))
+    /// True if its name, program or script is this client's.
+    fn is_client(&self, client: &str) -> bool {
+        is_client_program(&self.name, client)
+            || self.program_and_script().iter().any(|argument| is_client_program(argument, client))
     }
 
-    /// Interrupts it as Ctrl-C would, and no other process that has its number now.
+    /// Interrupts it as Ctrl-C does, and never another process that has its process id now.
     pub fn interrupt(&self) -> bool {
-        run::Identity { started: self.started, pid: self.id }.signal(rustix::process::Signal::INT)
+        run::ProcessIdentity { started: self.started, pid: self.id }.signal(rustix::process::Signal::INT)
     }
 
-    fn record(&self, state_folder: &Path) -> PathBuf {
+    fn record_path(&self, state_folder: &Path) -> PathBuf {
         folder(state_folder).join(format!("{}-{}", self.id, self.started))
     }
 }
 
-/// Whether a path or a name is that of this client's program.
-fn is_program(path: &str, client: &str) -> bool {
+/// True if a path or name is that of this client's program.
+fn is_client_program(path: &str, client: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    haltline_agents::of_program(name).is_some_and(|marks| marks.name == client)
+    haltline_agents::markers_of_program(name).is_some_and(|known| known.client == client)
 }
 
 fn folder(state_folder: &Path) -> PathBuf {
     state_folder.join("clients")
 }
 
-/// The parents of this process, nearest first.
-pub fn ancestors() -> impl Iterator<Item = Process> {
+/// The ancestors of this process, nearest first.
+pub fn ancestors() -> impl Iterator<Item = AncestorProcess> {
     let mut next = rustix::process::getppid().map(|id| id.as_raw_nonzero().get());
     std::iter::from_fn(move || {
-        let process = Process::read(next?)?;
+        let process = AncestorProcess::read(next?)?;
         next = Some(process.parent).filter(|&parent| parent > 1);
         Some(process)
     })
     .take(ANCESTORS_MAX)
 }
 
-/// The client that started this hook: the process it names, if that is above us; else the nearest that is called as the
-/// client is, for there may be a shell between; else our parent.
-pub fn client(named: Option<i32>, name: &str) -> Option<Process> {
-    let line: Vec<Process> = ancestors().collect();
-    let is_named = |process: &&Process| Some(process.id) == named;
-    let by_name = || line.iter().find(|process| named.is_none() && process.is_of(name));
-    line.iter().find(is_named).or_else(by_name).or_else(|| line.first()).cloned()
+/// The client that started this hook: the process that the client names, if it is an ancestor; else the nearest
+/// ancestor with the client's name, because there may be a shell in between; else our parent.
+pub fn find_client(named: Option<i32>, name: &str) -> Option<AncestorProcess> {
+    let ancestors: Vec<AncestorProcess> = ancestors().collect();
+    let is_named = |process: &&AncestorProcess| Some(process.id) == named;
+    let by_name = || ancestors.iter().find(|process| named.is_none() && process.is_client(name));
+    ancestors.iter().find(is_named).or_else(by_name).or_else(|| ancestors.first()).cloned()
 }
 
-/// The nearest process above us that is called as this client is, where a hook wrote down that this session began in it,
-/// and no other did. One further up would be another session; so would this one, if the session's own process has a name
-/// that nobody knows.
-pub fn recorded_client(state_folder: &Path, name: &str, session: &str) -> Option<Process> {
-    let nearest = ancestors().find(|process| process.is_of(name))?;
-    let sessions = fs::read_to_string(nearest.record(state_folder)).ok()?;
-    (sessions.lines().eq([mark(session)])).then_some(nearest)
+/// The nearest ancestor with this client's name, if a hook recorded that this session began in it, and no other session
+/// did. An ancestor further up would belong to another session. So would this one if the session's own process had an
+/// unknown name.
+pub fn recorded_client(state_folder: &Path, name: &str, session: &str) -> Option<AncestorProcess> {
+    let nearest = ancestors().find(|process| process.is_client(name))?;
+    let sessions = fs::read_to_string(nearest.record_path(state_folder)).ok()?;
+    (sessions.lines().eq([session_digest(session)])).then_some(nearest)
 }
 
-/// A session as it stands in a record: its name may hold anything.
-fn mark(session: &str) -> String {
+/// A session as recorded: a digest, because a session id may contain anything.
+fn session_digest(session: &str) -> String {
     digest_hex(&[b"session", session.as_bytes()], 8)
 }
 
-/// Writes down that a process is a client, and which session begins in it; forgets those that are gone.
-pub fn record(state_folder: &Path, client: &Process, session: Option<&str>) -> std::io::Result<()> {
+/// Records that a process is a client and which session begins in it, and removes records of processes that are gone.
+pub fn record(state_folder: &Path, client: &AncestorProcess, session: Option<&str>) -> std::io::Result<()> {
     let folder = folder(state_folder);
     fs::create_dir_all(&folder)?;
     for file in fs::read_dir(&folder)?.flatten() {
         let name = file.file_name().to_string_lossy().into_owned();
         let id = name.split('-').next().and_then(|id| id.parse().ok());
-        let is_alive = id.and_then(Process::read).is_some_and(|process| process.record(state_folder) == file.path());
+        let is_alive =
+            id.and_then(AncestorProcess::read).is_some_and(|process| process.record_path(state_folder) == file.path());
         if !is_alive {
             fs::remove_file(file.path()).ok();
         }
     }
-    let path = client.record(state_folder);
-    let known = fs::read_to_string(&path).unwrap_or_default();
-    let new = session.map(mark).filter(|session| !known.lines().any(|known| known == session));
+    let path = client.record_path(state_folder);
+    let recorded = fs::read_to_string(&path).unwrap_or_default();
+    let new = session.map(session_digest).filter(|session| !recorded.lines().any(|recorded| recorded == session));
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    // Two sessions that begin at once each leave their line.
+    // Two sessions that begin at the same time each append their line.
     new.map_or(Ok(()), |session| file.write_all(format!("{session}\n").as_bytes()))
 }
 
-/// Writes down that what this process starts is an agent's, whatever becomes of its environment.
+/// Records that everything this process starts belongs to an agent, whatever happens to its environment.
 pub fn record_own(state_folder: &Path) -> std::io::Result<()> {
-    match i32::try_from(std::process::id()).ok().and_then(Process::read) {
+    match i32::try_from(std::process::id()).ok().and_then(AncestorProcess::read) {
         Some(own) => record(state_folder, &own, None),
         None => Ok(()),
     }
 }
 
-/// The nearest process above us that a hook or a runner wrote down as a client.
-pub fn recorded(state_folder: &Path) -> Option<Process> {
+/// The nearest ancestor that a hook or a supervisor recorded as a client.
+pub fn recorded_ancestor(state_folder: &Path) -> Option<AncestorProcess> {
     if !folder(state_folder).exists() {
         return None;
     }
-    ancestors().find(|process| process.record(state_folder).exists())
+    ancestors().find(|process| process.record_path(state_folder).exists())
 }
 
 #[cfg(test)]
@@ -160,19 +160,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_was_written_down_is_found_above_us_and_others_are_not() {
+    fn a_recorded_process_is_found_among_our_ancestors_and_others_are_not() {
         let folder = tempfile::tempdir().expect("temp folder");
-        assert_eq!(recorded(folder.path()), None);
-        let parent = client(None, "nobody").expect("a test has a parent");
+        assert_eq!(recorded_ancestor(folder.path()), None);
+        let parent = find_client(None, "nobody").expect("a test has a parent");
         fs::create_dir_all(folder.path().join("clients")).expect("folder");
         fs::write(folder.path().join("clients/999999-1"), b"").expect("a dead one");
-        assert_eq!(recorded(folder.path()), None);
+        assert_eq!(recorded_ancestor(folder.path()), None);
         record(folder.path(), &parent, None).expect("written");
-        assert_eq!(recorded(folder.path()), Some(parent.clone()));
+        assert_eq!(recorded_ancestor(folder.path()), Some(parent.clone()));
         record(folder.path(), &parent, Some("a session\nin two lines")).expect("written");
         record(folder.path(), &parent, Some("a session\nin two lines")).expect("written again");
         record(folder.path(), &parent, Some("another")).expect("written");
-        let sessions = fs::read_to_string(parent.record(folder.path())).expect("a record");
+        let sessions = fs::read_to_string(parent.record_path(folder.path())).expect("a record");
         assert_eq!(sessions.lines().count(), 2, "{sessions}");
         assert!(!folder.path().join("clients/999999-1").exists(), "the dead one is forgotten");
         assert!(parent.variable("PATH").is_some());

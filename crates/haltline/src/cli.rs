@@ -1,4 +1,4 @@
-//! The command line's words.
+//! The definition of the command line. Doc comments in here are help texts.
 
 mod attempt;
 mod claim;
@@ -17,12 +17,12 @@ use haltline_core::loop_::Preset;
 
 pub use attempt::{
     Attempt, AttemptBegin, AttemptDeviate, AttemptEnd, AttemptRecord, AttemptReport, AttemptReset, AttemptRollback,
-    AttemptRun, AttemptScope, ResultWord, SliceArgument,
+    AttemptRun, AttemptScope, DeclaredResult, SliceArgument,
 };
 pub use claim::{
     Claim, ClaimAdd, ClaimChanges, ClaimCycle, ClaimEdit, ClaimReexamine, ClaimResolve, ClaimRound, ClaimVerb,
 };
-pub use phase::{Phase, PhaseBegin, PhaseDecide, PhasePlace, PhaseReport};
+pub use phase::{Decided, Phase, PhaseBegin, PhaseDecide, PhaseReport, PhaseRunSelector};
 pub use ralph::{Ralph, RalphRecord};
 pub use run::Run;
 
@@ -169,7 +169,7 @@ pub struct Backtest {
     pub paths: Vec<PathBuf>,
     /// How they are written: auto, or the name of a format
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = format)]
-    pub format: Written,
+    pub format: TranscriptFormat,
     /// Only sessions that went on after this: 30d, 12h, 2026-02-01 or an instant
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<Since>,
@@ -189,7 +189,7 @@ pub struct Backtest {
 
 /// How transcripts are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum TranscriptFormat {
     /// As their content says.
     Auto,
     /// In this format.
@@ -315,12 +315,12 @@ pub struct Enforce {
     #[arg(long)]
     pub session: Option<String>,
     #[command(flatten)]
-    pub outcome: Outcome,
+    pub outcome: EnforceOutcome,
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub struct Outcome {
+pub struct EnforceOutcome {
     /// The action violates the rule
     #[arg(long = "violated")]
     pub is_violated: bool,
@@ -357,7 +357,7 @@ pub struct Trust {
 #[derive(Debug, Args)]
 pub struct Reset {
     #[command(flatten)]
-    pub which: Which,
+    pub which: ResetSelection,
     /// Why
     #[arg(long)]
     pub reason: Option<String>,
@@ -365,7 +365,7 @@ pub struct Reset {
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub struct Which {
+pub struct ResetSelection {
     /// The incident
     pub incident: Option<String>,
     /// All circuits of a session and its sub-agents
@@ -379,7 +379,7 @@ pub struct Which {
 #[derive(Debug, Args)]
 pub struct FalsePositive {
     #[command(flatten)]
-    pub which: Alarm,
+    pub which: FalsePositiveSelection,
     /// Why
     #[arg(long)]
     pub reason: Option<String>,
@@ -387,7 +387,7 @@ pub struct FalsePositive {
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub struct Alarm {
+pub struct FalsePositiveSelection {
     /// The incident
     pub incident: Option<String>,
     /// Only list what never trips
@@ -540,21 +540,21 @@ fn lifetime(text: &str) -> Result<u64, String> {
 }
 
 /// A format by its name.
-fn format(word: &str) -> Result<Written, String> {
-    let words: Vec<&str> = Format::ALL.iter().map(|format| format.word()).collect();
-    match Format::named(word) {
-        Some(format) => Ok(Written::As(format)),
-        None if word == "auto" => Ok(Written::Auto),
-        None => Err(format!("{word:?}: expected auto, {}", words.join(", "))),
+fn format(name: &str) -> Result<TranscriptFormat, String> {
+    let names: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
+    match Format::from_name(name) {
+        Some(format) => Ok(TranscriptFormat::As(format)),
+        None if name == "auto" => Ok(TranscriptFormat::Auto),
+        None => Err(format!("{name:?}: expected auto, {}", names.join(", "))),
     }
 }
 
 /// A preset by its name.
-pub fn preset(word: &str) -> Result<Preset, String> {
-    match word {
+pub fn preset(name: &str) -> Result<Preset, String> {
+    match name {
         "default" => Ok(Preset::Default),
         "literal" => Ok(Preset::Literal),
-        _other => Err(format!("{word:?}: expected default or literal")),
+        _other => Err(format!("{name:?}: expected default or literal")),
     }
 }
 
@@ -576,9 +576,9 @@ fn since(text: &str) -> Result<Since, String> {
     Ok(Since::Ago(i64::from(number).saturating_mul(unit)))
 }
 
-fn client(word: &str) -> Result<Client, String> {
-    let known = || Client::ALL.map(Client::word).join(", ");
-    Client::of_word(word).ok_or_else(|| format!("{word:?}: expected one of {}", known()))
+fn client(name: &str) -> Result<Client, String> {
+    let known = || Client::ALL.map(Client::cli_name).join(", ");
+    Client::from_cli_name(name).ok_or_else(|| format!("{name:?}: expected one of {}", known()))
 }
 
 #[cfg(test)]

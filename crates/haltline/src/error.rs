@@ -1,45 +1,45 @@
-//! Why a command ended without doing its work: one line, with what to do next.
+//! Why a command failed: one message that also says what to do next, and the exit code.
 
 use std::fmt;
 use std::process::ExitCode;
 
-use haltline_core::constraint::Condition;
+use haltline_core::constraint::StateName;
 use haltline_core::{ConstraintId, Rejection, shorten};
 use haltline_engine::EngineError;
 use haltline_engine::store::StoreError;
 
 use crate::exit_code;
 
-/// A command's failure.
 #[derive(Debug)]
 pub enum Failure {
-    /// The input makes no sense, or the world said no.
+    /// The input is invalid, or something outside haltline failed.
     Plain(String),
-    /// The same, where 1 would say something else (Ralph's exit codes).
+    /// Like [`Failure::Plain`], but exits with 2, for commands in which 1 has another meaning (Ralph's exit codes).
     Usage(String),
-    /// An operator verb where no operator is (E6).
+    /// The store failed.
+    Store(String),
+    /// An operator action was called where no operator is present (E6).
     NotOperator(String),
-    /// Refused until a person decides.
-    Refused(String),
-    /// The store failed while a decision was asked for, and `fail = "closed"` (E7).
+    /// Denied until a person decides.
+    Denied(String),
+    /// The store failed while a decision was needed, and `fail = "closed"` is set (E7).
     Closed(String),
-    /// The reader of our output went away; nobody is left to complain to.
+    /// The reader of our output closed the pipe, so no message can be shown.
     Silent,
 }
 
 impl Failure {
-    /// What the process ends with.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::Plain(_) => exit_code::ERROR,
+            Failure::Plain(_) | Failure::Store(_) => exit_code::ERROR,
             Failure::Usage(_) => exit_code::usage(),
-            Failure::NotOperator(_) | Failure::Refused(_) | Failure::Closed(_) => exit_code::refused(),
-            Failure::Silent => exit_code::FINE,
+            Failure::NotOperator(_) | Failure::Denied(_) | Failure::Closed(_) => exit_code::denied(),
+            Failure::Silent => exit_code::SUCCESS,
         }
     }
 
-    /// An engine's refusal of something about an incident.
-    pub fn of_incident(incident: &str, error: EngineError) -> Self {
+    /// Converts an engine error about an incident.
+    pub fn for_incident(incident: &str, error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Rejected(_no_incident) => Failure::Plain(format!(
@@ -50,26 +50,45 @@ impl Failure {
         }
     }
 
-    /// An engine's refusal of something about a course of work.
-    pub fn of_course(error: EngineError) -> Self {
+    /// Converts an engine error about a phase run.
+    pub fn for_phase_run(error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
-            EngineError::Rejected(Rejection::RunOver) => Failure::Refused(
+            EngineError::Rejected(Rejection::RunOver) => Failure::Denied(
                 "this run is over; `haltline phase status` tells how, `haltline phase begin PHASE` starts another (after an abort with --new-run, by a person)"
                     .to_owned(),
             ),
-            EngineError::Rejected(_nothing_begun) => Failure::Plain(crate::commands::NOTHING_BEGUN.to_owned()),
+            EngineError::Rejected(_nothing_begun) => Failure::no_phase_begun(),
         }
     }
 
-    /// An engine's refusal of something about a slice.
-    pub fn of_slice(slice: &str, error: EngineError) -> Self {
+    /// The failure where no phase has begun.
+    pub fn no_phase_begun() -> Self {
+        Failure::Plain("no phase has begun here; `haltline phase begin PHASE` does".to_owned())
+    }
+
+    /// Converts a failing store into a denial, for commands that ask for permission where the user set
+    /// `fail = "closed"` (E7). Any other failure stays what it is.
+    pub fn closed(self) -> Self {
+        match self {
+            Failure::Store(text) => Failure::Closed(text),
+            other @ (Failure::Plain(_)
+            | Failure::Usage(_)
+            | Failure::NotOperator(_)
+            | Failure::Denied(_)
+            | Failure::Closed(_)
+            | Failure::Silent) => other,
+        }
+    }
+
+    /// Converts an engine error about a slice.
+    pub fn for_slice(slice: &str, error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
-            EngineError::Rejected(Rejection::ScopeFrozen) => Failure::Refused(format!(
+            EngineError::Rejected(Rejection::ScopeFrozen) => Failure::Denied(format!(
                 "slice {slice} is under way with another scope, which was fixed when it began; a person may change it: give --reason outside an agent"
             )),
-            EngineError::Rejected(Rejection::SliceFailing) => Failure::Refused(format!(
+            EngineError::Rejected(Rejection::SliceFailing) => Failure::Denied(format!(
                 "slice {slice} has failing tests or is OPEN; make them pass, or a person gives it up: haltline attempt end --slice {slice} --give-up"
             )),
             EngineError::Rejected(Rejection::NoTest) => Failure::Plain(format!(
@@ -81,17 +100,17 @@ impl Failure {
         }
     }
 
-    /// An engine's refusal of something about claims.
-    pub fn of_claim(error: EngineError) -> Self {
+    /// Converts an engine error about claims.
+    pub fn for_claim(error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Rejected(Rejection::Claim(problem)) => Failure::Plain(problem.to_string()),
-            EngineError::Rejected(other) => Failure::Plain(format!("rejected: {other:?}")),
+            EngineError::Rejected(other) => Failure::Plain(format!("rejected: {}", describe_rejection(&other))),
         }
     }
 
-    /// An engine's refusal, in the seed's words (C7).
-    pub fn of_constraint(id: &ConstraintId, error: EngineError) -> Self {
+    /// Converts an engine error about a constraint, with the messages that the seed prescribes (C7).
+    pub fn for_constraint(id: &ConstraintId, error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Rejected(rejection) => Failure::Plain(match rejection {
@@ -106,24 +125,45 @@ impl Failure {
                 }
                 Rejection::NoIncident => format!("{id} has no such incident"),
                 Rejection::NoOverride => format!("{id} has no override to revoke"),
-                Rejection::NoCourse | Rejection::RunOver => format!("{id} is no course of work"),
+                Rejection::NoPhaseRun | Rejection::RunOver => format!("{id} is no course of work"),
                 Rejection::NoSlice | Rejection::ScopeFrozen | Rejection::SliceFailing | Rejection::NoTest => {
                     format!("{id} is no slice")
                 }
                 Rejection::Claim(problem) => problem.to_string(),
+                Rejection::MissingContext => describe_rejection(&rejection),
                 Rejection::NothingToTrust => format!("{id} has nothing that waits for trust"),
             }),
         }
     }
 }
 
-fn transition_hint(id: &ConstraintId, from: Condition) -> String {
+/// Says why the core rejected an event, where the command has no message of its own.
+pub fn describe_rejection(rejection: &Rejection) -> String {
+    match rejection {
+        Rejection::NotFound { retired: None } => "there is no such constraint".to_owned(),
+        Rejection::NotFound { retired: Some(at) } => format!("the constraint was retired {}", at.to_date_text()),
+        Rejection::InvalidTransition { from } => format!("the circuit is {}, which does not allow it", from.dashed()),
+        Rejection::NoIncident => "no open circuit has this incident".to_owned(),
+        Rejection::NoOverride => "there is no override to revoke".to_owned(),
+        Rejection::NoPhaseRun => "no phase has begun".to_owned(),
+        Rejection::RunOver => "the phase run has ended".to_owned(),
+        Rejection::NoSlice => "the slice has not begun".to_owned(),
+        Rejection::ScopeFrozen => "the slice is under way with another scope".to_owned(),
+        Rejection::SliceFailing => "tests of the slice fail".to_owned(),
+        Rejection::NoTest => "the slice has no such test".to_owned(),
+        Rejection::Claim(problem) => problem.to_string(),
+        Rejection::MissingContext => "a call arrived without its context; this is a bug in haltline".to_owned(),
+        Rejection::NothingToTrust => "nothing waits for trust".to_owned(),
+    }
+}
+
+fn transition_hint(id: &ConstraintId, from: StateName) -> String {
     match from {
-        Condition::Open => format!(" (wait for the cooldown, or a person runs `haltline constraint reset {id}`)"),
-        Condition::Closed | Condition::HalfOpen => {
+        StateName::Open => format!(" (wait for the cooldown, or a person runs `haltline constraint reset {id}`)"),
+        StateName::Closed | StateName::HalfOpen => {
             " (an override is for an OPEN circuit; nothing is refused now)".to_owned()
         }
-        Condition::Retired => String::new(),
+        StateName::Retired => String::new(),
     }
 }
 
@@ -132,8 +172,9 @@ impl fmt::Display for Failure {
         match self {
             Failure::Plain(text)
             | Failure::Usage(text)
+            | Failure::Store(text)
             | Failure::NotOperator(text)
-            | Failure::Refused(text)
+            | Failure::Denied(text)
             | Failure::Closed(text) => formatter.write_str(text),
             Failure::Silent => Ok(()),
         }
@@ -142,7 +183,7 @@ impl fmt::Display for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Failure::Plain(error.to_string())
+        Failure::Store(error.to_string())
     }
 }
 
@@ -152,5 +193,28 @@ impl From<std::io::Error> for Failure {
             std::io::ErrorKind::BrokenPipe => Failure::Silent,
             _other => Failure::Plain(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_failing_store_becomes_a_denial() {
+        let id = ConstraintId::parse("rule").expect("a plain name");
+        let store = || StoreError::Busy { path: "state.db".into(), waited_ms: 1 };
+        assert!(matches!(Failure::from(store()).closed(), Failure::Closed(_)));
+        assert!(matches!(Failure::for_constraint(&id, store().into()).closed(), Failure::Closed(_)));
+        for rejection in [Rejection::NotFound { retired: None }, Rejection::NoOverride] {
+            let failure = Failure::for_constraint(&id, EngineError::Rejected(rejection));
+            assert!(matches!(failure.closed(), Failure::Plain(_)));
+        }
+    }
+
+    #[test]
+    fn a_rejection_is_never_shown_by_its_name_in_the_code() {
+        let failure = Failure::for_claim(EngineError::Rejected(Rejection::NoPhaseRun));
+        assert_eq!(failure.to_string(), "rejected: no phase has begun");
     }
 }

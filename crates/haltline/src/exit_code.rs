@@ -1,24 +1,24 @@
-//! What the process ends with.
+//! The exit codes of the process.
 
 use std::process::ExitCode;
 
-/// Done, or allowed.
-pub const FINE: ExitCode = ExitCode::SUCCESS;
+/// The command succeeded, or the action is allowed.
+pub const SUCCESS: ExitCode = ExitCode::SUCCESS;
 /// Something went wrong.
 pub const ERROR: ExitCode = ExitCode::FAILURE;
 
-/// The command line makes no sense.
+/// The command line is invalid.
 pub fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// haltline is installed nowhere.
+/// haltline is not installed in any client.
 pub fn not_installed() -> ExitCode {
     ExitCode::from(3)
 }
 
-/// Refused until a person decides.
-pub fn refused() -> ExitCode {
+/// Denied until a person decides.
+pub fn denied() -> ExitCode {
     ExitCode::from(77)
 }
 
@@ -27,7 +27,7 @@ pub fn interrupted() -> ExitCode {
     ExitCode::from(130)
 }
 
-/// Refused for now: trying later makes sense.
-pub fn later() -> ExitCode {
+/// Denied for now; trying again later can succeed.
+pub fn retry_later() -> ExitCode {
     ExitCode::from(75)
 }

@@ -1,3 +1,3 @@
-//! Fronts render views; they never decide and never query.
+//! User interfaces. They render views and must never decide anything or query the store.
 
 pub mod text;

@@ -1,13 +1,14 @@
-//! `haltline hook CLIENT`: one event of a client in, an answer or silence out (X1, E7).
+//! `haltline hook CLIENT`: reads one event of a client and prints an answer or nothing (X1, E7).
 //!
-//! It runs on every tool call, so it does nothing else: arguments by hand, one decision, one transaction. It always ends
-//! with 0, whatever happens: clients take other codes for a refusal. A pass is silence, never "allow".
+//! It runs on every tool call, so it does only what is needed: it parses its arguments by hand and makes one decision
+//! in one transaction. It always exits with 0, whatever happens, because clients take other codes for a denial. A pass
+//! is silence, never "allow".
 
+mod notice_once;
+pub mod self_protection;
 mod stop;
 mod stream;
-mod told;
 pub mod transcript;
-pub mod watch;
 
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,33 +17,34 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use haltline_agents::Client;
-use haltline_agents::hook::{Asked, HookEvent, Reading};
-use haltline_core::loop_::{Happening, Stream};
-use haltline_core::{CircuitName, Decision, Effect, Reason, Retry, Verdict, digest_hex};
+use haltline_agents::hook::{HookCall, HookEvent, ParsedHook};
+use haltline_core::loop_::{AgentRef, LoopEvent, denial_on_failure};
+use haltline_core::{Verdict, digest_hex};
 use haltline_engine::clock::Clock;
-use haltline_engine::config::{Fail, Places, load_or_compile};
+use haltline_engine::config::FailMode;
 use haltline_engine::project::Project;
-use haltline_engine::store::{Sqlite, SqliteOptions, StoreError};
-use haltline_engine::{Engine, EngineError, spool, trust_of};
+use haltline_engine::store::{Sqlite, StoreError};
+use haltline_engine::{AgentAnswer, CallSite, ConfigReading, Engine, EngineError, OwnFiles, spool};
 
-use crate::ancestry::Process;
+use crate::ancestry::AncestorProcess;
+use crate::context::PROJECT_MARKERS;
+use crate::environment::{self, variable};
+use crate::error::describe_rejection;
 use crate::exit_code;
 use crate::installation::user_folder;
-use crate::surroundings::{self, variable};
-use crate::workplace::PROJECT_MARKS;
 
-/// How long a hook waits for others before it lets the agent go on (E2).
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How often a hook reads a transcript on which another one was faster. What it leaves is the next hook's.
-const READINGS_MAX: usize = 4;
-/// How the sessions that `doctor` plays are called: nobody is told of their trips.
-const REHEARSAL: &str = "doctor-";
-/// No client says more in one event.
+/// How long a hook waits for other processes before it lets the agent continue (E2).
+const STORE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often a hook reads a transcript again because another hook was faster. The next hook reads the rest.
+const TRANSCRIPT_READS_MAX: usize = 4;
+/// Session ids of the self-test that `doctor` runs start with this: nobody is notified of their trips.
+const SELF_TEST_PREFIX: &str = "doctor-";
+/// No client sends more in one event.
 const STDIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// What `--help` prints.
+/// The text that `--help` prints.
 fn help() -> String {
-    let clients = Client::ALL.map(Client::word).join("|");
+    let clients = Client::ALL.map(Client::cli_name).join("|");
     format!(
         "Answer one event of an agent client, read as JSON from standard input
 
@@ -57,23 +59,23 @@ Example:
     )
 }
 
-/// What the command line of a hook says.
+/// The arguments of a hook.
 struct Arguments {
     state_folder: Option<PathBuf>,
     config: Option<PathBuf>,
     is_stream: bool,
-    /// The configuration that started this hook: a client starts the same command line at every event.
-    door: String,
+    /// Identifies the settings file that started this hook: a client starts the same command line for every event.
+    hook_source: String,
 }
 
-/// What goes to standard output, and what follows it.
+/// What goes to standard output, and what happens after that.
 #[derive(Default)]
 struct Answer {
     line: Option<String>,
-    /// The client's own process, where nothing but an interruption ends the agent.
-    interrupts: Option<Process>,
-    /// The store was busy for as long as the hook waits.
-    found_busy: bool,
+    /// The client's process, if only an interrupt can stop the agent.
+    process_to_interrupt: Option<AncestorProcess>,
+    /// True if the store stayed busy for as long as the hook waits.
+    was_store_busy: bool,
 }
 
 impl From<Option<String>> for Answer {
@@ -83,96 +85,102 @@ impl From<Option<String>> for Answer {
 }
 
 /// Runs a hook. Never fails.
-pub fn run(words: &[&str], clock: Clock) -> ExitCode {
-    if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
-        // A reader that has gone needs no help.
+pub fn run(args: &[&str], clock: Clock) -> ExitCode {
+    if args.iter().any(|arg| matches!(*arg, "--help" | "-h")) {
+        // If the reader is gone, nobody needs the help text.
         std::io::stdout().lock().write_all(help().as_bytes()).ok();
-        return exit_code::FINE;
+        return exit_code::SUCCESS;
     }
-    let client = words.first().and_then(|word| Client::of_word(word));
-    let arguments = arguments(words.get(1..).unwrap_or_default());
+    let client = args.first().and_then(|arg| Client::from_cli_name(arg));
+    let arguments = parse_arguments(args.get(1..).unwrap_or_default());
     if let Some(client) = client.filter(|_| arguments.is_stream) {
         stream::run(client, &arguments, clock);
-        return exit_code::FINE;
+        return exit_code::SUCCESS;
     }
-    let answer = without_panic(client, || answer(client, &arguments, clock));
+    let answer = catch_panic(client, || answer(client, &arguments, clock));
     if let Some(line) = answer.line {
         let mut out = std::io::stdout().lock();
-        // A client that no longer listens has gone on already.
+        // If the client no longer reads, it has continued already.
         writeln!(out, "{line}").and_then(|()| out.flush()).ok();
     }
-    if let Some(client) = answer.interrupts {
+    if let Some(client) = answer.process_to_interrupt {
         stop::interrupt(&client);
     }
-    exit_code::FINE
+    exit_code::SUCCESS
 }
 
-/// A bug of haltline's own is told and in nobody's way.
-fn without_panic(client: Option<Client>, answer: impl FnOnce() -> Answer) -> Answer {
+/// Reports a bug in haltline to the person and lets the agent continue.
+fn catch_panic(client: Option<Client>, answer: impl FnOnce() -> Answer) -> Answer {
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_panic| {
         let text = "haltline hit a bug of its own; the agent goes on unwatched this time";
-        told::complaint(client, "panic", text).into()
+        notice_once::failure_notice(client, "panic", text).into()
     })
 }
 
 fn answer(client: Option<Client>, arguments: &Arguments, clock: Clock) -> Answer {
     let Some(client) = client else {
         let text = "`haltline hook` was started for a client it does not know; run `haltline init` again";
-        return told::complaint(None, "client", text).into();
+        return notice_once::failure_notice(None, "client", text).into();
     };
     let mut stdin = Vec::new();
     if let Err(error) = std::io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut stdin) {
         let text = format!("haltline could not read its event: {error}");
-        return told::complaint(Some(client), "stdin", &text).into();
+        return notice_once::failure_notice(Some(client), "stdin", &text).into();
     }
-    let (answer, hook) = event(client, arguments, &stdin, PATIENCE, clock);
-    // The process ends here, and the system takes back what it holds faster than it is taken apart.
+    let (answer, hook) = answer_event(client, arguments, &stdin, STORE_TIMEOUT, clock);
+    // The process ends here, and the operating system frees its memory faster than destructors would.
     std::mem::forget(hook);
     answer
 }
 
-/// Answers one event; what it was answered with is the caller's to put away.
-fn event(
+/// Answers one event. The caller drops the returned `Hook`.
+fn answer_event(
     client: Client,
     arguments: &Arguments,
     payload: &[u8],
-    patience: Duration,
+    timeout: Duration,
     clock: Clock,
 ) -> (Answer, Option<Hook>) {
-    let mut reading = match (client.protocol().read)(payload) {
-        Ok(reading) => reading,
-        Err(error) => return (told::complaint(Some(client), "payload", &format!("haltline: {error}")).into(), None),
+    let mut parsed = match (client.protocol().read)(payload) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            return (notice_once::failure_notice(Some(client), "payload", &format!("haltline: {error}")).into(), None);
+        }
     };
-    if reading.asked.event == HookEvent::Other {
+    if parsed.hook.event == HookEvent::Other {
         return (Answer::default(), None);
     }
-    reading.asked.stream.door = Some(arguments.door.clone());
-    let asked = reading.asked.clone();
-    match Hook::open(arguments, &reading, patience, clock) {
+    parsed.hook.agent.hook_source = Some(arguments.hook_source.clone());
+    let hook_call = parsed.hook.clone();
+    match Hook::open(arguments, &parsed, timeout, clock) {
         Ok(hook) => {
-            let answer = hook.work(reading, &asked).unwrap_or_else(|error| hook.failed(&asked, &error, payload));
+            let answer = hook
+                .handle(parsed, &hook_call)
+                .unwrap_or_else(|error| hook.answer_failure(&hook_call, &error, payload));
             (answer, Some(hook))
         }
-        Err(error) => (told::once(&asked, "open", &format!("haltline does not watch: {error}")).into(), None),
+        Err(error) => {
+            (notice_once::notice_once(&hook_call, "open", &format!("haltline does not watch: {error}")).into(), None)
+        }
     }
 }
 
-/// The configuration that started this hook: clients start the same command line once for each event.
-fn door(words: &[&str]) -> String {
+/// Identifies the settings file that started this hook: clients start the same command line for every event.
+fn hook_source(args: &[&str]) -> String {
     let program = std::env::args_os().next().unwrap_or_default();
-    let words = words.iter().map(|word| word.as_bytes());
-    digest_hex(&std::iter::once(program.as_encoded_bytes()).chain(words).collect::<Vec<_>>(), 8)
+    let args = args.iter().map(|arg| arg.as_bytes());
+    digest_hex(&std::iter::once(program.as_encoded_bytes()).chain(args).collect::<Vec<_>>(), 8)
 }
 
-/// Paths come from what `init` wrote; the environment counts only where nothing was written (E9).
-fn arguments(words: &[&str]) -> Arguments {
-    let door = door(words);
-    let mut arguments = Arguments { state_folder: None, config: None, is_stream: false, door };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match *word {
-            "--state" => arguments.state_folder = words.next().map(PathBuf::from),
-            "--config" => arguments.config = words.next().map(PathBuf::from),
+/// Paths come from the command line that `init` wrote; the environment counts only if the command line has none (E9).
+fn parse_arguments(args: &[&str]) -> Arguments {
+    let hook_source = hook_source(args);
+    let mut arguments = Arguments { state_folder: None, config: None, is_stream: false, hook_source };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match *arg {
+            "--state" => arguments.state_folder = args.next().map(PathBuf::from),
+            "--config" => arguments.config = args.next().map(PathBuf::from),
             "--stream" => arguments.is_stream = true,
             _unknown => {}
         }
@@ -180,7 +188,7 @@ fn arguments(words: &[&str]) -> Arguments {
     arguments
 }
 
-/// Everything one event is answered with.
+/// Everything that is needed to answer one event.
 struct Hook {
     engine: Engine<Sqlite>,
     state_folder: PathBuf,
@@ -189,168 +197,121 @@ struct Hook {
 }
 
 impl Hook {
-    fn open(arguments: &Arguments, reading: &Reading, patience: Duration, clock: Clock) -> Result<Self, String> {
+    fn open(arguments: &Arguments, parsed: &ParsedHook, timeout: Duration, clock: Clock) -> Result<Self, String> {
         let text = |error: crate::error::Failure| error.to_string();
-        let state_folder = arguments.state_folder.clone().map_or_else(surroundings::state_folder, Ok).map_err(text)?;
-        let config_file = arguments.config.clone().map_or_else(surroundings::user_config, Ok).map_err(text)?;
-        // The agent's folder moves with its `cd`; the client's own does not.
-        let named = reading.asked.client.protocol().variables.project.and_then(variable);
-        let folder = PathBuf::from(named.or_else(|| reading.folder.clone()).unwrap_or_else(|| ".".to_owned()));
-        // A folder that is gone still names a project: its sessions count all the same.
-        let project = Project::around(&folder, PROJECT_MARKS)
+        let state_folder = arguments.state_folder.clone().map_or_else(environment::state_folder, Ok).map_err(text)?;
+        let config_file = arguments.config.clone().map_or_else(environment::user_config, Ok).map_err(text)?;
+        // The agent's folder changes with its `cd`; the client's own folder does not.
+        let named = parsed.hook.client.protocol().variables.project.and_then(variable);
+        let folder = PathBuf::from(named.or_else(|| parsed.folder.clone()).unwrap_or_else(|| ".".to_owned()));
+        // A folder that is gone still identifies a project, so that its sessions are counted.
+        let project = Project::find(&folder, PROJECT_MARKERS)
             .unwrap_or_else(|_gone| Project::new(folder.clone(), folder.clone()));
-        let options = SqliteOptions { patience, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
-        let mut store = Sqlite::new(&state_folder, options);
-        let places = Places { state_folder: &state_folder, user_file: &config_file, project: &project };
-        let config = load_or_compile(places, clock.now().at, || trust_of(&store, &state_folder, &project));
-        store.set_limits(config.state_bytes_max(), config.journal_days());
-        let engine = Engine::new(store, project, config, clock, state_folder.clone());
+        let own_files = OwnFiles { state_folder: state_folder.clone(), user_config: config_file.clone() };
+        let mut engine = Engine::open(own_files, project, timeout, ConfigReading::Snapshot, clock);
+        engine.defer_notifications();
         Ok(Self { engine, state_folder, config_file, folder })
     }
 
-    fn work(&self, mut reading: Reading, asked: &Asked) -> Result<Answer, EngineError> {
-        if spool::is_waiting(&self.state_folder, self.engine.project().key) {
-            self.take_in()?;
+    fn handle(&self, mut parsed: ParsedHook, hook_call: &HookCall) -> Result<Answer, EngineError> {
+        if spool::has_events(&self.state_folder, self.engine.project().key) {
+            self.drain_spool()?;
         }
-        self.engine.remember_sighting();
-        let mut notices = self.problems(&asked.stream.session);
+        self.engine.record_seen_values();
+        let mut notices = self.config_problems(&hook_call.agent.session);
         let mut verdict = Verdict::Pass;
-        self.look_around(&mut reading);
-        let mut is_asked = false;
-        for _ in 0..READINGS_MAX {
-            let Some(heard) = transcript::hear(&self.engine, &mut reading)? else { break };
-            is_asked |= transcript::is_asked(&heard);
-            let (told, is_taken) = self.report(&transcript::reader(&reading), heard, verdict, &mut notices)?;
-            verdict = told;
-            if is_taken {
+        self.complete_event(&mut parsed);
+        let mut has_prompt = false;
+        for _ in 0..TRANSCRIPT_READS_MAX {
+            let Some(event) = transcript::read_transcript(&self.engine, &mut parsed)? else { break };
+            has_prompt |= transcript::has_prompt(&event);
+            let answer = self.report(&transcript::reading_agent(&parsed), event, &parsed)?;
+            verdict = verdict.or_stricter(answer.verdict);
+            notices.extend(answer.notices);
+            if transcript::is_accepted(&answer.facts) {
                 break;
             }
         }
-        if !is_asked && let Some(kept) = transcript::doubted(&self.engine, &mut reading)? {
-            (verdict, _) = self.report(&reading.asked.stream, kept, verdict, &mut notices)?;
+        if !has_prompt && let Some(stop_event) = transcript::downgrade_prompt(&self.engine, &mut parsed)? {
+            let answer = self.report(&parsed.hook.agent, stop_event, &parsed)?;
+            verdict = verdict.or_stricter(answer.verdict);
+            notices.extend(answer.notices);
         }
-        let is_shell = match &reading.what {
-            Some(Happening::ToolEnd { action: Some(action), .. }) => action.command.is_some(),
-            Some(_) | None => false,
-        };
-        let identity = match &reading.what {
-            Some(Happening::ToolStart { action, .. }) => Some(action.identity),
-            Some(_) | None => None,
-        };
-        if let Some(what) = reading.what.take() {
-            (verdict, _) = self.report(&reading.asked.stream, what, verdict, &mut notices)?;
+        if let Some(event) = parsed.loop_event.take() {
+            let answer = self.report(&parsed.hook.agent, event, &parsed)?;
+            verdict = verdict.or_stricter(answer.verdict);
+            notices.extend(answer.notices);
         }
-        let of_slices = self.slices(asked, is_shell)?;
-        if of_slices.severity() > verdict.severity() {
-            verdict = of_slices;
-        }
-        if asked.event == HookEvent::SessionStart {
-            notices.extend(self.engine.protect_memory(&reading.asked.stream));
-        }
-        if asked.event == HookEvent::SettingsChanged {
-            verdict =
-                watch::settings(reading.config_file.as_deref(), &self.state_folder, &mut notices).unwrap_or(verdict);
-        }
-        if let Some(identity) = identity {
-            verdict = self.with_evidence(verdict, &reading.asked.stream, identity);
-        }
-        notices.extend(self.engine.notices());
+        notices.extend(self.engine.take_notices());
         let notice = (!notices.is_empty()).then(|| notices.join("\n"));
-        let interrupts = stop::process(asked, &verdict, &self.state_folder, self.engine.config());
-        Ok(Answer { line: told::answer(asked, &verdict, notice), interrupts, found_busy: false })
+        let process_to_interrupt =
+            stop::process_to_interrupt(hook_call, &verdict, &self.state_folder, self.engine.config());
+        Ok(Answer {
+            line: notice_once::answer(hook_call, &verdict, notice),
+            process_to_interrupt,
+            was_store_busy: false,
+        })
     }
 
-    /// What the payload does not say and the surroundings do.
-    fn look_around(&self, reading: &mut Reading) {
-        match &mut reading.what {
-            Some(Happening::SessionStart { is_nested, .. }) => {
-                *is_nested = watch::session(&self.state_folder, &mut reading.asked);
-            }
-            Some(Happening::ToolStart { action, guarded, touched, tampering, .. }) => {
-                *tampering = watch::tampering(action, &self.state_folder, &self.config_file);
-                *guarded = self.engine.guarding(action);
-                let own = user_folder(reading.asked.client).ok();
-                let folder = self.agent_folder(reading.folder.as_deref());
-                *touched = self.engine.touching(action, &folder, own.as_deref());
-            }
-            Some(_) | None => {}
+    /// Adds to the event what the payload does not say but the machine does.
+    fn complete_event(&self, parsed: &mut ParsedHook) {
+        if let Some(LoopEvent::SessionStart { is_nested, .. }) = &mut parsed.loop_event {
+            *is_nested = self_protection::record_session(&self.state_folder, &mut parsed.hook);
+        }
+        if parsed.hook.event == HookEvent::SettingsChanged {
+            let file = parsed.config_file.as_deref();
+            let removed = file.filter(|file| self_protection::has_lost_hooks(file, &self.state_folder));
+            parsed.loop_event = removed.map(|file| LoopEvent::HooksRemoved { file: file.to_owned() });
         }
     }
 
-    /// Reports one thing that happened; of two verdicts the one that holds back more stays. Also whether it was a passage of
-    /// the transcript that counts.
-    fn report(
-        &self,
-        stream: &Stream,
-        what: Happening,
-        verdict: Verdict,
-        notices: &mut Vec<String>,
-    ) -> Result<(Verdict, bool), EngineError> {
-        let committed = self.engine.report(stream, what)?;
-        self.follow(&stream.session, &committed.decision);
-        let is_taken = transcript::is_taken(&committed.decision);
-        notices.extend(committed.decision.notices);
-        let is_more = committed.decision.verdict.severity() >= verdict.severity();
-        Ok((if is_more { committed.decision.verdict } else { verdict }, is_taken))
+    /// Hands one event to the engine. Its answer is final.
+    fn report(&self, agent: &AgentRef, event: LoopEvent, parsed: &ParsedHook) -> Result<AgentAnswer, EngineError> {
+        let answer =
+            self.at_call_site(parsed, is_start(&event), |site| self.engine.handle_agent_event(agent, event, site));
+        // The trip may be committed although something after it failed.
+        self.deliver_deferred(&agent.session);
+        answer
     }
 
-    /// Where the agent works now: its paths start there.
-    fn agent_folder(&self, folder: Option<&str>) -> PathBuf {
-        folder.map_or_else(|| self.folder.clone(), PathBuf::from)
+    /// Runs `work` with where the call runs. Only the start of a call is checked against paths, so other events skip the
+    /// look-ups.
+    fn at_call_site<T>(&self, parsed: &ParsedHook, is_start: bool, work: impl FnOnce(CallSite<'_>) -> T) -> T {
+        let working_directory = parsed.folder.as_deref().map_or(self.folder.as_path(), Path::new);
+        let client_folder = is_start.then(|| user_folder(parsed.hook.client).ok()).flatten();
+        let home = is_start.then(|| variable("HOME")).flatten();
+        work(CallSite { working_directory, client_folder: client_folder.as_deref(), home: home.as_deref() })
     }
 
-    /// What slices under way have to say beside the answer to a call: tries before, to a new session (A7); files that a
-    /// command changed outside the scope (A5).
-    fn slices(&self, asked: &Asked, is_shell: bool) -> Result<Verdict, EngineError> {
-        let session = &asked.stream.session;
-        if asked.event == HookEvent::SessionStart {
-            let blocks = self.engine.hand_out(session)?;
-            let Some((circuit, _)) = blocks.first().cloned() else { return Ok(Verdict::Pass) };
-            let text = blocks.into_iter().map(|(_, block)| block).collect::<Vec<_>>().join("\n");
-            return Ok(Verdict::Warn(Reason { circuit, code: "HL-ATTEMPT-08", text, retry: Retry::Now }));
-        }
-        if is_shell { self.engine.look_for_strays(session) } else { Ok(Verdict::Pass) }
-    }
-
-    /// A refusal shows the answer that came again and again.
-    fn with_evidence(&self, verdict: Verdict, stream: &Stream, identity: haltline_core::identity::Digest) -> Verdict {
-        let add = |reason: Reason| match self.engine.last_answer(stream, identity) {
-            Some(answer) => {
-                let text = match reason.text.split_once('\n') {
-                    Some((first, rest)) => format!("{first}\nLast answer: {answer}\n{rest}"),
-                    None => format!("{}\nLast answer: {answer}", reason.text),
-                };
-                Reason { text, ..reason }
-            }
-            None => reason,
-        };
-        match verdict {
-            Verdict::Deny(reason) => Verdict::Deny(add(reason)),
-            Verdict::Stop(reason) => Verdict::Stop(add(reason)),
-            other @ (Verdict::Pass | Verdict::Warn(_)) => other,
+    /// Has notifications sent by another process: the client waits for this one.
+    fn deliver_deferred(&self, session: &str) {
+        if self.engine.take_deferred_notifications() && !session.starts_with(SELF_TEST_PREFIX) {
+            self_protection::spawn_delivery(&self.folder, &self.state_folder, &self.config_file);
         }
     }
 
-    /// What is wrong with haltline's own files, told once in a session (E7).
-    fn problems(&self, session: &str) -> Vec<String> {
+    /// Errors in haltline's configuration files, reported once per session (E7).
+    fn config_problems(&self, session: &str) -> Vec<String> {
         let errors = self.engine.config().errors.iter();
         errors
-            .filter(|_| told::is_first("config", session))
+            .filter(|_| notice_once::is_first("config", session))
             .map(|error| format!("haltline: {error} (the file is left out until it is mended: haltline config check)"))
             .collect()
     }
 
-    /// Events that found the store busy earlier go first. Where it still is, the hook has waited enough, and its own event
-    /// waits behind them.
-    fn take_in(&self) -> Result<(), EngineError> {
+    /// Commits events that found the store busy earlier. If it is still busy, the hook has waited long enough, and its
+    /// own event is spooled after them.
+    fn drain_spool(&self) -> Result<(), EngineError> {
         let mut busy = None;
-        spool::take(&self.state_folder, self.engine.project().key, |content| {
-            let Some((client, door, payload)) = unspooled(content) else { return true };
-            let Ok(mut reading) = (client.protocol().read)(payload) else { return true };
-            reading.asked.stream.door = door.map(str::to_owned);
-            transcript::settle(&mut reading);
-            let Some(what) = reading.what.take() else { return true };
-            match self.engine.report(&reading.asked.stream, what) {
+        spool::drain(&self.state_folder, self.engine.project().key, |content| {
+            let Some((client, hook_source, payload)) = parse_spool_entry(content) else { return true };
+            let Ok(mut parsed) = (client.protocol().read)(payload) else { return true };
+            parsed.hook.agent.hook_source = hook_source.map(str::to_owned);
+            transcript::complete_outcome(&mut parsed);
+            let Some(event) = parsed.loop_event.take() else { return true };
+            let agent = &parsed.hook.agent;
+            match self.at_call_site(&parsed, is_start(&event), |site| self.engine.count_agent_event(agent, event, site))
+            {
                 Ok(_) | Err(EngineError::Rejected(_)) => true,
                 Err(EngineError::Store(error)) => {
                     busy = matches!(error, StoreError::Busy { .. }).then_some(error);
@@ -361,24 +322,10 @@ impl Hook {
         busy.map_or(Ok(()), |error| Err(EngineError::Store(error)))
     }
 
-    /// What follows a commit and does not wait for another program.
-    fn follow(&self, session: &str, decision: &Decision) {
-        if decision.facts.is_empty() {
-            return;
-        }
-        self.engine.write_incidents(decision);
-        if self.engine.config().constraint_mirror() && decision.effects.contains(&Effect::Mirror) {
-            self.engine.mirror_out();
-        }
-        let is_rehearsal = session.starts_with(REHEARSAL);
-        if !is_rehearsal && decision.effects.iter().any(|effect| matches!(effect, Effect::Notify { .. })) {
-            watch::deliver(&self.folder, &self.state_folder, &self.config_file);
-        }
-    }
-
-    /// haltline's own failure: the agent goes on, unless its owner chose otherwise, and the person is told once (E7).
-    fn failed(&self, asked: &Asked, error: &EngineError, stdin: &[u8]) -> Answer {
-        let session = &asked.stream.session;
+    /// The answer when haltline fails itself: the agent continues, unless the configuration says otherwise, and the
+    /// person is notified once (E7).
+    fn answer_failure(&self, hook_call: &HookCall, error: &EngineError, stdin: &[u8]) -> Answer {
+        let session = &hook_call.agent.session;
         let kind = match error {
             EngineError::Store(StoreError::Busy { .. }) => "busy",
             EngineError::Store(_) => "store",
@@ -386,51 +333,54 @@ impl Hook {
         };
         let text = match error {
             EngineError::Store(error) => error.to_string(),
-            EngineError::Rejected(rejection) => format!("rejected: {rejection:?}"),
+            EngineError::Rejected(rejection) => format!("rejected: {}", describe_rejection(rejection)),
         };
-        // It still counts: the next writer takes it in, whichever of the hook's writes found the store busy (E2).
+        // The event still counts: the next writer commits it, whichever of the hook's writes found the store busy (E2).
         let (project, now) = (self.engine.project().key, self.engine.now());
-        let found_busy = kind == "busy";
-        let is_counted = found_busy && spool::put(&self.state_folder, project, now, &spooled(asked, stdin)).is_ok();
-        let closed = self.engine.config().fail() == Fail::Closed && asked.event == HookEvent::ToolStart;
-        let goes_on = match (closed, is_counted) {
+        let was_store_busy = kind == "busy";
+        let is_counted =
+            was_store_busy && spool::put(&self.state_folder, project, now, &to_spool_entry(hook_call, stdin)).is_ok();
+        let is_fail_closed =
+            self.engine.config().fail_mode() == FailMode::Closed && hook_call.event == HookEvent::ToolStart;
+        let consequence = match (is_fail_closed, is_counted) {
             (true, _) => "fail = \"closed\": the call is refused",
             (false, true) => "the agent goes on; the event is counted later",
             (false, false) => "the agent goes on unwatched",
         };
-        let told = format!("haltline: {text}; {goes_on} (told once per session; see `haltline doctor`)");
-        if closed {
-            let circuit = CircuitName::lane(session, None).below("own_failure");
-            let text = format!("HALTLINE HL-OWN-04: refused, because haltline itself failed: {text}");
-            let verdict = Verdict::Deny(Reason { circuit, code: "HL-OWN-04", text, retry: Retry::Person });
-            let notice = told::is_first(kind, session).then_some(told);
-            return Answer { line: told::answer(asked, &verdict, notice), interrupts: None, found_busy };
+        let message = format!("haltline: {text}; {consequence} (told once per session; see `haltline doctor`)");
+        if is_fail_closed {
+            let verdict = denial_on_failure(session, &text);
+            let notice = notice_once::is_first(kind, session).then_some(message);
+            return Answer {
+                line: notice_once::answer(hook_call, &verdict, notice),
+                process_to_interrupt: None,
+                was_store_busy,
+            };
         }
-        Answer { line: told::once(asked, kind, &told), interrupts: None, found_busy }
+        Answer { line: notice_once::notice_once(hook_call, kind, &message), process_to_interrupt: None, was_store_busy }
     }
 }
 
-/// An event as it waits: the client's word and the door on a line of their own, then what the client said.
-fn spooled(asked: &Asked, stdin: &[u8]) -> Vec<u8> {
-    let door = asked.stream.door.as_deref().unwrap_or_default();
-    [asked.client.word().as_bytes(), b" ", door.as_bytes(), b"\n", stdin].concat()
+fn is_start(event: &LoopEvent) -> bool {
+    matches!(event, LoopEvent::ToolStart { .. })
 }
 
-fn unspooled(content: &[u8]) -> Option<(Client, Option<&str>, &[u8])> {
-    // Earlier versions knew one client and wrote no word, and knew no door.
+/// A spooled event: the client's name and the hook source on the first line, then the client's payload.
+fn to_spool_entry(hook_call: &HookCall, stdin: &[u8]) -> Vec<u8> {
+    let hook_source = hook_call.agent.hook_source.as_deref().unwrap_or_default();
+    [hook_call.client.cli_name().as_bytes(), b" ", hook_source.as_bytes(), b"\n", stdin].concat()
+}
+
+fn parse_spool_entry(content: &[u8]) -> Option<(Client, Option<&str>, &[u8])> {
+    // Earlier versions supported one client and wrote neither its name nor a hook source.
     if content.starts_with(b"{") {
         return Some((Client::Claude, None, content));
     }
     let end = content.iter().position(|&byte| byte == b'\n')?;
     let line = std::str::from_utf8(&content[..end]).ok()?;
-    let (word, door) = match line.split_once(' ') {
-        Some((word, door)) => (word, Some(door).filter(|door| !door.is_empty())),
+    let (client, hook_source) = match line.split_once(' ') {
+        Some((client, hook_source)) => (client, Some(hook_source).filter(|hook_source| !hook_source.is_empty())),
         None => (line, None),
     };
-    Some((Client::of_word(word)?, door, &content[end + 1..]))
-}
-
-/// A path as text, where it is text.
-fn shown(path: &Path) -> Option<&str> {
-    path.to_str()
+    Some((Client::from_cli_name(client)?, hook_source, &content[end + 1..]))
 }

@@ -1,7 +1,7 @@
-//! What `init` changed outside haltline's own folder: whose settings, what they were, what they are.
+//! Records what `init` changed outside haltline's own folder: in which settings files, from what, to what.
 //!
-//! The record lies in the state folder. `uninstall` undoes by it, `doctor` compares with it; without it both still know
-//! haltline's entries by sight.
+//! The record is in the state folder. `uninstall` undoes the changes by it and `doctor` compares with it; without it,
+//! both still recognise haltline's entries.
 
 mod foreign_file;
 
@@ -11,58 +11,59 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use haltline_agents::Client;
-use haltline_agents::install::{Moved, Settings, Trace};
+use haltline_agents::install::{InstallTrace, Relocation, Settings};
 use haltline_core::{Instant, digest_hex};
 use haltline_engine::project::Project;
 use serde::{Deserialize, Serialize};
 
 pub use foreign_file::{ForeignFile, make_folder, remove_folders};
 
+use crate::environment::variable;
 use crate::error::Failure;
-use crate::surroundings::variable;
 
-/// The version of the record.
 const RECORD_SCHEMA: u32 = 1;
-/// The record's name in the state folder.
+/// Name of the record in the state folder.
 const RECORD_FILE: &str = "installed.json";
 
-/// Whose settings.
+/// Whose settings haltline is installed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reach {
+pub enum InstallScope {
     /// Every project of this user.
     User,
     /// One project, for everybody who works on it.
     Project,
 }
 
-impl Reach {
-    /// The one that `--project` asks for, or not.
-    pub fn new(is_project: bool) -> Self {
-        if is_project { Reach::Project } else { Reach::User }
+impl InstallScope {
+    /// The scope that `--project`, or its absence, selects.
+    pub fn from_project_flag(is_project: bool) -> Self {
+        if is_project { InstallScope::Project } else { InstallScope::User }
     }
 
-    /// The options that ask for it, and for this client.
+    /// The command line options that select this scope and this client.
     pub fn options(self, client: Client) -> String {
         let client = match client {
             Client::Claude => String::new(),
-            other => format!(" --client {}", other.word()),
+            other => format!(" --client {}", other.cli_name()),
         };
         match self {
-            Reach::User => client,
-            Reach::Project => format!("{client} --project"),
+            InstallScope::User => client,
+            InstallScope::Project => format!("{client} --project"),
         }
     }
 
-    /// The client's settings of this reach.
-    pub fn settings(self, client: Client, project: &Project) -> Result<PathBuf, Failure> {
+    /// The client's settings file for this scope.
+    pub fn settings_file(self, client: Client, project: &Project) -> Result<PathBuf, Failure> {
         let layout = &client.protocol().layout;
         match self {
-            Reach::User => Ok(user_folder(client)?.join(layout.user.file)),
-            Reach::Project => {
-                let root = match layout.project.moved {
-                    Some(Moved::MainCheckout) => project.main_checkout(),
-                    Some(Moved::Folder(_) | Moved::FolderFromHome(_) | Moved::Home(_)) | None => &project.root,
+            InstallScope::User => Ok(user_folder(client)?.join(layout.user.file)),
+            InstallScope::Project => {
+                let root = match layout.project.relocation {
+                    Some(Relocation::MainCheckout) => project.main_checkout(),
+                    Some(Relocation::Folder(_) | Relocation::FolderFromHome(_) | Relocation::Home(_)) | None => {
+                        &project.root
+                    }
                 };
                 Ok(root.join(layout.project.folder).join(layout.project.file))
             }
@@ -70,38 +71,38 @@ impl Reach {
     }
 }
 
-/// The folder in which a client keeps what is the user's.
+/// The folder in which a client keeps its files of the user.
 pub fn user_folder(client: Client) -> Result<PathBuf, Failure> {
     let settings = &client.protocol().layout.user;
     let home = variable("HOME").map(PathBuf::from);
-    match (moved(settings, home.as_deref()), home) {
+    match (moved_folder(settings, home.as_deref()), home) {
         (Some(folder), _) => Ok(std::path::absolute(folder)?),
-        (None, Some(home)) => Ok(below(settings.folder, home)),
+        (None, Some(home)) => Ok(default_folder(settings.folder, home)),
         (None, None) => {
-            let hint = settings.moved.and_then(Moved::variable).unwrap_or("HOME");
+            let hint = settings.relocation.and_then(Relocation::variable).unwrap_or("HOME");
             let title = client.title();
             Err(Failure::Plain(format!("HOME is not set; set {hint} to the folder of {title}'s settings")))
         }
     }
 }
 
-/// Where a variable puts the folder.
-fn moved(settings: &Settings, home: Option<&Path>) -> Option<PathBuf> {
-    let moved = settings.moved?;
+/// The folder that an environment variable sets.
+fn moved_folder(settings: &Settings, home: Option<&Path>) -> Option<PathBuf> {
+    let moved = settings.relocation?;
     let named = PathBuf::from(variable(moved.variable()?)?);
     match moved {
-        Moved::Folder(_) => Some(named),
-        Moved::FolderFromHome(_) => match (named.strip_prefix("~"), home) {
+        Relocation::Folder(_) => Some(named),
+        Relocation::FolderFromHome(_) => match (named.strip_prefix("~"), home) {
             (Ok(rest), Some(home)) => Some(home.join(rest)),
             (Ok(_) | Err(_), _) => Some(named),
         },
-        Moved::Home(_) => Some(named.join(settings.folder)),
-        Moved::MainCheckout => None,
+        Relocation::Home(_) => Some(named.join(settings.folder)),
+        Relocation::MainCheckout => None,
     }
 }
 
-/// A folder of the user's; those for settings may have been moved.
-fn below(folder: &str, home: PathBuf) -> PathBuf {
+/// The folder if no variable of the client sets it; `XDG_CONFIG_HOME` may have moved `.config`.
+fn default_folder(folder: &str, home: PathBuf) -> PathBuf {
     let moved = variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|moved| moved.is_absolute());
     match (folder.strip_prefix(".config/"), moved) {
         (Some(rest), Some(moved)) => moved.join(rest),
@@ -109,46 +110,44 @@ fn below(folder: &str, home: PathBuf) -> PathBuf {
     }
 }
 
-/// All that is installed.
+/// All installations.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Record {
+pub struct InstallationRecord {
     schema: u32,
     installations: Vec<Installation>,
 }
 
-/// One file haltline is installed in.
+/// One file in which haltline is installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installation {
-    /// Which client's.
     pub client: String,
-    /// The settings.
+    /// The settings file.
     pub settings: PathBuf,
-    /// When.
     pub at: String,
-    /// By which haltline.
+    /// The version of haltline that installed it.
     pub version: String,
-    /// What the hooks run.
+    /// The program that the hooks run.
     pub binary: PathBuf,
-    /// The state folder they use.
+    /// The state folder that the hooks use.
     pub state: PathBuf,
-    /// The configuration they use.
+    /// The configuration file that the hooks use.
     pub config: PathBuf,
-    /// Whether there was no file.
+    /// True if `init` created the settings file.
     pub is_new_file: bool,
-    /// The digest of the file without haltline, where it is known.
+    /// Digest of the file without haltline, if known.
     pub before: Option<String>,
-    /// The digest of the file with haltline.
+    /// Digest of the file with haltline.
     pub after: String,
-    /// The file as it was before.
+    /// A copy of the file as it was before.
     pub backup: Option<PathBuf>,
-    /// What was made in it.
-    pub trace: Trace,
-    /// Folders that were made, outermost first.
+    /// What was added to the file.
+    pub trace: InstallTrace,
+    /// Folders that were created, outermost first.
     pub folders: Vec<PathBuf>,
 }
 
-impl Record {
-    /// The record of a state folder.
+impl InstallationRecord {
+    /// Reads the record of a state folder; it is empty if there is no file.
     pub fn read(state: &Path) -> Result<Self, Failure> {
         let path = state.join(RECORD_FILE);
         let text = match fs::read_to_string(&path) {
@@ -168,25 +167,25 @@ impl Record {
         Ok(record)
     }
 
-    /// The installation in these settings.
-    pub fn of(&self, settings: &Path) -> Option<&Installation> {
+    /// The installation in this settings file.
+    pub fn find(&self, settings: &Path) -> Option<&Installation> {
         self.installations.iter().find(|installation| installation.settings == settings)
     }
 
-    /// The record with this installation, in place of an older one in the same settings.
+    /// The record with this installation, which replaces an older one in the same settings file.
     pub fn with(&self, installation: Installation) -> Self {
         let mut record = self.without(&installation.settings);
         record.installations.push(installation);
         record
     }
 
-    /// The record without what is installed in these settings.
+    /// The record without the installation in this settings file.
     pub fn without(&self, settings: &Path) -> Self {
         let others = self.installations.iter().filter(|installation| installation.settings != settings);
         Self { schema: RECORD_SCHEMA, installations: others.cloned().collect() }
     }
 
-    /// Keeps the record; an empty one leaves no file.
+    /// Writes the record; an empty one leaves no file.
     pub fn write(&self, state: &Path) -> Result<(), Failure> {
         let path = state.join(RECORD_FILE);
         let file = ForeignFile::read(&path)?;
@@ -199,12 +198,12 @@ impl Record {
     }
 }
 
-/// What a file's content is compared by.
+/// A digest by which the content of a file is compared.
 pub fn digest(text: &str) -> String {
     digest_hex(&[text.as_bytes()], 32)
 }
 
-/// Keeps a copy of a file that is about to change, where only its owner can read it.
+/// Keeps a copy of a file that is about to change, readable only by its owner.
 pub fn keep_backup(state: &Path, at: Instant, name: &Path, text: &str) -> Result<PathBuf, Failure> {
     let instant = at.to_seconds_text().replace(':', "-");
     let name = name.file_name().unwrap_or(name.as_os_str());

@@ -1,4 +1,4 @@
-//! The shipped binary: the command line on the machine's own clock, and no door to another one.
+//! The shipped binary: runs the command line on the system clock. It must never offer a way to use another clock.
 
 use std::process::ExitCode;
 

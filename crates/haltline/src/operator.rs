@@ -1,40 +1,40 @@
-//! Operator verbs are for people (E6).
+//! Makes sure that a person, not an agent, runs operator actions (E6).
 //!
-//! Inside an agent they are refused. At a terminal they run. Where the surroundings are doubtful, a token is
-//! shown on the terminal device itself and must be typed back there. Without a terminal they run only where the
-//! user's own file says so.
+//! Inside an agent they are denied. At a terminal they run. If the environment is doubtful, haltline shows a token on
+//! the terminal device itself, and the person must type it there. Without a terminal they run only if the user's own
+//! configuration file allows it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Read, Write};
 use std::time::Duration;
 
 use haltline_core::Operator;
-use haltline_engine::clock::Patience;
+use haltline_engine::clock::Deadline;
 use haltline_engine::config::Config;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::ancestry;
+use crate::environment::{self, variable};
 use crate::error::Failure;
-use crate::surroundings::{self, variable};
 
-/// Letters and digits that cannot be taken for one another.
+/// Letters and digits that cannot be confused with each other.
 const TOKEN_ALPHABET: &[u8; 31] = b"ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 const TOKEN_LENGTH: usize = 6;
 const TOKEN_TRIES: u32 = 3;
-const TOKEN_PATIENCE: Duration = Duration::from_secs(5 * 60);
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// How sure one must be.
+/// How certain haltline must be that a person acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// A person at a terminal is enough.
     Presence,
-    /// The token is always asked for.
+    /// The token is always required.
     Token,
 }
 
-/// Makes sure that a person acts, and says who it is.
+/// Makes sure that a person acts, and returns who it is.
 pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) -> Result<Operator, Failure> {
-    let operator = outside_agents(verb, reason)?;
+    let operator = reject_agent(verb, reason)?;
     let is_attended = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let doubt = match agent_ancestor() {
         Some(agent) => Some(format!("it runs below the agent {agent:?}")),
@@ -53,9 +53,10 @@ pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) 
     }
 }
 
-/// Whoever acts, unless that is an agent: enough where other programs reset for people (the Ralph bridge).
-pub fn outside_agents(verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
-    match agent_around() {
+/// Fails inside an agent; otherwise returns the account. Enough where another program resets for a person (Ralph
+/// bridge).
+pub fn reject_agent(verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
+    match detect_agent() {
         Some(agent) => Err(Failure::NotOperator(format!(
             "`haltline {verb}` is for people and is refused inside an agent ({agent}); ask the person to run it in their own terminal"
         ))),
@@ -64,11 +65,11 @@ pub fn outside_agents(verb: &str, reason: Option<&str>) -> Result<Operator, Fail
 }
 
 /// What shows that this process runs inside an agent.
-pub fn agent_around() -> Option<String> {
+pub fn detect_agent() -> Option<String> {
     if let Some(marker) = haltline_agents::marker_in(|name| variable(name).is_some()) {
         return Some(format!("{marker} is set"));
     }
-    let client = surroundings::state_folder().ok().and_then(|folder| ancestry::recorded(&folder))?;
+    let client = environment::state_folder().ok().and_then(|folder| ancestry::recorded_ancestor(&folder))?;
     Some(format!("process {} is a client that haltline's hook knows", client.id))
 }
 
@@ -81,12 +82,12 @@ fn account() -> String {
 /// Shows the token on the terminal device and waits for it there. Nothing is stored.
 fn ask_token(verb: &str, mut terminal: File) -> Result<(), Failure> {
     let token = token()?;
-    let patience = Patience::new(TOKEN_PATIENCE);
+    let deadline = Deadline::new(TOKEN_TIMEOUT);
     write!(terminal, "\nhaltline {verb}: a person must confirm this.\nToken: {token}\n")?;
     for attempt in 1..=TOKEN_TRIES {
         write!(terminal, "Type it to go on ({attempt} of {TOKEN_TRIES}): ")?;
         terminal.flush()?;
-        let Some(line) = read_line(&mut terminal, &patience)? else {
+        let Some(line) = read_line(&mut terminal, &deadline)? else {
             return Err(Failure::NotOperator(format!(
                 "`haltline {verb}`: nobody typed the token within 5 minutes; nothing was changed"
             )));
@@ -106,7 +107,7 @@ fn token() -> Result<String, Failure> {
     let mut byte = [0];
     while token.len() < TOKEN_LENGTH {
         random.read_exact(&mut byte)?;
-        // 248 is the largest multiple of 31 in a byte: beyond it some letters would be likelier than others.
+        // 248 is the largest multiple of 31 in a byte: beyond it some characters would be more likely than others.
         if byte[0] < 248 {
             token.push(char::from(TOKEN_ALPHABET[usize::from(byte[0]) % TOKEN_ALPHABET.len()]));
         }
@@ -114,13 +115,13 @@ fn token() -> Result<String, Failure> {
     Ok(token)
 }
 
-/// One line from the terminal, or `None` when patience ran out or the terminal closed.
-fn read_line(terminal: &mut File, patience: &Patience) -> Result<Option<String>, Failure> {
+/// Reads one line from the terminal; `None` if the time is over or the terminal is closed.
+fn read_line(terminal: &mut File, deadline: &Deadline) -> Result<Option<String>, Failure> {
     let mut line = Vec::new();
     let mut byte = [0];
     loop {
-        let left = patience.left();
-        let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        let remaining = deadline.remaining();
+        let timeout = Timespec { tv_sec: remaining.as_secs().cast_signed(), tv_nsec: remaining.subsec_nanos().into() };
         let mut waiting = [PollFd::new(terminal, PollFlags::IN)];
         let ready = poll(&mut waiting, Some(&timeout)).map_err(std::io::Error::from)?;
         if ready == 0 || terminal.read(&mut byte)? == 0 {
@@ -133,14 +134,16 @@ fn read_line(terminal: &mut File, patience: &Patience) -> Result<Option<String>,
     }
 }
 
-/// The nearest parent process that is a known agent, by its name or by the script it runs: `node /usr/bin/claude`.
+/// The nearest ancestor that is a known agent, by its name or by the script it runs: `node /usr/bin/claude`.
 fn agent_ancestor() -> Option<&'static str> {
     ancestry::ancestors().find_map(|process| {
         let script = || {
-            let words = process.command_words();
-            words.iter().find_map(|word| haltline_agents::of_program(word.rsplit('/').next().unwrap_or_default()))
+            let arguments = process.program_and_script();
+            arguments.iter().find_map(|argument| {
+                haltline_agents::markers_of_program(argument.rsplit('/').next().unwrap_or_default())
+            })
         };
-        haltline_agents::of_program(&process.name).or_else(script).map(|client| client.name)
+        haltline_agents::markers_of_program(&process.name).or_else(script).map(|client| client.client)
     })
 }
 

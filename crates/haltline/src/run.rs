@@ -1,32 +1,32 @@
-//! Running a command under supervision: its processes, its output, its limits, its end (P8).
+//! Runs a command under supervision: its processes, its output, its limits, its end (P8).
 //!
-//! What a run is good for, when a loop goes on and what git saw are decided elsewhere. Here a command is started in a
-//! process group of its own, listened to, and ended with everything that it left behind.
+//! A command is started in its own process group, its output is forwarded, and it is ended with every process it left
+//! behind. What a run is for, whether a loop continues and what changed in git are decided elsewhere.
 
 mod inbox;
 mod kept;
 mod lease;
 mod orphans;
+mod output_stream;
 mod processes;
 mod running;
 mod start;
-mod stream;
 mod supervise;
 mod sweep;
 mod terminal;
 
 pub use inbox::Inbox;
-pub use kept::{Keep, Kept, KeptStream, Shown};
-pub use lease::{Former, Lease, Leftovers, Taken, Trace};
-pub use processes::Identity;
+pub use kept::{Forwarded, KeepLimits, KeptOutput, KeptStream};
+pub use lease::{Lease, LeaseAttempt, LeaseRecord, Leftovers, RunTrace};
+pub use output_stream::OutputStream;
 pub(crate) use processes::Process;
+pub use processes::ProcessIdentity;
 pub use start::StartError;
-pub use stream::Stream;
-pub use supervise::{Cause, Ended, Go, How, Limits, Listener, Supervised, supervise};
-pub use sweep::{LeftProcess, Outcome};
+pub use supervise::{CommandExit, EndCause, EndedRun, Limits, Listener, RunControl, SupervisedCommand, supervise};
+pub use sweep::{LeftProcess, ProcessOutcome};
 pub use terminal::Terminal;
 
-/// The variable that marks every process of a run. A run inside a run has its own mark here.
+/// The variable that marks every process of a run. A run inside another run sets its own value.
 pub use haltline_agents::RUN_MARKER as RUN_VARIABLE;
-/// The marks of the runs around a run, outermost first, with colons between them.
+/// The ids of the runs around a run, outermost first, separated by colons.
 pub const OUTER_RUNS_VARIABLE: &str = "HALTLINE_RUN_OUTER";

@@ -1,6 +1,6 @@
-//! What there is to see, as values: text and JSON are made of the same ones.
+//! The values that commands show. Text and JSON are rendered from the same values.
 //!
-//! A field of these is a promise (`docs/concepts/formats.md`): it may be joined by others, never change its meaning.
+//! Their JSON fields are a promise (`docs/concepts/formats.md`): fields may be added, but never change their meaning.
 
 pub mod attempt;
 pub mod backtest;
@@ -16,6 +16,7 @@ pub mod phase;
 pub mod ralph;
 pub mod session;
 pub mod status;
+pub mod verdict;
 
-/// The version of the JSON answers.
+/// Version of the JSON output.
 pub const SCHEMA: u32 = 1;

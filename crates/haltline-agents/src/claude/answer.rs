@@ -1,22 +1,35 @@
-//! What a hook prints for Claude Code: one line of JSON, or nothing, which lets the client go its own way.
+//! What a hook prints for Claude Code: one line of JSON, or nothing, which leaves the client to its own rules.
 //!
-//! What each event reads differs, and the wrong word does harm: context on `Stop` or `SubagentStop` keeps the agent
-//! going, `continue: false` alone on `PreToolUse` lets the call run, and on `PostToolUseFailure` it is ignored. A
-//! call is never allowed by us (E7), and nobody's turn is prolonged.
+//! Each event reads different fields, and the wrong field does harm:
+//! - `additionalContext` on `Stop` or `SubagentStop` keeps the agent going.
+//! - `continue: false` alone on `PreToolUse` still lets the call run.
+//! - `continue: false` on `PostToolUseFailure` is ignored.
+//!
+//! haltline never allows a call (E7) and never prolongs a turn.
 
 use haltline_core::Verdict;
 use serde::Serialize;
 
-use crate::hook::{Asked, HookEvent};
+use crate::hook::{EventSet, HookCall, HookEvent};
 
-/// How long a text may be, in UTF-16 units: the client puts anything longer into a file.
+/// Maximum length of a text in UTF-16 units: the client moves anything longer into a file.
 const TEXT_UNITS_MAX: usize = 10_000;
+
+/// The client shows the person a notice that comes with one of these events.
+const SHOW_NOTICE: EventSet = EventSet::of(&[
+    HookEvent::Prompt,
+    HookEvent::ToolStart,
+    HookEvent::ToolEnd,
+    HookEvent::ToolFailed,
+    HookEvent::Batch,
+    HookEvent::Stop,
+]);
 
 #[derive(Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Output {
     #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
-    goes_on: Option<bool>,
+    should_continue: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,12 +39,12 @@ struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hook_specific_output: Option<Specific>,
+    hook_specific_output: Option<HookSpecificOutput>,
 }
 
 #[derive(Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Specific {
+struct HookSpecificOutput {
     hook_event_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     permission_decision: Option<&'static str>,
@@ -41,83 +54,62 @@ struct Specific {
     additional_context: Option<String>,
 }
 
-/// Whether the client shows the person a notice that comes with this event.
-pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
-    match asked.event {
-        HookEvent::Prompt
-        | HookEvent::ToolStart
-        | HookEvent::ToolEnd
-        | HookEvent::ToolFailed
-        | HookEvent::Batch
-        | HookEvent::Stop => true,
-        HookEvent::SessionStart
-        | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
-        | HookEvent::ModelStart
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::Compaction
-        | HookEvent::SessionEnd
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => false,
-    }
+/// True if the client shows the person a notice that comes with this event.
+pub fn shows_notice(hook: &HookCall, _verdict: &Verdict) -> bool {
+    SHOW_NOTICE.contains(hook.event)
 }
 
-/// A line for the person where the event could not be read.
-pub fn complaint(text: Option<&str>) -> Option<String> {
-    Some(line(&Output { system_message: Some(cap(text?)), ..Output::default() }))
+/// A notice for the person, when the event could not be read.
+pub fn answer_unreadable(text: Option<&str>) -> Option<String> {
+    Some(to_line(&Output { system_message: Some(cap(text?)), ..Output::default() }))
 }
 
-/// The line for stdout, or `None` for silence; `notice` is for the person.
-pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
+/// The line for stdout, or `None` to print nothing; `notice` is for the person.
+pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
     let notice = notice.filter(|text| !text.is_empty());
-    let event = asked.name.as_str();
+    let event = hook.name.as_str();
     let mut output = Output::default();
-    match asked.event {
-        HookEvent::ToolStart => before_a_call(&mut output, event, verdict),
+    match hook.event {
+        HookEvent::ToolStart => answer_tool_start(&mut output, event, verdict),
         HookEvent::ToolEnd | HookEvent::Batch => match verdict {
             Verdict::Pass => {}
-            Verdict::Warn(reason) | Verdict::Deny(reason) => output.tell(event, &reason.text),
-            Verdict::Stop(reason) => output.end(&reason.text),
+            Verdict::Warn(reason) | Verdict::Deny(reason) => output.add_context(event, &reason.text),
+            Verdict::Stop(reason) => output.end_turn(&reason.text),
         },
         HookEvent::ToolFailed | HookEvent::SessionStart | HookEvent::SpawnStart => {
             if let Some(reason) = verdict.reason() {
-                output.tell(event, &reason.text);
+                output.add_context(event, &reason.text);
             }
         }
         HookEvent::Prompt => match verdict {
             Verdict::Pass => {}
-            Verdict::Warn(reason) => output.tell(event, &reason.text),
+            Verdict::Warn(reason) => output.add_context(event, &reason.text),
             Verdict::Deny(reason) => output.block(&reason.text),
-            Verdict::Stop(reason) => output.end(&reason.text),
+            Verdict::Stop(reason) => output.end_turn(&reason.text),
         },
         HookEvent::Stop => match verdict {
-            // Context would keep the agent going; a warning here is for the person only.
+            // Context would keep the agent going, so a warning here goes only to the person.
             Verdict::Pass | Verdict::Warn(_) => {}
-            Verdict::Deny(reason) | Verdict::Stop(reason) => output.end(&reason.text),
+            Verdict::Deny(reason) | Verdict::Stop(reason) => output.end_turn(&reason.text),
         },
         HookEvent::SettingsChanged => match verdict {
             Verdict::Pass | Verdict::Warn(_) => {}
             Verdict::Deny(reason) | Verdict::Stop(reason) => output.block(&reason.text),
         },
         HookEvent::SpawnEnd | HookEvent::Compaction => {}
-        // Nobody reads what these print.
-        HookEvent::ModelStart
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::SessionEnd
-        | HookEvent::Other => return None,
+        // The client ignores the output of all other hooks.
+        _unread => return None,
     }
     output.system_message = notice.map(cap);
-    (output != Output::default()).then(|| line(&output))
+    (output != Output::default()).then(|| to_line(&output))
 }
 
-fn line(output: &Output) -> String {
+fn to_line(output: &Output) -> String {
     serde_json::to_string(output).expect("texts and booleans are always JSON")
 }
 
-fn before_a_call(output: &mut Output, event: &str, verdict: &Verdict) {
-    let refusal = |text: &str| Specific {
+fn answer_tool_start(output: &mut Output, event: &str, verdict: &Verdict) {
+    let denial = |text: &str| HookSpecificOutput {
         hook_event_name: event.to_owned(),
         permission_decision: Some("deny"),
         permission_decision_reason: Some(cap(text)),
@@ -125,30 +117,30 @@ fn before_a_call(output: &mut Output, event: &str, verdict: &Verdict) {
     };
     match verdict {
         Verdict::Pass => {}
-        Verdict::Warn(reason) => output.tell(event, &reason.text),
-        Verdict::Deny(reason) => output.hook_specific_output = Some(refusal(&reason.text)),
+        Verdict::Warn(reason) => output.add_context(event, &reason.text),
+        Verdict::Deny(reason) => output.hook_specific_output = Some(denial(&reason.text)),
         Verdict::Stop(reason) => {
-            // Without the refusal the call would still run before the turn ends.
-            output.hook_specific_output = Some(refusal(&reason.text));
-            output.end(&reason.text);
+            // Without the denial the call would still run before the turn ends.
+            output.hook_specific_output = Some(denial(&reason.text));
+            output.end_turn(&reason.text);
         }
     }
 }
 
 impl Output {
-    /// Tells the agent, which goes on.
-    fn tell(&mut self, event: &str, text: &str) {
-        self.hook_specific_output = Some(Specific {
+    /// Gives the agent a text; the agent continues.
+    fn add_context(&mut self, event: &str, text: &str) {
+        self.hook_specific_output = Some(HookSpecificOutput {
             hook_event_name: event.to_owned(),
             additional_context: Some(cap(text)),
-            ..Specific::default()
+            ..HookSpecificOutput::default()
         });
     }
 
-    /// Ends the turn. The client shows the reason beside the notice, which tells the person everything: one line is
-    /// enough here (E16).
-    fn end(&mut self, text: &str) {
-        self.goes_on = Some(false);
+    /// Ends the turn. The client shows this reason next to the notice, which tells the person everything, so one line
+    /// is enough (E16).
+    fn end_turn(&mut self, text: &str) {
+        self.should_continue = Some(false);
         self.stop_reason = text.lines().next().map(cap);
     }
 
@@ -158,20 +150,20 @@ impl Output {
     }
 }
 
-/// The text, cut where the client would no longer show it.
+/// The text, cut to the length that the client still shows.
 fn cap(text: &str) -> String {
     if text.len() <= TEXT_UNITS_MAX {
         return text.to_owned();
     }
     let (mut units, mut kept) = (0, 0);
-    for (place, letter) in text.char_indices() {
-        units += letter.len_utf16();
+    for (index, character) in text.char_indices() {
+        units += character.len_utf16();
         if units > TEXT_UNITS_MAX {
             return format!("{}…", &text[..kept]);
         }
-        // The mark of the cut takes one unit itself.
+        // The ellipsis takes one unit itself.
         if units < TEXT_UNITS_MAX {
-            kept = place + letter.len_utf8();
+            kept = index + character.len_utf8();
         }
     }
     text.to_owned()
@@ -182,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_is_cut_between_characters_and_says_so() {
+    fn a_long_text_is_cut_between_characters_and_ends_in_an_ellipsis() {
         let units = |text: &str| text.encode_utf16().count();
         for text in ["a".repeat(10_001), "é".repeat(20_000), "😀".repeat(5_001), format!("a{}", "😀".repeat(5_000))]
         {

@@ -1,43 +1,37 @@
-//! The fields of a hook's stdin, and what each event means.
-//!
-//! It runs on every tool call: the payload is split once, without reading what tools were given or gave back, and of
-//! those only what the event needs is read.
+//! Parses the payload of a hook and translates each event.
 
-use haltline_core::loop_::{BatchEnd, Happening, Stream};
+use haltline_core::loop_::{AgentRef, BatchEnd, LoopEvent};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::response;
 use crate::call::{Call, Unread};
-use crate::hook::{Asked, HookEvent, ReadError, Reading};
+use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
+use crate::payload::{self, EventNames, Fields, Payload};
 use crate::{Client, bypass, copilot, json};
 
-#[derive(Deserialize)]
-struct Payload<'a> {
-    #[serde(borrow)]
-    session_id: Unread<'a>,
-    timestamp: Unread<'a>,
-    hook_event_name: Unread<'a>,
-    transcript_path: Unread<'a>,
-    cwd: Unread<'a>,
-    agent_id: Unread<'a>,
-    agent_type: Unread<'a>,
-    tool_name: Unread<'a>,
-    tool_input: Unread<'a>,
-    tool_use_id: Unread<'a>,
-    tool_response: Unread<'a>,
-    tool_calls: Unread<'a>,
-    error: Unread<'a>,
-    is_interrupt: Unread<'a>,
-    prompt: Unread<'a>,
-    source: Unread<'a>,
-    model: Unread<'a>,
-    stop_hook_active: Unread<'a>,
-    background_tasks: Unread<'a>,
-    trigger: Unread<'a>,
-    reason: Unread<'a>,
-    file_path: Unread<'a>,
-}
+const EVENTS: EventNames = &[
+    ("SessionStart", HookEvent::SessionStart),
+    ("UserPromptSubmit", HookEvent::Prompt),
+    ("PreToolUse", HookEvent::ToolStart),
+    ("PostToolUse", HookEvent::ToolEnd),
+    ("PostToolUseFailure", HookEvent::ToolFailed),
+    ("PostToolBatch", HookEvent::Batch),
+    ("SubagentStart", HookEvent::SpawnStart),
+    ("SubagentStop", HookEvent::SpawnEnd),
+    ("Stop", HookEvent::Stop),
+    ("StopFailure", HookEvent::StopFailed),
+    ("PreCompact", HookEvent::Compaction),
+    ("SessionEnd", HookEvent::SessionEnd),
+    ("ConfigChange", HookEvent::SettingsChanged),
+];
+
+/// At these events a response is complete in the agent's transcript.
+const READ_TRANSCRIPT: EventSet =
+    EventSet::of(&[HookEvent::Batch, HookEvent::Stop, HookEvent::Prompt, HookEvent::SessionEnd]);
+
+/// The sources of a session's start that resume an earlier session.
+pub(crate) const RESUMING_SOURCES: &[&str] = &["resume", "compact", "fork"];
 
 #[derive(Deserialize)]
 struct Task<'a> {
@@ -47,187 +41,108 @@ struct Task<'a> {
     status: Unread<'a>,
 }
 
-/// The event of this name.
+/// The event with this name.
 pub fn event(name: &str) -> HookEvent {
-    match name {
-        "SessionStart" => HookEvent::SessionStart,
-        "UserPromptSubmit" => HookEvent::Prompt,
-        "PreToolUse" => HookEvent::ToolStart,
-        "PostToolUse" => HookEvent::ToolEnd,
-        "PostToolUseFailure" => HookEvent::ToolFailed,
-        "PostToolBatch" => HookEvent::Batch,
-        "SubagentStart" => HookEvent::SpawnStart,
-        "SubagentStop" => HookEvent::SpawnEnd,
-        "Stop" => HookEvent::Stop,
-        "StopFailure" => HookEvent::StopFailed,
-        "PreCompact" => HookEvent::Compaction,
-        "SessionEnd" => HookEvent::SessionEnd,
-        "ConfigChange" => HookEvent::SettingsChanged,
-        _other => HookEvent::Other,
-    }
+    payload::event_named(EVENTS, name)
 }
 
-/// Reads what a hook of Claude Code got on stdin.
-///
-/// `is_nested` of a session's start is left false: the payload does not say it, the process tree does.
-pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
-    let text = json::mended(stdin);
-    let payload: Payload<'_> = json::payload(&text)?;
-    if payload.is_of_copilot() {
+/// Reads what a hook of Claude Code gets on stdin.
+pub fn read(stdin: &[u8]) -> Result<ParsedHook, ReadError> {
+    let text = json::decode_lossy(stdin);
+    let fields: Fields<'_> = json::payload(&text)?;
+    if is_from_copilot(&fields) {
         return copilot::read_for(Client::Claude, &text);
     }
-    let session = json::name(payload.session_id).ok_or(ReadError::NoSession)?;
-    let name = json::owned_text(payload.hook_event_name).unwrap_or_default();
+    let name = fields.event_name();
     let event = event(&name);
-    // These two name the child itself, and are the parent's doing.
-    let is_about_child = matches!(event, HookEvent::SpawnStart | HookEvent::SpawnEnd);
-    let agent = if is_about_child { None } else { json::name(payload.agent_id) };
-    let client = Client::Claude.name().to_owned();
-    let stream = Stream { session, agent, client, is_batched: true, ..Stream::default() };
-    let folder = json::name(payload.cwd);
-    let what = happening(event, &payload, &stream, folder.as_deref());
+    let agent = payload::agent_of(Client::Claude, fields.session()?);
+    let agent = AgentRef { sub_agent: fields.sub_agent(event), marks_batches: true, ..agent };
+    let payload = Payload::new(fields, HookCall { client: Client::Claude, event, name, agent });
+    let loop_event = loop_event(&payload);
     let is_config = event == HookEvent::SettingsChanged;
-    Ok(Reading {
-        what,
-        folder,
-        model: None,
-        feed: feed(event, &payload, stream.agent.as_deref()),
-        unsettled: None,
-        config_file: if is_config { json::name(payload.file_path) } else { None },
-        asked: Asked { client: Client::Claude, event, name, stream },
+    Ok(ParsedHook {
+        transcript_path: transcript_path(&payload),
+        config_file: if is_config { json::non_empty_text(fields.file_path) } else { None },
+        ..payload.into_parsed(loop_event)
     })
 }
 
-/// The agent's transcript, when a response is complete.
-fn feed(event: HookEvent, payload: &Payload<'_>, agent: Option<&str>) -> Option<String> {
-    match event {
-        HookEvent::Batch | HookEvent::Stop | HookEvent::Prompt | HookEvent::SessionEnd => {}
-        HookEvent::SpawnEnd
-        | HookEvent::SessionStart
-        | HookEvent::ToolStart
-        | HookEvent::ToolEnd
-        | HookEvent::ToolFailed
-        | HookEvent::SpawnStart
-        | HookEvent::ModelStart
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::Compaction
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => return None,
-    }
-    let session = json::name(payload.transcript_path)?;
-    match agent {
+/// Copilot CLI also runs the hooks in a project's Claude settings, next to its own, and a call must get the same id
+/// through both. Its payloads have a `timestamp`, which Claude Code does not send, and none of Claude Code's fields of a
+/// call.
+fn is_from_copilot(fields: &Fields<'_>) -> bool {
+    let claude_fields = [fields.tool_use_id, fields.tool_response, fields.tool_calls];
+    fields.timestamp.is_some() && claude_fields.iter().all(Option::is_none)
+}
+
+fn transcript_path(payload: &Payload<'_>) -> Option<String> {
+    let session = payload.transcript_path(READ_TRANSCRIPT)?;
+    match &payload.hook.agent.sub_agent {
         None => Some(session),
-        // Sub-agents' transcripts stand in a folder named after the session's.
+        // Sub-agents' transcripts are in a folder named after the session's transcript.
         Some(agent) => Some(format!("{}/subagents/agent-{agent}.jsonl", session.strip_suffix(".jsonl")?)),
     }
 }
 
-fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: Option<&str>) -> Option<Happening> {
-    match event {
-        HookEvent::SessionStart => Some(Happening::SessionStart {
-            model: json::name(payload.model),
-            resumed: matches!(json::name(payload.source).as_deref(), Some("resume" | "compact" | "fork")),
-            is_nested: false,
+fn loop_event(payload: &Payload<'_>) -> Option<LoopEvent> {
+    let fields = &payload.fields;
+    match payload.hook.event {
+        HookEvent::SessionStart => Some(payload.session_start(RESUMING_SOURCES)),
+        HookEvent::Prompt => Some(prompt(fields)),
+        HookEvent::ToolEnd => payload.call_end(|tool| response::from_success(tool, fields.tool_response)),
+        HookEvent::ToolFailed => payload.call_end(|_tool| {
+            let error = json::owned_text(fields.error).unwrap_or_default();
+            response::from_failure(&error, json::is_true(fields.is_interrupt))
         }),
-        HookEvent::Prompt => Some(prompt(payload)),
-        HookEvent::ToolStart => {
-            let call = payload.call();
-            let tool = call.tool()?;
-            Some(call.start(&tool, stream, folder))
-        }
-        HookEvent::ToolEnd => {
-            let call = payload.call();
-            let tool = call.tool()?;
-            Some(call.end(&tool, stream, folder, response::of_success(&tool, payload.tool_response)))
-        }
-        HookEvent::ToolFailed => {
-            let call = payload.call();
-            let tool = call.tool()?;
-            let error = json::owned_text(payload.error).unwrap_or_default();
-            let answer = response::of_failure(&error, json::is_true(payload.is_interrupt));
-            Some(call.end(&tool, stream, folder, answer))
-        }
-        HookEvent::Batch => Some(batch(payload.tool_calls, stream, folder)),
-        HookEvent::SpawnStart => Some(Happening::SpawnStart { child: json::name(payload.agent_id)?, depth: None }),
-        HookEvent::SpawnEnd => {
-            // Compaction ends two sub-agents that never began; they have no type.
-            json::name(payload.agent_type)?;
-            Some(Happening::SpawnEnd { child: Some(json::name(payload.agent_id)?) })
-        }
-        HookEvent::Stop => Some(Happening::Stop {
-            blocked: json::is_true(payload.stop_hook_active),
-            running: payload.background_tasks.and_then(running),
+        HookEvent::Batch => Some(batch(fields.tool_calls, &payload.hook.agent, payload.folder.as_deref())),
+        // Compaction ends two sub-agents that never started; they have no type.
+        HookEvent::SpawnEnd => json::non_empty_text(fields.agent_type).and_then(|_type| payload.usual_event()),
+        HookEvent::Stop => Some(LoopEvent::Stop {
+            blocked: json::is_true(fields.stop_hook_active),
+            running: fields.background_tasks.and_then(running_sub_agents),
         }),
-        HookEvent::Compaction => {
-            Some(Happening::Compaction { trigger: json::owned_text(payload.trigger).unwrap_or_default() })
-        }
-        HookEvent::SessionEnd => {
-            Some(Happening::SessionEnd { reason: json::owned_text(payload.reason).unwrap_or_default() })
-        }
-        HookEvent::ModelStart
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => None,
+        _usual => payload.usual_event(),
     }
 }
 
-/// A prompt is the person's unless the client says, or shows, that it wrote it itself.
-fn prompt(payload: &Payload<'_>) -> Happening {
-    let text = payload.prompt.and_then(json::text).unwrap_or_default();
-    let is_own = text.trim_start().starts_with("<task-notification>")
+/// A prompt counts as a person's unless the payload shows that the client wrote it.
+fn prompt(fields: &Fields<'_>) -> LoopEvent {
+    let text = fields.prompt.and_then(json::text).unwrap_or_default();
+    let is_from_client = text.trim_start().starts_with("<task-notification>")
         || matches!(
-            json::name(payload.source).as_deref(),
+            json::non_empty_text(fields.source).as_deref(),
             Some("system" | "loop_wakeup" | "schedule_wakeup" | "poll_event")
         );
-    bypass::prompt(payload.prompt, !is_own)
+    bypass::prompt_event(fields.prompt, !is_from_client)
 }
 
-fn running(tasks: &RawValue) -> Option<Vec<String>> {
+fn running_sub_agents(tasks: &RawValue) -> Option<Vec<String>> {
     let is_running = |task: &Task<'_>| {
-        json::name(task.r#type).as_deref() == Some("subagent") && json::name(task.status).as_deref() == Some("running")
+        json::non_empty_text(task.r#type).as_deref() == Some("subagent")
+            && json::non_empty_text(task.status).as_deref() == Some("running")
     };
     let tasks: Vec<&RawValue> = json::list(tasks)?;
     let tasks = tasks.into_iter().filter_map(json::object::<Task<'_>>).filter(is_running);
-    Some(tasks.filter_map(|task| json::name(task.id)).collect())
+    Some(tasks.filter_map(|task| json::non_empty_text(task.id)).collect())
 }
 
-fn batch(calls: Unread<'_>, stream: &Stream, folder: Option<&str>) -> Happening {
-    let calls: Vec<Call<'_>> = calls.map(calls_of).unwrap_or_default();
+fn batch(calls: Unread<'_>, agent: &AgentRef, folder: Option<&str>) -> LoopEvent {
+    let calls: Vec<Call<'_>> = calls.map(parse_calls).unwrap_or_default();
     let ends = calls.iter().filter_map(|call| {
         let tool = call.tool()?;
         Some(BatchEnd {
-            call: call.name(&tool, stream),
+            call: call.id(&tool, agent),
             action: call.action(&tool, folder),
-            answer: response::of_batch(call.tool_response),
+            result: response::from_batch(call.tool_response),
         })
     });
-    Happening::Batch { ends: ends.collect() }
+    LoopEvent::Batch { ends: ends.collect() }
 }
 
-/// The calls in one pass; one by one only where something that is no call is among them.
-fn calls_of(calls: &RawValue) -> Vec<Call<'_>> {
+/// Parses the calls in one pass, and one by one only if an element is not a call.
+fn parse_calls(calls: &RawValue) -> Vec<Call<'_>> {
     json::list(calls).unwrap_or_else(|| {
         let each: Vec<&RawValue> = json::list(calls).unwrap_or_default();
         each.into_iter().filter_map(json::object).collect()
     })
-}
-
-impl<'a> Payload<'a> {
-    /// Copilot CLI runs the hooks of a project's Claude settings beside its own, and a call must count the same through both.
-    /// It says when, which Claude Code does not, and has none of the words in which Claude Code speaks of calls.
-    fn is_of_copilot(&self) -> bool {
-        let own = [self.tool_use_id, self.tool_response, self.tool_calls];
-        self.timestamp.is_some() && own.iter().all(Option::is_none)
-    }
-
-    fn call(&self) -> Call<'a> {
-        Call {
-            tool_name: self.tool_name,
-            tool_input: self.tool_input,
-            tool_use_id: self.tool_use_id,
-            tool_response: self.tool_response,
-        }
-    }
 }

@@ -1,55 +1,43 @@
-//! What a hook prints for Cline: one line of JSON, or nothing, which lets the client go its own way.
+//! What a hook prints for Cline: one line of JSON, or nothing, which leaves the client to its own rules.
 //!
-//! The client waits for hooks before and after a call, and for no others. It has no refusal of one call: `cancel` ends the
-//! whole run, and exit codes are ignored. But a hook may replace a call's arguments, and none of the client's tools works
-//! without any: so a refusal takes them away, and the reason comes with the error that the tool returns. The run goes
-//! on. Only a stop cancels it.
+//! - The client waits only for the hooks before and after a call.
+//! - It cannot deny a single call: `cancel` ends the whole run, and exit codes are ignored.
+//! - A hook may replace a call's arguments, and no tool of the client works without any. So haltline denies a call by
+//!   removing its arguments; the reason reaches the model with the tool's error, and the run goes on.
+//! - Only a stop cancels the run.
 
 use haltline_core::Verdict;
 use serde_json::{Value, json};
 
-use crate::hook::{Asked, HookEvent, capped};
+use crate::hook::{HookCall, HookEvent, capped};
 
-/// Nothing that a hook says is shown to the person.
-pub fn shows_notice(_asked: &Asked, _verdict: &Verdict) -> bool {
+/// Always false: the client shows nothing of an answer to the person.
+pub fn shows_notice(_hook: &HookCall, _verdict: &Verdict) -> bool {
     false
 }
 
-/// There is nobody who would read it.
-pub fn complaint(_text: Option<&str>) -> Option<String> {
+/// Prints nothing: nobody would read it.
+pub fn answer_unreadable(_text: Option<&str>) -> Option<String> {
     None
 }
 
-/// The line for stdout, or `None` for silence.
-pub fn answer(asked: &Asked, verdict: &Verdict, _notice: Option<&str>) -> Option<String> {
-    let told = |text: &str| json!({ "contextModification": capped(text) });
-    let ended = |text: &str| json!({ "cancel": true, "errorMessage": capped(text) });
-    let answer: Value = match asked.event {
+/// The line for stdout, or `None` to print nothing.
+pub fn answer(hook: &HookCall, verdict: &Verdict, _notice: Option<&str>) -> Option<String> {
+    let context = |text: &str| json!({ "contextModification": capped(text) });
+    let cancellation = |text: &str| json!({ "cancel": true, "errorMessage": capped(text) });
+    let answer: Value = match hook.event {
         HookEvent::ToolStart => match verdict {
             Verdict::Pass => return None,
-            Verdict::Warn(reason) => told(&reason.text),
+            Verdict::Warn(reason) => context(&reason.text),
             Verdict::Deny(reason) => json!({ "overrideInput": null, "contextModification": capped(&reason.text) }),
-            Verdict::Stop(reason) => ended(&reason.text),
+            Verdict::Stop(reason) => cancellation(&reason.text),
         },
         HookEvent::ToolEnd => match verdict {
             Verdict::Pass => return None,
-            Verdict::Warn(reason) | Verdict::Deny(reason) => told(&reason.text),
-            Verdict::Stop(reason) => ended(&reason.text),
+            Verdict::Warn(reason) | Verdict::Deny(reason) => context(&reason.text),
+            Verdict::Stop(reason) => cancellation(&reason.text),
         },
-        HookEvent::SessionStart
-        | HookEvent::Prompt
-        | HookEvent::ModelStart
-        | HookEvent::ToolFailed
-        | HookEvent::Batch
-        | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
-        | HookEvent::Stop
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::Compaction
-        | HookEvent::SessionEnd
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => return None,
+        _unread => return None,
     };
     Some(answer.to_string())
 }

@@ -1,7 +1,7 @@
-//! One call of Cline's own tools: the command lines of its shell, and what a result says of success.
+//! Parses a call of Cline's own tools: the command lines of its shell, and whether the call succeeded.
 //!
-//! The shell takes a list of whole command lines, or programs with their arguments, or any of these without the list;
-//! a result is one object for each, with `success`.
+//! The shell takes a list of command lines, or of programs with arguments, or one of these without the list. A result
+//! has one object for each, with `success`.
 
 use std::borrow::Cow;
 
@@ -25,35 +25,35 @@ struct Commands<'a> {
     args: Unread<'a>,
 }
 
-/// All that the shell is asked to run, a line each; none where it would be asked for something else.
-pub fn command_lines(input: &RawValue) -> Option<String> {
+/// Everything that the shell would run, one line each; `None` if the arguments have another form.
+pub fn parse_command_lines(input: &RawValue) -> Option<String> {
     if let Some(all) = json::list::<&RawValue>(input) {
-        let lines: Option<Vec<Cow<'_, str>>> = all.into_iter().map(line).collect();
+        let lines: Option<Vec<Cow<'_, str>>> = all.into_iter().map(parse_command_line).collect();
         return lines.filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n"));
     }
-    let said: Option<Commands<'_>> = json::object(input);
-    match said.and_then(|said| said.commands) {
-        // One level only: a list in a list is nothing the client takes.
-        Some(commands) if commands.get().starts_with('[') => command_lines(commands),
-        Some(commands) => line(commands).map(Cow::into_owned),
-        None => line(input).map(Cow::into_owned),
+    let parsed: Option<Commands<'_>> = json::object(input);
+    match parsed.and_then(|parsed| parsed.commands) {
+        // One level only: the client does not accept a list in a list.
+        Some(commands) if commands.get().starts_with('[') => parse_command_lines(commands),
+        Some(commands) => parse_command_line(commands).map(Cow::into_owned),
+        None => parse_command_line(input).map(Cow::into_owned),
     }
 }
 
-/// One command line, or a program with its arguments.
-fn line(value: &RawValue) -> Option<Cow<'_, str>> {
+/// One command line, or a program with its arguments as a command line.
+fn parse_command_line(value: &RawValue) -> Option<Cow<'_, str>> {
     if let Some(text) = json::text(value) {
         return Some(text);
     }
-    let said: Commands<'_> = json::object(value)?;
-    let program = said.command.or(said.cmd).and_then(json::text)?;
-    let Some(arguments) = said.args.and_then(json::list::<&RawValue>) else { return Some(program) };
+    let parsed: Commands<'_> = json::object(value)?;
+    let program = parsed.command.or(parsed.cmd).and_then(json::text)?;
+    let Some(arguments) = parsed.args.and_then(json::list::<&RawValue>) else { return Some(program) };
     let arguments: Option<Vec<Cow<'_, str>>> = arguments.into_iter().map(json::text).collect();
     let words = std::iter::once(program).chain(arguments?);
     Some(Cow::Owned(words.map(|word| shell_word(&word)).collect::<Vec<_>>().join(" ")))
 }
 
-/// What a result comes to.
+/// The result of a call.
 pub struct Output<'a> {
     pub outcome: Outcome,
     pub exit: Option<i32>,
@@ -70,18 +70,18 @@ struct Part<'a> {
     text: Unread<'a>,
 }
 
-/// Reads what a call came back with.
-pub fn output<'a>(tool: &str, output: Unread<'a>, error: Unread<'a>) -> Output<'a> {
+/// Reads the result of a call.
+pub fn parse_output<'a>(tool: &str, output: Unread<'a>, error: Unread<'a>) -> Output<'a> {
     let parts: Vec<&'a RawValue> = output.and_then(json::list).unwrap_or_else(|| output.into_iter().collect());
     let read: Vec<Option<Part<'a>>> = parts.iter().map(|part| json::object(part)).collect();
     let is_failed = |part: &Option<Part<'_>>| part.as_ref().is_some_and(Part::is_failed);
-    // A file that is missing among others that were read is no failure of the call; a command is.
+    // A call that reads some files and misses others has not failed; a call with a failed command has.
     let parts_failed =
         if tool == SHELL { read.iter().any(is_failed) } else { !read.is_empty() && read.iter().all(is_failed) };
-    let has_error = error.is_some_and(|error| json::name(Some(error)).is_some());
+    let has_error = error.is_some_and(|error| json::non_empty_text(Some(error)).is_some());
     let texts = parts.iter().zip(&read).map(|(&part, read)| match read {
-        Some(read) => read.text().unwrap_or_else(|| json::shown(part)),
-        None => json::shown(part),
+        Some(read) => read.text().unwrap_or_else(|| json::text_for_model(part)),
+        None => json::text_for_model(part),
     });
     let mut texts: Vec<Cow<'a, str>> = texts.collect();
     let text = if texts.len() == 1 { texts.remove(0) } else { Cow::Owned(texts.join("\n")) };
@@ -92,15 +92,15 @@ pub fn output<'a>(tool: &str, output: Unread<'a>, error: Unread<'a>) -> Output<'
 
 impl<'a> Part<'a> {
     fn is_failed(&self) -> bool {
-        let is_denied = self.success.is_some_and(|success| success.get() == "false");
-        // A tool that throws says nothing of success.
-        is_denied || (self.success.is_none() && json::name(self.error).is_some())
+        let is_unsuccessful = self.success.is_some_and(|success| success.get() == "false");
+        // A tool that throws an error sends no `success`.
+        is_unsuccessful || (self.success.is_none() && json::non_empty_text(self.error).is_some())
     }
 
-    /// What it says beside the numbers, which differ from run to run.
+    /// Its text, without numbers that differ from run to run.
     fn text(&self) -> Option<Cow<'a, str>> {
-        let told = [self.result, self.text, self.error];
-        told.into_iter().flatten().filter_map(json::text).find(|text| !text.is_empty())
+        let texts = [self.result, self.text, self.error];
+        texts.into_iter().flatten().filter_map(json::text).find(|text| !text.is_empty())
     }
 
     fn exit(&self) -> Option<i32> {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_the_same_in_every_form_the_client_takes() {
+    fn every_form_of_a_command_is_parsed_to_the_same_line() {
         for form in [
             r#"{"commands":["make test"]}"#,
             r#"{"commands":"make test"}"#,
@@ -131,18 +131,18 @@ mod tests {
             r#"[{"command":"make","args":["test"]}]"#,
             r#""make test""#,
         ] {
-            assert_eq!(command_lines(raw(form)).as_deref(), Some("make test"), "{form}");
+            assert_eq!(parse_command_lines(raw(form)).as_deref(), Some("make test"), "{form}");
         }
-        assert_eq!(command_lines(raw(r#"{"commands":["a","b; c"]}"#)).as_deref(), Some("a\nb; c"));
+        assert_eq!(parse_command_lines(raw(r#"{"commands":["a","b; c"]}"#)).as_deref(), Some("a\nb; c"));
         for other in ["null", "7", "{}", "[]", "[7]", r#"{"commands":[["a"]]}"#, r#"{"command":"a","args":[1]}"#] {
-            assert_eq!(command_lines(raw(other)), None, "{other}");
+            assert_eq!(parse_command_lines(raw(other)), None, "{other}");
         }
     }
 
     #[test]
-    fn a_result_says_of_each_part_whether_it_worked() {
+    fn the_outcome_of_a_result_follows_from_its_parts() {
         let read = |tool, source| {
-            let Output { outcome, exit, text } = output(tool, Some(raw(source)), None);
+            let Output { outcome, exit, text } = parse_output(tool, Some(raw(source)), None);
             (outcome, exit, text.into_owned())
         };
         let mixed = r#"[{"query":"a","result":"fine","success":true},

@@ -1,17 +1,31 @@
-//! The fields of a hook's stdin, and what each event means.
+//! Parses the payload of a hook and translates each event.
 
-use haltline_core::identity::{Action, Answer};
-use haltline_core::loop_::{Happening, Stream};
+use haltline_core::identity::{Action, CallResult};
+use haltline_core::loop_::{AgentRef, CallContext, LoopEvent};
 use serde::Deserialize;
 
 use super::call::{self, Output};
 use crate::call::Unread;
-use crate::hook::{Asked, HookEvent, ReadError, Reading};
+use crate::hook::{HookCall, HookEvent, ParsedHook, ReadError};
+use crate::payload::{self, EventNames};
 use crate::{Client, bypass, json};
+
+const EVENTS: EventNames = &[
+    ("agent_start", HookEvent::SessionStart),
+    ("agent_resume", HookEvent::SessionStart),
+    ("prompt_submit", HookEvent::Prompt),
+    ("tool_call", HookEvent::ToolStart),
+    ("tool_result", HookEvent::ToolEnd),
+    ("agent_end", HookEvent::Stop),
+    ("agent_error", HookEvent::StopFailed),
+    ("agent_abort", HookEvent::Interrupted),
+    // A session that was shut down was interrupted: one that ends normally sends nothing more.
+    ("session_shutdown", HookEvent::Interrupted),
+];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Payload<'a> {
+struct ClineFields<'a> {
     #[serde(borrow)]
     hook_name: Unread<'a>,
     task_id: Unread<'a>,
@@ -42,7 +56,7 @@ struct Prompt<'a> {
     prompt: Unread<'a>,
 }
 
-/// One call, before or after.
+/// One call, before or after it ran.
 #[derive(Deserialize)]
 struct Call<'a> {
     #[serde(borrow)]
@@ -53,127 +67,97 @@ struct Call<'a> {
     error: Unread<'a>,
 }
 
-/// The event of this name, as payloads spell it.
+/// The event with this name, as payloads spell it.
 pub fn event(name: &str) -> HookEvent {
-    match name {
-        "agent_start" | "agent_resume" => HookEvent::SessionStart,
-        "prompt_submit" => HookEvent::Prompt,
-        "tool_call" => HookEvent::ToolStart,
-        "tool_result" => HookEvent::ToolEnd,
-        "agent_end" => HookEvent::Stop,
-        "agent_error" => HookEvent::StopFailed,
-        // A session that was shut down was broken off: one that ends well says nothing more.
-        "agent_abort" | "session_shutdown" => HookEvent::Interrupted,
-        _other => HookEvent::Other,
-    }
+    payload::event_named(EVENTS, name)
 }
 
-/// Reads what a hook of Cline got on stdin.
-///
-/// `is_nested` of a session's start is left false: the payload does not say it, the process tree does.
-pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
-    let text = json::mended(stdin);
-    let payload: Payload<'_> = json::payload(&text)?;
-    let context: Option<Context<'_>> = payload.session_context.and_then(json::object);
-    // Sub-agents share the session; each has a task of its own.
-    let session = context.and_then(|context| json::name(context.root_session_id));
-    let session = session.or_else(|| json::name(payload.task_id)).ok_or(ReadError::NoSession)?;
-    let name = json::owned_text(payload.hook_name).unwrap_or_default();
-    let agent = json::name(payload.parent).and_then(|_parent| json::name(payload.agent));
-    let stream = Stream { session, agent, client: Client::Cline.name().to_owned(), ..Stream::default() };
-    let roots: Vec<Unread<'_>> = payload.workspace_roots.and_then(json::list).unwrap_or_default();
-    let folder = roots.first().copied().flatten().and_then(|root| json::name(Some(root)));
+/// Reads what a hook of Cline gets on stdin.
+pub fn read(stdin: &[u8]) -> Result<ParsedHook, ReadError> {
+    let text = json::decode_lossy(stdin);
+    let fields: ClineFields<'_> = json::payload(&text)?;
+    let context: Option<Context<'_>> = fields.session_context.and_then(json::object);
+    // Sub-agents share the session, but each has its own task id.
+    let session = context.and_then(|context| json::non_empty_text(context.root_session_id));
+    let session = session.or_else(|| json::non_empty_text(fields.task_id)).ok_or(ReadError::NoSession)?;
+    let name = json::owned_text(fields.hook_name).unwrap_or_default();
+    let sub_agent = json::non_empty_text(fields.parent).and_then(|_parent| json::non_empty_text(fields.agent));
+    let agent = AgentRef { sub_agent, ..payload::agent_of(Client::Cline, session) };
+    let roots: Vec<Unread<'_>> = fields.workspace_roots.and_then(json::list).unwrap_or_default();
+    let folder = roots.first().copied().flatten().and_then(|root| json::non_empty_text(Some(root)));
     let event = event(&name);
-    let what = happening(event, &name, &payload, &stream, folder.as_deref());
-    Ok(Reading {
-        what,
-        folder,
-        model: None,
-        feed: None,
-        unsettled: None,
-        config_file: None,
-        asked: Asked { client: Client::Cline, event, name, stream },
-    })
+    let loop_event = loop_event(event, &name, &fields, &agent, folder.as_deref());
+    Ok(ParsedHook::new(HookCall { client: Client::Cline, event, name, agent }, folder, loop_event))
 }
 
-fn happening(
+fn loop_event(
     event: HookEvent,
     name: &str,
-    payload: &Payload<'_>,
-    stream: &Stream,
+    fields: &ClineFields<'_>,
+    agent: &AgentRef,
     folder: Option<&str>,
-) -> Option<Happening> {
+) -> Option<LoopEvent> {
     match event {
-        // A sub-agent begins and ends with the call that starts it. Its own events are not waited for by the client, and
-        // come in any order.
-        HookEvent::SessionStart if stream.agent.is_some() => None,
+        // A sub-agent starts and ends with the call that starts it. The client does not wait for the sub-agent's own
+        // events, so they come in any order.
+        HookEvent::SessionStart if agent.sub_agent.is_some() => None,
         HookEvent::SessionStart => {
-            Some(Happening::SessionStart { model: None, resumed: name == "agent_resume", is_nested: false })
+            Some(LoopEvent::SessionStart { model: None, resumed: name == "agent_resume", is_nested: false })
         }
         HookEvent::Prompt => {
-            let prompt: Option<Prompt<'_>> = payload.user_prompt_submit.and_then(json::object);
-            Some(bypass::prompt(prompt.and_then(|prompt| prompt.prompt), stream.agent.is_none()))
+            let prompt: Option<Prompt<'_>> = fields.user_prompt_submit.and_then(json::object);
+            Some(bypass::prompt_event(prompt.and_then(|prompt| prompt.prompt), agent.sub_agent.is_none()))
         }
-        HookEvent::ToolStart => start(payload, folder),
-        HookEvent::ToolEnd => end(payload, folder),
+        HookEvent::ToolStart => tool_start(fields, folder),
+        HookEvent::ToolEnd => tool_end(fields, folder),
         HookEvent::Stop | HookEvent::StopFailed | HookEvent::Interrupted => {
-            Some(Happening::Stop { blocked: false, running: None })
+            Some(LoopEvent::Stop { blocked: false, running: None })
         }
-        HookEvent::ModelStart
-        | HookEvent::ToolFailed
-        | HookEvent::Batch
-        | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
-        | HookEvent::Compaction
-        | HookEvent::SessionEnd
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => None,
+        _undecided => None,
     }
 }
 
-/// A response, as far as the client tells them apart.
-fn response(payload: &Payload<'_>) -> Option<String> {
-    payload.iteration.map(|iteration| iteration.get().to_owned()).filter(|iteration| iteration != "null")
+/// The number of the response, if the client sends one.
+fn response_number(fields: &ClineFields<'_>) -> Option<String> {
+    fields.iteration.map(|iteration| iteration.get().to_owned()).filter(|iteration| iteration != "null")
 }
 
-impl<'a> Payload<'a> {
-    fn call(&self, told: Unread<'a>) -> Option<(String, Call<'a>, String)> {
-        let call: Call<'a> = told.and_then(json::object)?;
-        let tool = json::name(call.name)?;
-        // The service makes up the id, and some count anew in each response.
-        let response = response(self).unwrap_or_default();
-        let id = json::name(call.id).unwrap_or_else(|| tool.clone());
+impl<'a> ClineFields<'a> {
+    fn parse_call(&self, raw: Unread<'a>) -> Option<(String, Call<'a>, String)> {
+        let call: Call<'a> = raw.and_then(json::object)?;
+        let tool = json::non_empty_text(call.name)?;
+        // The model service chooses the id, and some services start counting again in each response.
+        let response = response_number(self).unwrap_or_default();
+        let id = json::non_empty_text(call.id).unwrap_or_else(|| tool.clone());
         Some((format!("{response}/{id}"), call, tool))
     }
 }
 
-fn start(payload: &Payload<'_>, folder: Option<&str>) -> Option<Happening> {
-    let (name, call, tool) = payload.call(payload.call)?;
-    let agent = json::name(payload.agent).unwrap_or_default();
-    Some(Happening::ToolStart {
-        call: name,
-        message: response(payload).map(|response| format!("{agent}/{response}")),
+fn tool_start(fields: &ClineFields<'_>, folder: Option<&str>) -> Option<LoopEvent> {
+    let (call_id, call, tool) = fields.parse_call(fields.call)?;
+    let agent = json::non_empty_text(fields.agent).unwrap_or_default();
+    Some(LoopEvent::ToolStart {
+        call: call_id,
+        response: response_number(fields).map(|response| format!("{agent}/{response}")),
         action: Box::new(action(&tool, call.input, folder)),
-        guarded: Vec::new(),
-        touched: Vec::new(),
-        tampering: None,
+        context: CallContext::Missing,
     })
 }
 
-fn end(payload: &Payload<'_>, folder: Option<&str>) -> Option<Happening> {
-    let (name, told, tool) = payload.call(payload.result)?;
-    // Where the arguments are missing, a refusal took them away: the call is known by its name, or not at all.
-    let has_input = told.input.is_some_and(|input| input.get() != "null");
-    let action = has_input.then(|| Box::new(action(&tool, told.input, folder)));
-    let Output { outcome, exit, text } = call::output(&tool, told.output, told.error);
-    let answer = Answer::new(outcome, exit, &text);
-    Some(Happening::ToolEnd { call: name, action, answer: Box::new(answer) })
+fn tool_end(fields: &ClineFields<'_>, folder: Option<&str>) -> Option<LoopEvent> {
+    let (call_id, call, tool) = fields.parse_call(fields.result)?;
+    // If the arguments are missing, a denial removed them: haltline knows the call by its id, or not at all.
+    let has_input = call.input.is_some_and(|input| input.get() != "null");
+    let action = has_input.then(|| Box::new(action(&tool, call.input, folder)));
+    let Output { outcome, exit, text } = call::parse_output(&tool, call.output, call.error);
+    let result = CallResult::new(outcome, exit, &text);
+    Some(LoopEvent::ToolEnd { call: call_id, action, result: Box::new(result) })
 }
 
 fn action(tool: &str, input: Unread<'_>, folder: Option<&str>) -> Action {
-    let plain = input.map_or("{}", serde_json::value::RawValue::get);
-    match input.filter(|_| tool == call::SHELL).and_then(call::command_lines) {
+    let raw = input.map_or("{}", serde_json::value::RawValue::get);
+    match input.filter(|_| tool == call::SHELL).and_then(call::parse_command_lines) {
         Some(lines) => Action::new(tool, &serde_json::json!({ "command": lines }).to_string(), folder),
-        None => Action::new(tool, plain, folder),
+        None => Action::new(tool, raw, folder),
     }
 }

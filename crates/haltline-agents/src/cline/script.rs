@@ -1,44 +1,44 @@
-//! The script that stands for one event: the client starts no program, it runs what an interpreter can read.
+//! The script for one event: the client starts no binaries, only scripts for an interpreter.
 
-use crate::install::{Hook, OwnFile, Program};
+use crate::install::{GeneratedFile, Hook, OwnFile};
 
 /// The hook before every call.
-pub const BEFORE: Program = Program {
+pub const PRE_TOOL_USE: GeneratedFile = GeneratedFile {
     title: "PreToolUse",
-    says: "asks haltline before every call",
-    text: script,
-    hook: command,
+    purpose: "asks haltline before every call",
+    text: script_text,
+    parse_hook: parse_script,
     is_executable: true,
 };
 
-/// The hooks of the other events, beside it.
-pub const BESIDE: &[OwnFile] = &[
+/// The hooks of the other events, next to it.
+pub const OTHER_EVENTS: &[OwnFile] = &[
     OwnFile {
         path: "PostToolUse.bash",
         event: Some("PostToolUse"),
-        program: Program { title: "PostToolUse", says: "tells haltline how it went", ..BEFORE },
+        content: GeneratedFile { title: "PostToolUse", purpose: "tells haltline how it went", ..PRE_TOOL_USE },
     },
     OwnFile {
         path: "TaskStart.bash",
         event: Some("TaskStart"),
-        program: Program { title: "TaskStart", says: "tells haltline of a session", ..BEFORE },
+        content: GeneratedFile { title: "TaskStart", purpose: "tells haltline of a session", ..PRE_TOOL_USE },
     },
     OwnFile {
         path: "UserPromptSubmit.bash",
         event: Some("UserPromptSubmit"),
-        program: Program { title: "UserPromptSubmit", says: "tells haltline that you asked", ..BEFORE },
+        content: GeneratedFile { title: "UserPromptSubmit", purpose: "tells haltline that you asked", ..PRE_TOOL_USE },
     },
 ];
 
 const HEAD: &str = "#!/bin/sh\n# haltline's hook; `haltline uninstall --client cline` takes it away.\nexec ";
 
-fn script(hook: &Hook) -> String {
-    format!("{HEAD}{}\n", hook.line())
+fn script_text(hook: &Hook) -> String {
+    format!("{HEAD}{}\n", hook.to_shell_line())
 }
 
-/// The command of a script that is haltline's, unchanged.
-fn command(text: &str) -> Option<Hook> {
-    Hook::of_line(text.strip_prefix(HEAD)?.strip_suffix('\n').filter(|line| !line.contains('\n'))?)
+/// The command of a script that haltline wrote and nobody changed.
+fn parse_script(text: &str) -> Option<Hook> {
+    Hook::from_shell_line(text.strip_prefix(HEAD)?.strip_suffix('\n').filter(|line| !line.contains('\n'))?)
 }
 
 #[cfg(test)]
@@ -47,13 +47,13 @@ mod tests {
     use crate::Client;
 
     #[test]
-    fn a_script_is_known_again_and_a_changed_one_is_somebodys() {
+    fn a_script_is_recognised_unless_somebody_changed_it() {
         for state in ["/home/ana/state", "/home/an a/it's"] {
             let hook = Hook::new(Client::Cline, "/usr/bin/haltline", state, "/c.toml");
-            let text = script(&hook);
-            assert_eq!(command(&text), Some(hook));
-            assert_eq!(command(&format!("{text}echo more\n")), None);
+            let text = script_text(&hook);
+            assert_eq!(parse_script(&text), Some(hook));
+            assert_eq!(parse_script(&format!("{text}echo more\n")), None);
         }
-        assert_eq!(command("#!/bin/sh\nexec true\n"), None);
+        assert_eq!(parse_script("#!/bin/sh\nexec true\n"), None);
     }
 }

@@ -1,7 +1,7 @@
-//! What the arguments of a process of Codex say about it.
+//! What the arguments of a Codex process tell about it.
 
-/// Options without a value that may stand before the subcommand. One that is not known here is taken to have one: then the
-/// subcommand may be missed, and is never found where there is none.
+/// Options without a value that may precede the subcommand. An unknown option is assumed to have a value: haltline may
+/// then miss the subcommand, but never finds one where there is none.
 const SWITCHES: [&str; 9] = [
     "--oss",
     "--search",
@@ -14,17 +14,17 @@ const SWITCHES: [&str; 9] = [
     "--worktree",
 ];
 
-/// Whether this is `codex exec`. The terminal interface keeps the terminal to itself, and a server of an editor or of other
-/// agents has threads that are none of this one's business.
+/// True for `codex exec`. The terminal interface owns its terminal, and a server for an editor or for other agents runs
+/// threads that have nothing to do with this one.
 pub fn is_unattended(arguments: &[String]) -> bool {
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        if !word.starts_with('-') {
-            return matches!(word.as_str(), "exec" | "e");
+    let mut arguments_left = arguments.iter();
+    while let Some(argument) = arguments_left.next() {
+        if !argument.starts_with('-') {
+            return matches!(argument.as_str(), "exec" | "e");
         }
-        let has_value = !word.contains('=') && !SWITCHES.contains(&word.as_str());
+        let has_value = !argument.contains('=') && !SWITCHES.contains(&argument.as_str());
         if has_value {
-            words.next();
+            arguments_left.next();
         }
     }
     false
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_subcommand_exec_works_alone() {
+    fn only_the_subcommand_exec_is_unattended() {
         let unattended = |line: &str| is_unattended(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         for alone in ["exec --json task", "e task", "--oss exec", "-c a=b -m o3 exec", "--config=a exec resume --last"]
         {

@@ -1,9 +1,9 @@
-//! Which hooks the person has trusted. Codex runs a hook only while the hash it keeps for it is the hook's own, and says
-//! nothing of one that it skips.
+//! Which hooks the person has trusted. Codex runs a hook only if the hash that it stored for the hook matches, and
+//! skips any other hook silently.
 //!
-//! What is trusted stands in the user's `config.toml`, under the hook's file, event and place. The hash is that of the
-//! hook's definition as JSON with sorted keys; version 0.166.0 makes it so, and a test with the real client holds us to
-//! it. It is only ever compared here: to trust is for people.
+//! Trust is stored in the user's `config.toml`, under the hook's file, event and position. The hash covers the hook's
+//! definition as JSON with sorted keys; this is how version 0.166.0 computes it, and a test with the real client checks
+//! it. haltline only compares the hash: only a person may trust a hook.
 
 use std::collections::BTreeMap;
 
@@ -13,52 +13,51 @@ use sha2::{Digest, Sha256};
 use crate::Client;
 use crate::install::Hook;
 
-/// What the client thinks of a hook.
+/// Whether the client runs a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// It runs.
-    Given,
-    /// Nobody has trusted it: it is skipped.
+    /// The client runs it.
+    Trusted,
+    /// Nobody has trusted it: the client skips it.
     Missing,
-    /// Other words were trusted than it has now: it is skipped.
+    /// The person trusted another text than the hook has now: the client skips it.
     Outdated,
-    /// Somebody switched it off.
-    SwitchedOff,
+    /// Somebody disabled it.
+    Disabled,
 }
 
 /// One of haltline's hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedHook {
-    /// Its event, as the file spells it.
+    /// The event, as the file spells it.
     pub event: String,
-    /// The name under which trust is kept.
+    /// The key under which Codex stores the trust.
     pub key: String,
-    /// The hash of its words.
+    /// The hash of the hook's definition.
     pub hash: String,
-    /// What the client thinks of it.
     pub trust: Trust,
 }
 
-/// haltline's hooks in a text of `hooks.json` that lies at `file`, with what `config.toml` says of them. What cannot be
-/// read has no hooks, or trusts none.
-pub fn hooks(text: &str, file: &str, config: &str, own: &str) -> Vec<TrustedHook> {
+/// haltline's hooks in the text of a `hooks.json` that is stored at `file`, with their trust according to the text of
+/// `config.toml`. A text that cannot be parsed counts as empty.
+pub fn hooks(text: &str, file: &str, config: &str, own_binary: &str) -> Vec<TrustedHook> {
     let settings: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
     let config: toml::Table = config.parse().unwrap_or_default();
     let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
     let mut all = Vec::new();
     for (event, groups) in settings["hooks"].as_object().into_iter().flatten() {
         let groups = groups.as_array().into_iter().flatten().enumerate();
-        for (group_place, group) in groups {
+        for (group_index, group) in groups {
             let handlers = group["hooks"].as_array().into_iter().flatten().enumerate();
-            for (place, handler) in handlers {
-                let hook = handler["command"].as_str().and_then(Hook::of_line);
-                if !hook.is_some_and(|hook| hook.is_ours(Client::Codex, own)) {
+            for (handler_index, handler) in handlers {
+                let hook = handler["command"].as_str().and_then(Hook::from_shell_line);
+                if !hook.is_some_and(|hook| hook.is_ours(Client::Codex, own_binary)) {
                     continue;
                 }
                 let event_key = snake_case(event);
-                let key = format!("{file}:{event_key}:{group_place}:{place}");
+                let key = format!("{file}:{event_key}:{group_index}:{handler_index}");
                 let hash = hash(&event_key, group, handler);
-                let trust = state_of(state.and_then(|state| state.get(&key)), &hash);
+                let trust = trust_of(state.and_then(|state| state.get(&key)), &hash);
                 all.push(TrustedHook { event: event.clone(), key, hash, trust });
             }
         }
@@ -66,28 +65,29 @@ pub fn hooks(text: &str, file: &str, config: &str, own: &str) -> Vec<TrustedHook
     all
 }
 
-/// Whether `config.toml` trusts a project, by any of its folders. What nobody trusts Codex does not load.
+/// True if `config.toml` trusts a project, by any of its folders. Codex loads no hooks of a project that is not
+/// trusted.
 pub fn is_project_trusted(config: &str, folders: &[&str]) -> bool {
     let config: toml::Table = config.parse().unwrap_or_default();
     let projects = config.get("projects");
-    let level = |folder: &&str| projects?.get(*folder)?.get("trust_level")?.as_str();
-    // The nearest folder of which something is said decides.
-    folders.iter().find_map(level) == Some("trusted")
+    let trust_level = |folder: &&str| projects?.get(*folder)?.get("trust_level")?.as_str();
+    // The nearest folder with an entry decides.
+    folders.iter().find_map(trust_level) == Some("trusted")
 }
 
-fn state_of(state: Option<&toml::Value>, hash: &str) -> Trust {
+fn trust_of(state: Option<&toml::Value>, hash: &str) -> Trust {
     let Some(state) = state else { return Trust::Missing };
     if state.get("enabled").and_then(toml::Value::as_bool) == Some(false) {
-        return Trust::SwitchedOff;
+        return Trust::Disabled;
     }
     match state.get("trusted_hash").and_then(toml::Value::as_str) {
-        Some(trusted) if trusted == hash => Trust::Given,
+        Some(trusted) if trusted == hash => Trust::Trusted,
         Some(_) => Trust::Outdated,
         None => Trust::Missing,
     }
 }
 
-/// The hash of one handler: its event, its matcher, and itself with what the client adds.
+/// The hash of one handler: of its event, its matcher, and the handler with the defaults that the client adds.
 fn hash(event: &str, group: &Value, handler: &Value) -> String {
     let mut whole: BTreeMap<&str, Value> = BTreeMap::new();
     for (key, value) in handler.as_object().into_iter().flatten() {
@@ -103,7 +103,7 @@ fn hash(event: &str, group: &Value, handler: &Value) -> String {
     format!("sha256:{hex}")
 }
 
-/// `PreToolUse` as the keys spell it.
+/// `PreToolUse` as the keys spell it: `pre_tool_use`.
 fn snake_case(event: &str) -> String {
     let mut name = String::new();
     for letter in event.chars() {
@@ -145,18 +145,18 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_is_trusted_by_the_hash_of_its_very_words() {
+    fn a_hook_is_trusted_by_the_hash_of_its_exact_definition() {
         let key = "/h/hooks.json:pre_tool_use:1:0";
-        // As the client itself says it for these words.
+        // The hash that the client itself reports for this definition.
         let hash = "sha256:8d967af7b3ae89e55deac55242bc7f1148539538b3afeddd49440eb8a01ad5e8";
         let state = |rest: &str| format!("[hooks.state.\"{key}\"]\n{rest}\n");
         for (config, expected) in [
             (String::new(), Trust::Missing),
             ("no = toml = at all".to_owned(), Trust::Missing),
-            (state(&format!("trusted_hash = \"{hash}\"")), Trust::Given),
+            (state(&format!("trusted_hash = \"{hash}\"")), Trust::Trusted),
             (state("trusted_hash = \"sha256:00\""), Trust::Outdated),
             (state("trusted_hash = 7"), Trust::Missing),
-            (state(&format!("trusted_hash = \"{hash}\"\nenabled = false")), Trust::SwitchedOff),
+            (state(&format!("trusted_hash = \"{hash}\"\nenabled = false")), Trust::Disabled),
         ] {
             assert_eq!(trust(&config), [(key.to_owned(), expected)], "{config}");
         }

@@ -1,70 +1,48 @@
-//! What a hook prints for Cursor: one JSON object, or nothing where nobody waits for a permission.
+//! What a hook prints for Cursor: one JSON object, or nothing if the client does not wait for a permission.
 //!
-//! Before a call the client takes no context for the model, so a warning waits for the end of that call. `followup_message`
-//! at the end of a turn would keep the agent going, and is never said.
+//! Before a call the client accepts no context for the model, so a warning waits for the end of that call. haltline
+//! never sends `followup_message` at the end of a turn, because it would keep the agent going.
 
 use haltline_core::{Reason, Verdict};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::hook::{Asked, HookEvent, capped};
+use crate::hook::{EventSet, HookCall, HookEvent, capped};
 
-/// Whether the client shows the person a notice that comes with this answer: only with a refusal.
-pub fn shows_notice(asked: &Asked, verdict: &Verdict) -> bool {
-    verdict.refuses() && is_permission(asked.event)
+/// The client waits for a permission after these events.
+const WAIT_FOR_PERMISSION: EventSet = EventSet::of(&[HookEvent::ToolStart, HookEvent::SpawnStart, HookEvent::Prompt]);
+
+/// The model receives a warning that comes with the answer to one of these events.
+pub(super) const CARRY_WARNING: EventSet = EventSet::of(&[HookEvent::SessionStart, HookEvent::ToolEnd]);
+
+/// True if the client shows the person a notice that comes with this answer: only with a denial.
+pub fn shows_notice(hook: &HookCall, verdict: &Verdict) -> bool {
+    verdict.denies() && WAIT_FOR_PERMISSION.contains(hook.event)
 }
 
-/// A line for the person where the event could not be read: the client has no place for it. An empty object lets it go on,
-/// every time: silence may count as a refusal.
-pub fn complaint(_text: Option<&str>) -> Option<String> {
+/// The answer when the event could not be read. The client cannot show a notice here. The answer is always an empty
+/// object, which lets the client continue, because no output may count as a denial.
+pub fn answer_unreadable(_text: Option<&str>) -> Option<String> {
     Some("{}".to_owned())
 }
 
-/// Whether the client waits for a permission.
-fn is_permission(event: HookEvent) -> bool {
-    matches!(event, HookEvent::ToolStart | HookEvent::SpawnStart | HookEvent::Prompt)
-}
-
-/// Whether the model reads a warning that comes with the answer to this event.
-pub(super) fn carries_warning(event: HookEvent) -> bool {
-    matches!(event, HookEvent::SessionStart | HookEvent::ToolEnd)
-}
-
-/// The line for stdout, or `None` for silence; `notice` is for the person.
-pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
-    let answer = match (asked.event, verdict) {
+/// The line for stdout, or `None` to print nothing; `notice` is for the person.
+pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
+    let answer = match (hook.event, verdict) {
         (HookEvent::ToolStart | HookEvent::SpawnStart, Verdict::Deny(reason) | Verdict::Stop(reason)) => {
             json!({ "permission": "deny", "user_message": for_person(reason, notice), "agent_message": capped(&reason.text) })
         }
         (HookEvent::Prompt, Verdict::Deny(reason) | Verdict::Stop(reason)) => {
             json!({ "continue": false, "user_message": for_person(reason, notice) })
         }
-        (HookEvent::ToolStart | HookEvent::SpawnStart | HookEvent::Prompt, Verdict::Pass) => json!({}),
-        (HookEvent::SessionStart | HookEvent::ToolEnd, Verdict::Warn(reason) | Verdict::Deny(reason)) => {
-            told(&reason.text)
+        (event, Verdict::Pass) if WAIT_FOR_PERMISSION.contains(event) => json!({}),
+        (event, Verdict::Warn(reason) | Verdict::Deny(reason) | Verdict::Stop(reason))
+            if CARRY_WARNING.contains(event) =>
+        {
+            json!({ "additional_context": capped(&reason.text) })
         }
-        (HookEvent::SessionStart | HookEvent::ToolEnd, Verdict::Stop(reason)) => told(&reason.text),
-        (HookEvent::SessionStart | HookEvent::ToolEnd, Verdict::Pass)
-        | (HookEvent::ToolStart | HookEvent::SpawnStart | HookEvent::Prompt, Verdict::Warn(_))
-        | (
-            HookEvent::ModelStart
-            | HookEvent::ToolFailed
-            | HookEvent::Batch
-            | HookEvent::SpawnEnd
-            | HookEvent::Stop
-            | HookEvent::StopFailed
-            | HookEvent::Interrupted
-            | HookEvent::Compaction
-            | HookEvent::SessionEnd
-            | HookEvent::SettingsChanged
-            | HookEvent::Other,
-            _,
-        ) => return None,
+        _unread => return None,
     };
     Some(answer.to_string())
-}
-
-fn told(text: &str) -> Value {
-    json!({ "additional_context": capped(text) })
 }
 
 /// The first line of a reason says what happened; the rest is for the model.

@@ -1,85 +1,70 @@
-//! What a hook prints for Gemini CLI: one line of JSON, or nothing, which lets the client go its own way.
+//! What a hook prints for Gemini CLI: one line of JSON, or nothing, which leaves the client to its own rules.
 //!
-//! `decision: deny` refuses a call and its reason reaches the model; `continue: false` ends the agent. Before a call the
-//! client takes no context for the model, so a warning waits for the end of that call. Nothing here rejects the end of a
-//! turn: the client has no limit on hooks that do.
+//! - `decision: deny` denies a call, and its reason reaches the model.
+//! - `continue: false` ends the agent.
+//! - Before a call the client accepts no context for the model, so a warning waits for the end of that call.
+//!
+//! No answer rejects the end of a turn: the client has no limit on hooks that do.
 
 use haltline_core::Verdict;
 use serde_json::{Map, Value, json};
 
-use crate::hook::{Asked, HookEvent, capped};
+use crate::hook::{EventSet, HookCall, HookEvent, capped};
 
-/// Whether the client shows the person a notice that comes with this answer.
-pub fn shows_notice(asked: &Asked, _verdict: &Verdict) -> bool {
-    match asked.event {
-        HookEvent::SessionStart
-        | HookEvent::Prompt
-        | HookEvent::ModelStart
-        | HookEvent::ToolStart
-        | HookEvent::ToolEnd
-        | HookEvent::Stop => true,
-        // The client does not wait for this one.
-        HookEvent::SessionEnd
-        | HookEvent::ToolFailed
-        | HookEvent::Batch
-        | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::Compaction
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => false,
-    }
+/// The client shows the person a notice that comes with the answer to one of these events. `SessionEnd` is not among
+/// them, because the client does not wait for its hook.
+const SHOW_NOTICE: EventSet = EventSet::of(&[
+    HookEvent::SessionStart,
+    HookEvent::Prompt,
+    HookEvent::ModelStart,
+    HookEvent::ToolStart,
+    HookEvent::ToolEnd,
+    HookEvent::Stop,
+]);
+
+/// The model receives a warning that comes with the answer to one of these events.
+pub(super) const CARRY_WARNING: EventSet =
+    EventSet::of(&[HookEvent::SessionStart, HookEvent::Prompt, HookEvent::ToolEnd]);
+
+/// True if the client shows the person a notice that comes with this answer.
+pub fn shows_notice(hook: &HookCall, _verdict: &Verdict) -> bool {
+    SHOW_NOTICE.contains(hook.event)
 }
 
-/// Whether the model reads a warning that comes with the answer to this event.
-pub(super) fn carries_warning(event: HookEvent) -> bool {
-    matches!(event, HookEvent::SessionStart | HookEvent::Prompt | HookEvent::ToolEnd)
-}
-
-/// A line for the person where the event could not be read.
-pub fn complaint(text: Option<&str>) -> Option<String> {
+/// A notice for the person, when the event could not be read.
+pub fn answer_unreadable(text: Option<&str>) -> Option<String> {
     Some(json!({ "systemMessage": capped(text?) }).to_string())
 }
 
-/// The line for stdout, or `None` for silence; `notice` is for the person.
-pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
+/// The line for stdout, or `None` to print nothing; `notice` is for the person.
+pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
     let mut output = Map::new();
-    match asked.event {
+    match hook.event {
         HookEvent::ToolStart | HookEvent::Prompt => match verdict {
             Verdict::Pass => {}
-            Verdict::Warn(reason) => tell(&mut output, asked, &reason.text),
+            Verdict::Warn(reason) => add_context(&mut output, hook, &reason.text),
             Verdict::Deny(reason) => deny(&mut output, &reason.text),
             Verdict::Stop(reason) => {
-                // Should another hook's word outweigh the end, the call is refused all the same.
+                // If another hook's answer overrides the end, the call is still denied.
                 deny(&mut output, &reason.text);
-                end(&mut output, &reason.text);
+                end_agent(&mut output, &reason.text);
             }
         },
         HookEvent::ToolEnd => match verdict {
             Verdict::Pass => {}
-            Verdict::Warn(reason) | Verdict::Deny(reason) => tell(&mut output, asked, &reason.text),
-            Verdict::Stop(reason) => end(&mut output, &reason.text),
+            Verdict::Warn(reason) | Verdict::Deny(reason) => add_context(&mut output, hook, &reason.text),
+            Verdict::Stop(reason) => end_agent(&mut output, &reason.text),
         },
         HookEvent::SessionStart => {
             if let Some(reason) = verdict.reason() {
-                tell(&mut output, asked, &reason.text);
+                add_context(&mut output, hook, &reason.text);
             }
         }
         HookEvent::ModelStart | HookEvent::Stop => match verdict {
             Verdict::Pass | Verdict::Warn(_) => {}
-            Verdict::Deny(reason) | Verdict::Stop(reason) => end(&mut output, &reason.text),
+            Verdict::Deny(reason) | Verdict::Stop(reason) => end_agent(&mut output, &reason.text),
         },
-        HookEvent::SessionEnd
-        | HookEvent::ToolFailed
-        | HookEvent::Batch
-        | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::Compaction
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => return None,
+        _unread => return None,
     }
     if let Some(notice) = notice.filter(|text| !text.is_empty()) {
         output.insert("systemMessage".to_owned(), json!(capped(notice)));
@@ -87,9 +72,9 @@ pub fn answer(asked: &Asked, verdict: &Verdict, notice: Option<&str>) -> Option<
     (!output.is_empty()).then(|| Value::Object(output).to_string())
 }
 
-fn tell(output: &mut Map<String, Value>, asked: &Asked, text: &str) {
-    if carries_warning(asked.event) {
-        let context = json!({ "hookEventName": asked.name, "additionalContext": capped(text) });
+fn add_context(output: &mut Map<String, Value>, hook: &HookCall, text: &str) {
+    if CARRY_WARNING.contains(hook.event) {
+        let context = json!({ "hookEventName": hook.name, "additionalContext": capped(text) });
         output.insert("hookSpecificOutput".to_owned(), context);
     }
 }
@@ -99,7 +84,7 @@ fn deny(output: &mut Map<String, Value>, text: &str) {
     output.insert("reason".to_owned(), json!(capped(text)));
 }
 
-fn end(output: &mut Map<String, Value>, text: &str) {
+fn end_agent(output: &mut Map<String, Value>, text: &str) {
     output.insert("continue".to_owned(), json!(false));
     output.insert("stopReason".to_owned(), json!(capped(text)));
 }

@@ -1,97 +1,94 @@
-//! What Gemini CLI's chat file says of tokens, and of calls that were kept from running: payloads do not.
+//! Reads from Gemini CLI's chat file what payloads lack: tokens, and calls that were kept from running.
 //!
-//! A message of the model is written again, under its id, whenever one of its calls gets further, so it is counted once by
-//! that id. Sub-agents write files of their own, which no payload names: what they took is not seen.
+//! The client writes a message of the model again, under the same id, whenever one of its calls makes progress, so
+//! haltline counts it once by that id. Sub-agents write to separate files, which no payload names: haltline does not
+//! see their usage.
 
-use haltline_core::identity::Said;
+use haltline_core::identity::ModelText;
 use haltline_core::loop_::Usage;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::{self, Unread};
-use crate::feed::{Ended, Known, TranscriptUse, whole_lines};
+use crate::call;
 use crate::json;
-use crate::transcript::{gemini, record};
+use crate::transcript::gemini::{self, Record};
+use crate::transcript::record;
+use crate::transcript_reader::{EndedCall, ReadContext, TranscriptUsage, whole_lines};
 
-/// So many messages are known by their ids; earlier ones are not written again.
+/// Number of message ids remembered; the client does not write earlier messages again.
 const MESSAGES_MAX: usize = 8;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    #[serde(borrow)]
-    id: Unread<'a>,
-    r#type: Unread<'a>,
-    content: Unread<'a>,
-    tool_calls: Unread<'a>,
-    tokens: Unread<'a>,
-    model: Unread<'a>,
-}
-
-/// What one line says that a response took.
-pub(crate) struct Took {
+/// The usage that one line reports for a response.
+pub(crate) struct ResponseUsage {
     pub(crate) id: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) usage: Usage,
 }
 
 /// Reads the whole lines of `text`, which follows what was read before.
-pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
+pub fn usage(text: &[u8], context: ReadContext<'_>) -> TranscriptUsage {
     let mut ended = Vec::new();
-    let used = sum(text, known, |line| {
+    let used = sum_usage(text, context, |line| {
         let line = response(line)?;
-        ended.extend(line.tool_calls.map(|calls| unsuccessful(calls, known.session)).unwrap_or_default());
-        Some(Took { usage: gemini::usage(line.tokens?)?, id: json::name(line.id), model: json::name(line.model) })
+        ended.extend(line.tool_calls.map(|calls| failed_calls(calls, context.session)).unwrap_or_default());
+        Some(ResponseUsage {
+            usage: gemini::usage(line.tokens?)?,
+            id: json::non_empty_text(line.id),
+            model: json::non_empty_text(line.model),
+        })
     });
-    TranscriptUse { ended, ..used }
+    TranscriptUsage { ended, ..used }
 }
 
 /// The calls that failed. The client runs no hook after a call that its own rules, a person or another hook kept from
 /// running, nor after a tool that broke.
-fn unsuccessful(calls: &RawValue, session: &str) -> Vec<Ended> {
+fn failed_calls(calls: &RawValue, session: &str) -> Vec<EndedCall> {
     let calls: Vec<gemini::Call<'_>> = record::elements(calls);
-    let ended = calls.iter().filter(|call| !record::is_word(call.status, "success")).filter_map(|call| {
-        let name = call::unnamed(session, None, &json::name(call.name)?, call.args);
-        Some(Ended { call: name, answer: gemini::answer(call)? })
+    let ended = calls.iter().filter(|call| !record::is_text(call.status, "success")).filter_map(|call| {
+        let name = call::derived_call_id(session, None, &json::non_empty_text(call.name)?, call.args);
+        Some(EndedCall { call: name, result: gemini::call_result(call)? })
     });
     ended.collect()
 }
 
-/// What the whole lines of `text` took, each message once.
-pub(crate) fn sum(text: &[u8], known: Known<'_>, read: impl FnMut(&[u8]) -> Option<Took>) -> TranscriptUse {
+/// The usage in the whole lines of `text`, counting each message once.
+pub(crate) fn sum_usage(
+    text: &[u8],
+    context: ReadContext<'_>,
+    read: impl FnMut(&[u8]) -> Option<ResponseUsage>,
+) -> TranscriptUsage {
     let whole = whole_lines(text);
-    let mut sum = TranscriptUse { consumed: whole.len() as u64, ..TranscriptUse::default() };
-    let mut counted = Counted::read(known.last);
-    for took in whole.split(|&byte| byte == b'\n').filter_map(read) {
-        if counted.is_new(took.id) {
+    let mut sum = TranscriptUsage { consumed: whole.len() as u64, ..TranscriptUsage::default() };
+    let mut counted = CountedMessages::parse(context.resume_state);
+    for response in whole.split(|&byte| byte == b'\n').filter_map(read) {
+        if counted.is_new(response.id) {
             sum.messages = sum.messages.saturating_add(1);
-            sum.take(took.model.as_deref().or(known.model).unwrap_or_default(), &took.usage, 0);
+            sum.add_response(response.model.as_deref().or(context.model).unwrap_or_default(), &response.usage, 0);
         }
     }
-    sum.last = Some(counted.write());
+    sum.resume_state = Some(counted.to_text());
     sum
 }
 
-/// What the last response said.
-pub fn said(text: &[u8]) -> Option<Said> {
+/// The text of the last response.
+pub fn last_text(text: &[u8]) -> Option<ModelText> {
     let lines = text.split(|&byte| byte == b'\n').rev();
-    lines.filter_map(response).find_map(|line| Said::of(&json::shown(line.content?)))
+    lines.filter_map(response).find_map(|line| ModelText::from_text(&json::text_for_model(line.content?)))
 }
 
-fn response(line: &[u8]) -> Option<Line<'_>> {
-    let line = serde_json::from_slice::<Line<'_>>(line).ok()?;
-    record::is_word(line.r#type, "gemini").then_some(line)
+fn response(line: &[u8]) -> Option<Record<'_>> {
+    let line = serde_json::from_slice::<Record<'_>>(line).ok()?;
+    record::is_text(line.r#type, "gemini").then_some(line)
 }
 
 /// The ids of the last messages that were counted.
-struct Counted(Vec<String>);
+struct CountedMessages(Vec<String>);
 
-impl Counted {
-    fn read(last: Option<&str>) -> Self {
-        Self(last.unwrap_or_default().split(' ').filter(|id| !id.is_empty()).map(str::to_owned).collect())
+impl CountedMessages {
+    fn parse(resume_state: Option<&str>) -> Self {
+        Self(resume_state.unwrap_or_default().split(' ').filter(|id| !id.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Whether a message is counted now; one without an id always is.
+    /// True if the message has not been counted yet; it then counts as counted. A message without an id is always new.
     fn is_new(&mut self, id: Option<String>) -> bool {
         let Some(id) = id.filter(|id| !id.contains(' ')) else { return true };
         if self.0.contains(&id) {
@@ -103,7 +100,7 @@ impl Counted {
         true
     }
 
-    fn write(&self) -> String {
+    fn to_text(&self) -> String {
         self.0.join(" ")
     }
 }
@@ -111,12 +108,12 @@ impl Counted {
 #[cfg(test)]
 mod tests {
     use haltline_core::identity::Outcome;
-    use haltline_core::loop_::Happening;
+    use haltline_core::loop_::LoopEvent;
 
     use super::*;
 
     #[test]
-    fn a_call_that_was_kept_from_running_ends_under_the_name_that_its_start_had() {
+    fn a_call_that_was_kept_from_running_ends_under_the_id_of_its_start() {
         let call = |command: &str, status: &str, result: &str| {
             format!(
                 r#"{{"id":"c","name":"run_shell_command","args":{{"command":"{command}"}},"status":"{status}",
@@ -129,30 +126,33 @@ mod tests {
             call("make doc", "executing", ""),
         ];
         let line = format!(r#"{{"id":"a","type":"gemini","toolCalls":[{}]}}"#, calls.join(",")).replace('\n', "");
-        let ended = usage(format!("{line}\n").as_bytes(), Known { session: "s", ..Known::default() }).ended;
+        let ended = usage(format!("{line}\n").as_bytes(), ReadContext { session: "s", ..ReadContext::default() }).ended;
         let start = crate::gemini::read(
             br#"{"session_id":"s","hook_event_name":"BeforeTool","tool_name":"run_shell_command",
             "tool_input":{"command":"rm -r x"}}"#,
         );
-        let Some(Happening::ToolStart { call, .. }) = start.expect("readable").what else { panic!("no start") };
+        let Some(LoopEvent::ToolStart { call, .. }) = start.expect("readable").loop_event else { panic!("no start") };
         let [only] = ended.as_slice() else { panic!("{ended:#?}") };
-        assert_eq!((&only.call, only.answer.outcome), (&call, Outcome::Denied));
+        assert_eq!((&only.call, only.result.outcome), (&call, Outcome::Denied));
     }
 
     #[test]
-    fn a_message_that_is_written_again_is_counted_once() {
+    fn a_message_that_is_written_twice_is_counted_once() {
         let line = |id: &str| {
             format!(
                 r#"{{"id":"{id}","type":"gemini","content":"on it","model":"m","tokens":{{"input":900,"output":90,"cached":100,"thoughts":10,"tool":0,"total":1000}}}}"#
             )
         };
         let text = format!("{}\n{}\nno JSON\n{}\n{{\"cut", line("a"), line("a"), line("b"));
-        let first = usage(text.as_bytes(), Known::default());
-        assert_eq!((first.messages, first.last.as_deref()), (2, Some("a b")));
+        let first = usage(text.as_bytes(), ReadContext::default());
+        assert_eq!((first.messages, first.resume_state.as_deref()), (2, Some("a b")));
         assert_eq!(first.usage, Usage { input: 1_600, output: 200, cache_read: 200, cache_write: 0 });
         assert_eq!(first.consumed as usize, text.len() - "{\"cut".len());
-        let again = usage(format!("{}\n", line("b")).as_bytes(), Known { last: Some("a b"), ..Known::default() });
+        let again = usage(
+            format!("{}\n", line("b")).as_bytes(),
+            ReadContext { resume_state: Some("a b"), ..ReadContext::default() },
+        );
         assert_eq!((again.messages, again.usage), (0, Usage::default()));
-        assert_eq!(said(text.as_bytes()), Said::of("on it"));
+        assert_eq!(last_text(text.as_bytes()), ModelText::from_text("on it"));
     }
 }

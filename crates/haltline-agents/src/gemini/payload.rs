@@ -1,35 +1,34 @@
-//! The fields of a hook's stdin, and what each event means.
+//! Parses the payload of a hook and translates each event.
 //!
-//! `BeforeModel` carries the whole conversation and `AfterTool` the whole output, megabytes of each: what nobody asks for is
-//! passed over unread.
+//! `BeforeModel` carries the whole conversation and `AfterTool` the whole output, up to megabytes each: fields that
+//! haltline does not need are skipped without parsing.
 
-use haltline_core::identity::{Answer, Outcome};
-use haltline_core::loop_::{Happening, Naming, Stream};
+use haltline_core::identity::{CallResult, Outcome};
+use haltline_core::loop_::{AgentRef, CallIds, LoopEvent};
 use serde::Deserialize;
 
 use super::shell_text;
-use crate::call::{Call, Unread};
-use crate::hook::{Asked, HookEvent, ReadError, Reading};
-use crate::{Client, bypass, json};
+use crate::call::Unread;
+use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
+use crate::payload::{self, EventNames, Fields, Payload};
+use crate::{Client, json};
 
-#[derive(Deserialize)]
-struct Payload<'a> {
-    #[serde(borrow)]
-    session_id: Unread<'a>,
-    hook_event_name: Unread<'a>,
-    transcript_path: Unread<'a>,
-    cwd: Unread<'a>,
-    tool_name: Unread<'a>,
-    tool_input: Unread<'a>,
-    tool_response: Unread<'a>,
-    llm_request: Unread<'a>,
-    prompt: Unread<'a>,
-    source: Unread<'a>,
-    stop_hook_active: Unread<'a>,
-    reason: Unread<'a>,
-}
+const EVENTS: EventNames = &[
+    ("SessionStart", HookEvent::SessionStart),
+    // The text of a hook that keeps the agent going also arrives here, and looks the same as a prompt.
+    ("BeforeAgent", HookEvent::Prompt),
+    ("BeforeModel", HookEvent::ModelStart),
+    ("BeforeTool", HookEvent::ToolStart),
+    ("AfterTool", HookEvent::ToolEnd),
+    ("AfterAgent", HookEvent::Stop),
+    ("SessionEnd", HookEvent::SessionEnd),
+];
 
-/// What came back from a call.
+/// At these events the transcript contains something that matters.
+const READ_TRANSCRIPT: EventSet =
+    EventSet::of(&[HookEvent::ToolEnd, HookEvent::ModelStart, HookEvent::Stop, HookEvent::SessionEnd]);
+
+/// The result of a call.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Response<'a> {
@@ -39,7 +38,7 @@ struct Response<'a> {
 }
 
 #[derive(Deserialize)]
-struct Fault<'a> {
+struct ToolError<'a> {
     #[serde(borrow)]
     message: Unread<'a>,
 }
@@ -50,133 +49,60 @@ struct Request<'a> {
     model: Unread<'a>,
 }
 
-/// The event of this name.
+/// The event with this name.
 pub fn event(name: &str) -> HookEvent {
-    match name {
-        "SessionStart" => HookEvent::SessionStart,
-        "BeforeAgent" => HookEvent::Prompt,
-        "BeforeModel" => HookEvent::ModelStart,
-        "BeforeTool" => HookEvent::ToolStart,
-        "AfterTool" => HookEvent::ToolEnd,
-        "AfterAgent" => HookEvent::Stop,
-        "SessionEnd" => HookEvent::SessionEnd,
-        _other => HookEvent::Other,
-    }
+    payload::event_named(EVENTS, name)
 }
 
-/// Reads what a hook of Gemini CLI got on stdin.
-///
-/// `is_nested` of a session's start is left false: the payload does not say it, the process tree does. Neither does it
-/// say through which door it came.
-pub fn read(stdin: &[u8]) -> Result<Reading, ReadError> {
-    let text = json::mended(stdin);
-    let payload: Payload<'_> = json::payload(&text)?;
-    let session = json::name(payload.session_id).ok_or(ReadError::NoSession)?;
-    let name = json::owned_text(payload.hook_event_name).unwrap_or_default();
+/// Reads what a hook of Gemini CLI gets on stdin. The payload does not name the hook source.
+pub fn read(stdin: &[u8]) -> Result<ParsedHook, ReadError> {
+    let text = json::decode_lossy(stdin);
+    // Calls have no id, and only a request names the model.
+    let fields = Fields { tool_use_id: None, model: None, ..json::payload(&text)? };
+    let name = fields.event_name();
     let event = event(&name);
-    let stream =
-        Stream { session, client: Client::Gemini.name().to_owned(), naming: Naming::Counted, ..Stream::default() };
-    let folder = json::name(payload.cwd);
-    let model = payload.llm_request.and_then(json::object::<Request<'_>>).and_then(|request| json::name(request.model));
-    Ok(Reading {
-        what: happening(event, &payload, &stream, folder.as_deref()),
-        folder,
-        model,
-        feed: if is_told(event) { json::name(payload.transcript_path) } else { None },
-        unsettled: None,
-        config_file: None,
-        asked: Asked { client: Client::Gemini, event, name, stream },
+    let agent = AgentRef { call_ids: CallIds::None, ..payload::agent_of(Client::Gemini, fields.session()?) };
+    let payload = Payload::new(fields, HookCall { client: Client::Gemini, event, name, agent });
+    let request = fields.llm_request.and_then(json::object::<Request<'_>>);
+    let loop_event = loop_event(&payload);
+    Ok(ParsedHook {
+        model: request.and_then(|request| json::non_empty_text(request.model)),
+        transcript_path: payload.transcript_path(READ_TRANSCRIPT),
+        ..payload.into_parsed(loop_event)
     })
 }
 
-/// Whether the transcript says something now that matters to this event.
-fn is_told(event: HookEvent) -> bool {
-    match event {
-        HookEvent::ToolEnd | HookEvent::ModelStart | HookEvent::Stop | HookEvent::SessionEnd => true,
-        HookEvent::SessionStart
-        | HookEvent::Prompt
-        | HookEvent::ToolStart
-        | HookEvent::ToolFailed
-        | HookEvent::Batch
-        | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::Compaction
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => false,
+fn loop_event(payload: &Payload<'_>) -> Option<LoopEvent> {
+    match payload.hook.event {
+        HookEvent::ToolEnd => payload.call_end(|tool| call_result(tool, payload.fields.tool_response)),
+        _usual => payload.usual_event(),
     }
 }
 
-fn happening(event: HookEvent, payload: &Payload<'_>, stream: &Stream, folder: Option<&str>) -> Option<Happening> {
-    match event {
-        HookEvent::SessionStart => Some(Happening::SessionStart {
-            model: None,
-            resumed: json::name(payload.source).as_deref() == Some("resume"),
-            is_nested: false,
-        }),
-        // The words of a hook that keeps the agent going come here too, and look the same.
-        HookEvent::Prompt => Some(bypass::prompt(payload.prompt, true)),
-        HookEvent::ModelStart => Some(Happening::ModelStart),
-        HookEvent::ToolStart => {
-            let call = payload.call();
-            call.tool().map(|tool| call.start(&tool, stream, folder))
-        }
-        HookEvent::ToolEnd => {
-            let call = payload.call();
-            call.tool().map(|tool| call.end(&tool, stream, folder, ending(&tool, call.tool_response)))
-        }
-        HookEvent::Stop => Some(Happening::Stop { blocked: json::is_true(payload.stop_hook_active), running: None }),
-        HookEvent::SessionEnd => {
-            Some(Happening::SessionEnd { reason: json::owned_text(payload.reason).unwrap_or_default() })
-        }
-        HookEvent::ToolFailed
-        | HookEvent::Batch
-        | HookEvent::SpawnStart
-        | HookEvent::SpawnEnd
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::Compaction
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => None,
-    }
-}
-
-/// How a call ended: a tool's failure stands apart, a command's in the text that the model reads.
-fn ending(tool: &str, response: Unread<'_>) -> Answer {
-    let Some(raw) = response else { return Answer::new(Outcome::Unknown, None, "") };
+/// The result of a call: a tool's failure is in a separate field, a command's in the text for the model.
+fn call_result(tool: &str, response: Unread<'_>) -> CallResult {
+    let Some(raw) = response else { return CallResult::new(Outcome::Unknown, None, "") };
     let Some(response) = json::object::<Response<'_>>(raw) else {
-        return Answer::new(Outcome::Ok, None, &json::shown(raw));
+        return CallResult::new(Outcome::Ok, None, &json::text_for_model(raw));
     };
-    let text = response.llm_content.map(json::shown).unwrap_or_default();
-    if let Some(fault) = response.error.and_then(json::object::<Fault<'_>>) {
-        let said = if text.is_empty() { fault.message.map(json::shown).unwrap_or_default() } else { text };
-        return Answer::new(Outcome::Failed, None, &said);
+    let text = response.llm_content.map(json::text_for_model).unwrap_or_default();
+    if let Some(error) = response.error.and_then(json::object::<ToolError<'_>>) {
+        let message = if text.is_empty() { error.message.map(json::text_for_model).unwrap_or_default() } else { text };
+        return CallResult::new(Outcome::Failed, None, &message);
     }
     if tool == "run_shell_command" {
-        return shell_text::answer(&text);
+        return shell_text::parse_result(&text);
     }
-    let outcome = if tool == "invoke_agent" { of_agent(&text) } else { Outcome::Ok };
-    Answer::new(outcome, None, &text)
+    let outcome = if tool == "invoke_agent" { sub_agent_outcome(&text) } else { Outcome::Ok };
+    CallResult::new(outcome, None, &text)
 }
 
-/// A sub-agent says why it ended.
-fn of_agent(text: &str) -> Outcome {
+/// A sub-agent reports why it ended.
+fn sub_agent_outcome(text: &str) -> Outcome {
     let reason = text.lines().take(8).find_map(|line| line.strip_prefix("Termination Reason: "));
     match reason.map(str::trim) {
         None | Some("GOAL") => Outcome::Ok,
         Some("ABORTED") => Outcome::Cancelled,
         Some(_other) => Outcome::Failed,
-    }
-}
-
-impl<'a> Payload<'a> {
-    fn call(&self) -> Call<'a> {
-        Call {
-            tool_name: self.tool_name,
-            tool_input: self.tool_input,
-            tool_use_id: None,
-            tool_response: self.tool_response,
-        }
     }
 }

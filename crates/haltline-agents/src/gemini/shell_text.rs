@@ -1,30 +1,31 @@
-//! How a command ended, as Gemini CLI and Qwen Code put it into the text for the model: the output between a head and a
-//! tail of labelled lines. What changes with every run, the process group's number, is no part of an answer.
+//! How a command ended, as Gemini CLI and Qwen Code write it into the text for the model: the output between a head and
+//! a tail of labelled lines. The process group's number changes with every run and is not part of the result.
 
-use haltline_core::identity::{Answer, Outcome};
+use haltline_core::identity::{CallResult, Outcome};
 
-/// What the text is wrapped in where the client does not trust it.
+/// Surrounds the text if the client does not trust it.
 const WRAPPING: (&str, &str) = ("<untrusted_context>\n", "\n</untrusted_context>");
 
-/// The answer of a command.
-pub fn answer(text: &str) -> Answer {
+/// Parses the result of a command.
+pub fn parse_result(text: &str) -> CallResult {
     let text = text.strip_prefix(WRAPPING.0).unwrap_or(text);
-    // Something may follow what was wrapped, such as the word of another hook.
+    // Something may follow the wrapped text, such as the output of another hook.
     let text = text.rsplit_once(WRAPPING.1).map_or(text, |(inside, _)| inside);
     if text.starts_with("Command was cancelled by user") {
-        return Answer::new(Outcome::Cancelled, None, text);
+        return CallResult::new(Outcome::Cancelled, None, text);
     }
     if text.starts_with("Command was automatically cancelled") || text.starts_with("Command timed out") {
-        return Answer::new(Outcome::Failed, None, text);
+        return CallResult::new(Outcome::Failed, None, text);
     }
     if text.starts_with("Command moved to background") || text.starts_with("Background command started") {
-        return Answer::new(Outcome::Ok, None, "in the background");
+        return CallResult::new(Outcome::Ok, None, "in the background");
     }
-    // Qwen Code writes every line of the tail. Gemini CLI leaves out what is not so, and a line of the output that looks
-    // alike stands there instead: only a number is believed, and no error, which the client tells apart from the text.
+    // Qwen Code writes every line of the tail. Gemini CLI omits lines that do not apply, and then a line of the output
+    // that looks like one takes its position: so only numbers are accepted, and no error, which Gemini CLI reports
+    // separately.
     let is_complete = text.starts_with("Command: ");
     let mut rest = if is_complete { without_notes(text) } else { text };
-    // From the end, each once and in this order: a line of the output that looks alike stands before them.
+    // Read from the end, each label once and in this order: lines of the output that look like labels come before them.
     let mut tail = |label: &str| {
         let (before, line) = rest.rsplit_once('\n')?;
         let value = line.strip_prefix(label)?.strip_prefix(": ")?.trim();
@@ -46,12 +47,12 @@ pub fn answer(text: &str) -> Answer {
         None => output.to_owned(),
     };
     match (code, is_signalled || is_broken) {
-        (None | Some(0), false) => Answer::new(Outcome::Ok, Some(0), &shown),
-        (code, _) => Answer::new(Outcome::Failed, code.filter(|&code| code != 0), &shown),
+        (None | Some(0), false) => CallResult::new(Outcome::Ok, Some(0), &shown),
+        (code, _) => CallResult::new(Outcome::Failed, code.filter(|&code| code != 0), &shown),
     }
 }
 
-/// The text up to its last label: a client that writes them all may add notes, such as how long the command ran.
+/// The text up to its last label. A client that writes all labels may add notes, such as how long the command ran.
 fn without_notes(text: &str) -> &str {
     let last = text.rfind("\nProcess Group PGID: ");
     let end = last.and_then(|start| Some(start + 1 + text[start + 1..].find('\n')?));
@@ -62,7 +63,7 @@ fn is_numbers(value: &str) -> bool {
     value.split(", ").all(|number| number.parse::<i64>().is_ok())
 }
 
-/// What the command printed: after a head that may repeat the command and its folder.
+/// What the command printed, without a head that may repeat the command and its folder.
 fn output_of(text: &str) -> &str {
     let after_head = || {
         let (_, after) = text.strip_prefix("Command: ")?.split_once("\nDirectory: ")?;
@@ -76,61 +77,69 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exit_code_stands_in_the_tail_and_not_in_the_output() {
+    fn an_exit_code_is_read_from_the_tail_and_not_from_the_output() {
         let wrapped = |inner: &str| format!("<untrusted_context>\n{inner}\n</untrusted_context>");
         let failed = wrapped("Output: one\nExit Code: 1\nProcess Group PGID: 128");
-        assert_eq!(answer(&failed), Answer::new(Outcome::Failed, Some(1), "one"));
+        assert_eq!(parse_result(&failed), CallResult::new(Outcome::Failed, Some(1), "one"));
         let fine = wrapped("Output: Exit Code: 1\nof something else\nProcess Group PGID: 9");
-        assert_eq!(answer(&fine), Answer::new(Outcome::Ok, Some(0), "Exit Code: 1\nof something else"));
-        assert_eq!(answer(&(failed + "\n\n<hook_context>Exit Code: 7</hook_context>")).exit, Some(1));
+        assert_eq!(parse_result(&fine), CallResult::new(Outcome::Ok, Some(0), "Exit Code: 1\nof something else"));
+        assert_eq!(parse_result(&(failed + "\n\n<hook_context>Exit Code: 7</hook_context>")).exit, Some(1));
     }
 
     #[test]
     fn a_last_line_of_the_output_is_no_label() {
         for line in ["Error: seen in the log", "Error: 404", "Signal: lost", "Exit Code: see above"] {
             let text = format!("Output: all good\n{line}\nProcess Group PGID: 128");
-            assert_eq!(answer(&text), Answer::new(Outcome::Ok, Some(0), &format!("all good\n{line}")), "{line}");
+            assert_eq!(
+                parse_result(&text),
+                CallResult::new(Outcome::Ok, Some(0), &format!("all good\n{line}")),
+                "{line}"
+            );
             let failed = format!("Output: {line}\nExit Code: 1\nBackground PIDs: 7, 8\nProcess Group PGID: 128");
-            assert_eq!(answer(&failed), Answer::new(Outcome::Failed, Some(1), line));
+            assert_eq!(parse_result(&failed), CallResult::new(Outcome::Failed, Some(1), line));
         }
         let killed = "Output: half\nSignal: 9\nProcess Group PGID: 128";
-        assert_eq!(answer(killed), Answer::new(Outcome::Failed, None, "half"));
+        assert_eq!(parse_result(killed), CallResult::new(Outcome::Failed, None, "half"));
     }
 
     #[test]
-    fn the_head_of_the_other_dialect_is_left_out() {
+    fn the_head_that_qwen_code_writes_is_left_out() {
         let text = "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: 0\n\
             Process Group PGID: 150";
-        assert_eq!(answer(text), Answer::new(Outcome::Failed, Some(2), "no rule"));
+        assert_eq!(parse_result(text), CallResult::new(Outcome::Failed, Some(2), "no rule"));
         let fine = text.replace("Exit Code: 2", "Exit Code: 0");
-        assert_eq!(answer(&fine), Answer::new(Outcome::Ok, Some(0), "no rule"));
-        assert_eq!(answer(&fine.replace("Signal: 0", "Signal: 9")).outcome, Outcome::Failed);
+        assert_eq!(parse_result(&fine), CallResult::new(Outcome::Ok, Some(0), "no rule"));
+        assert_eq!(parse_result(&fine.replace("Signal: 0", "Signal: 9")).outcome, Outcome::Failed);
         let broken = fine.replace("Error: (none)", "Error: spawn failed");
-        assert_eq!(answer(&broken), Answer::new(Outcome::Failed, None, "no rule\nspawn failed"));
+        assert_eq!(parse_result(&broken), CallResult::new(Outcome::Failed, None, "no rule\nspawn failed"));
     }
 
     #[test]
-    fn what_the_client_notes_after_the_tail_is_no_part_of_the_answer() {
+    fn notes_after_the_tail_are_not_part_of_the_result() {
         let text = "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\nSignal: (none)\n\
             Process Group PGID: (none)";
         for note in
             ["\n\nNote: this foreground command ran for 61s.", "\n\nNote: one.\n\nNote: two.", "\n[Note: three]"]
         {
-            assert_eq!(answer(&format!("{text}{note}")), Answer::new(Outcome::Failed, Some(2), "no rule"), "{note}");
+            assert_eq!(
+                parse_result(&format!("{text}{note}")),
+                CallResult::new(Outcome::Failed, Some(2), "no rule"),
+                "{note}"
+            );
         }
     }
 
     #[test]
-    fn two_runs_of_one_command_have_one_answer() {
+    fn two_runs_of_one_command_have_the_same_result() {
         let text = |group: u32| format!("Output: same\nProcess Group PGID: {group}");
-        assert_eq!(answer(&text(1)).raw, answer(&text(2)).raw);
+        assert_eq!(parse_result(&text(1)).raw, parse_result(&text(2)).raw);
     }
 
     #[test]
-    fn any_text_is_an_answer() {
+    fn any_text_is_a_result() {
         for text in ["", "\n", "Output: ", "Exit Code: 1", "Exit Code: x\nSignal: ", "</untrusted_context>"] {
-            answer(text);
+            parse_result(text);
         }
-        assert_eq!(answer("Command was cancelled by user before it could complete.").outcome, Outcome::Cancelled);
+        assert_eq!(parse_result("Command was cancelled by user before it could complete.").outcome, Outcome::Cancelled);
     }
 }

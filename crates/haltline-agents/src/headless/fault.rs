@@ -1,14 +1,13 @@
-//! What went wrong, from a client's own message about it.
+//! Classifies an error by the message that a client prints about it.
 //!
-//! Only for words of a client about itself: they are few and short, so a phrase anywhere in them is telling. In an
-//! agent's words, or in what tools print, the same phrases mean nothing.
+//! Only for messages of a client about itself: they are few and short, so a phrase anywhere in them is significant. In
+//! an agent's text, or in the output of tools, the same phrases mean nothing.
 
-use super::{Ending, complaint, first_bytes, reset};
+use super::{Ending, error_excerpt, first_bytes, reset};
 
-/// How much of a message is searched.
 const SEARCHED_BYTES_MAX: usize = 4096;
 
-/// The service is at its limits, and nobody's allowance is used up.
+/// The service is overloaded, but the user's allowance is not used up.
 const NOT_A_LIMIT: [&str; 2] = ["not your usage limit", "temporarily limiting requests"];
 
 const LIMITS: [&str; 14] = [
@@ -64,8 +63,8 @@ const INFRASTRUCTURE: [&str; 33] = [
     "organization has been disabled",
 ];
 
-/// The client's words for kinds of errors.
-const INFRASTRUCTURE_WORDS: [&str; 7] = [
+/// The client's names for kinds of errors.
+const INFRASTRUCTURE_ERROR_NAMES: [&str; 7] = [
     "overloaded",
     "server_error",
     "billing_error",
@@ -75,26 +74,27 @@ const INFRASTRUCTURE_WORDS: [&str; 7] = [
     "overloaded_error",
 ];
 
-/// The ending that a complaint means; `word` and `status` are what the client says beside it.
-pub(super) fn ending(message: &str, status: Option<u16>, word: Option<&str>) -> Option<Ending> {
+/// The ending that an error message means; the client may give `status` and `error_name` in addition to the message.
+pub(super) fn ending(message: &str, status: Option<u16>, error_name: Option<&str>) -> Option<Ending> {
     let lower = first_bytes(message, SEARCHED_BYTES_MAX).to_lowercase().replace('’', "'");
     let status = status.or_else(|| status_in(&lower));
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
-    let is_limit = status == Some(429) || word == Some("rate_limit") || has(&LIMITS);
+    let is_limit = status == Some(429) || error_name == Some("rate_limit") || has(&LIMITS);
     if is_limit && !has(&NOT_A_LIMIT) {
-        return Some(Ending::ApiLimit { resets: reset::said_in(message), message: complaint(message) });
+        return Some(Ending::ApiLimit { resets: reset::find_in(message), message: error_excerpt(message) });
     }
-    let is_refused = matches!(status, Some(401 | 402 | 403 | 408 | 500..=599));
-    let is_infrastructure =
-        is_refused || word.is_some_and(|word| INFRASTRUCTURE_WORDS.contains(&word)) || has(&INFRASTRUCTURE);
-    is_infrastructure.then(|| Ending::Infrastructure { message: complaint(message) })
+    let is_bad_status = matches!(status, Some(401 | 402 | 403 | 408 | 500..=599));
+    let is_infrastructure = is_bad_status
+        || error_name.is_some_and(|error_name| INFRASTRUCTURE_ERROR_NAMES.contains(&error_name))
+        || has(&INFRASTRUCTURE);
+    is_infrastructure.then(|| Ending::Infrastructure { message: error_excerpt(message) })
 }
 
-/// The status of a response that the message names.
+/// The HTTP status that the message names.
 fn status_in(lower: &str) -> Option<u16> {
-    let marks = ["api error: ", "api error (", "status: ", "status "];
-    marks.iter().find_map(|mark| {
-        let rest = &lower[lower.find(mark)? + mark.len()..];
+    let prefixes = ["api error: ", "api error (", "status: ", "status "];
+    prefixes.iter().find_map(|prefix| {
+        let rest = &lower[lower.find(prefix)? + prefix.len()..];
         let digits = rest.get(..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
         let is_whole = !rest[3..].starts_with(|letter: char| letter.is_ascii_digit());
         digits.parse().ok().filter(|_| is_whole)
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_says_beside_its_message_counts_as_much() {
+    fn the_status_and_error_name_count_as_much_as_the_message() {
         assert!(matches!(ending("try later", Some(429), None), Some(Ending::ApiLimit { .. })));
         assert!(matches!(ending("try later", Some(529), None), Some(Ending::Infrastructure { .. })));
         assert!(matches!(ending("no", None, Some("rate_limit")), Some(Ending::ApiLimit { .. })));

@@ -1,21 +1,20 @@
-//! How a program that prints plain text ended, from the last lines of it.
+//! Finds out how a program that prints plain text ended, from its last lines.
 //!
-//! Agents read and print files that quote the notices of their own clients, so a notice counts only where a client
-//! would write it: at the start of a line, near the end, quoted by nothing, with no prose of the agent behind it. Where
-//! that is in doubt the program said nothing; its exit code and its lack of progress will speak for it.
+//! Agents read and print files that quote notices of their own clients. So a notice counts only where a client would
+//! print it: at the start of a line, near the end, not quoted, and without prose of the agent after it. In doubt the
+//! program said nothing, and its exit code and lack of progress decide.
 
 use super::{Ending, fault, first_bytes};
 
-/// How many lines at the end are looked at; empty ones do not count.
+/// How many lines at the end are examined, not counting empty ones.
 const LINES_MAX: usize = 20;
-/// How many lines may stand behind a notice: hints what to buy, and what a script says when its command failed.
+/// How many lines may follow a notice: hints what to buy, and what a script prints when its command failed.
 const LINES_BEHIND_MAX: usize = 5;
-/// The longest notice.
 const NOTICE_BYTES_MAX: usize = 400;
-/// So many words with a full stop are a sentence of the agent.
+/// A line with this many words and a full stop is a sentence of the agent.
 const SENTENCE_WORDS: usize = 6;
 
-/// How notices of used-up allowances begin, in small letters.
+/// How notices of a used-up allowance begin, in lower case.
 const NOTICES: [&str; 11] = [
     "claude ai usage limit reached",
     "claude usage limit reached",
@@ -30,39 +29,39 @@ const NOTICES: [&str; 11] = [
     "you have exhausted your",
 ];
 
-/// How hints behind a notice begin, in small letters.
+/// How hints after a notice begin, in lower case.
 const HINTS: [&str; 6] = ["/", "or try again", "upgrade", "visit", "your limit will reset", "tokens used"];
 
-/// How clients announce that they failed.
+/// How clients announce an error.
 const ANNOUNCEMENTS: [&str; 4] = ["api error:", "error:", "stream error:", "codex error:"];
 
-/// What stands before a client's words without quoting them.
-const MARKS: [char; 12] = ['■', '●', '⏺', '✗', '✖', '✘', '❌', '⚠', '🖐', '\u{fe0f}', '•', '!'];
+/// Symbols before a client's own message that do not mark a quotation.
+const PREFIX_SYMBOLS: [char; 12] = ['■', '●', '⏺', '✗', '✖', '✘', '❌', '⚠', '🖐', '\u{fe0f}', '•', '!'];
 
 struct Line<'a> {
     text: &'a str,
     is_code: bool,
 }
 
-pub(super) fn ending(words: &str) -> Ending {
-    let lines = last_lines(words);
-    for (place, line) in lines.iter().enumerate().rev() {
-        let behind = &lines[place + 1..];
+pub(super) fn ending(output: &str) -> Ending {
+    let lines = last_lines(output);
+    for (index, line) in lines.iter().enumerate().rev() {
+        let behind = &lines[index + 1..];
         if behind.len() > LINES_BEHIND_MAX || behind.iter().any(|line| is_prose(line.text)) {
             break;
         }
-        let is_introduced = place > 0 && lines[place - 1].text.ends_with(':');
+        let is_introduced = index > 0 && lines[index - 1].text.ends_with(':');
         if line.is_code || is_introduced || line.text.len() > NOTICE_BYTES_MAX {
             continue;
         }
-        let (text, is_announced) = unmarked(line.text);
+        let (text, is_announced) = strip_prefixes(line.text);
         if is_limit(text) || is_announced {
-            // A long notice goes on in the next line.
+            // A long notice continues on the next line.
             let whole: Vec<&str> = std::iter::once(text).chain(behind.iter().map(|line| line.text)).collect();
             if let Some(ending) = fault::ending(text, None, None) {
                 return match ending {
                     Ending::ApiLimit { message, .. } => {
-                        Ending::ApiLimit { resets: super::reset::said_in(&whole.join(" ")), message }
+                        Ending::ApiLimit { resets: super::reset::find_in(&whole.join(" ")), message }
                     }
                     other => other,
                 };
@@ -72,18 +71,18 @@ pub(super) fn ending(words: &str) -> Ending {
     Ending::Silent
 }
 
-/// Whether a text as a whole is the notice of a used-up allowance.
+/// True when a text as a whole is the notice of a used-up allowance.
 pub(super) fn is_notice(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let is_first = lines.next().is_some_and(|line| line.len() <= NOTICE_BYTES_MAX && is_limit(unmarked(line).0));
+    let is_first = lines.next().is_some_and(|line| line.len() <= NOTICE_BYTES_MAX && is_limit(strip_prefixes(line).0));
     is_first && lines.all(is_hint)
 }
 
-/// The last lines that are not empty, and whether each stands in a block of code.
-fn last_lines(words: &str) -> Vec<Line<'_>> {
+/// The last lines that are not empty, and whether each is in a code block.
+fn last_lines(output: &str) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     let mut is_fenced = false;
-    for line in words.lines() {
+    for line in output.lines() {
         let text = line.trim();
         if text.is_empty() {
             continue;
@@ -97,9 +96,9 @@ fn last_lines(words: &str) -> Vec<Line<'_>> {
     lines.split_off(start)
 }
 
-/// The line without the marks, the time and the announcement before it; and whether it was announced as an error.
-fn unmarked(line: &str) -> (&str, bool) {
-    let mut text = line.trim_start_matches(|letter: char| MARKS.contains(&letter) || letter == ' ');
+/// The line without symbols, time and announcement before it; and whether it was announced as an error.
+fn strip_prefixes(line: &str) -> (&str, bool) {
+    let mut text = line.trim_start_matches(|letter: char| PREFIX_SYMBOLS.contains(&letter) || letter == ' ');
     if let Some((stamp, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']'))
         && stamp.len() < 40
         && stamp.starts_with(|letter: char| letter.is_ascii_digit())
@@ -108,7 +107,7 @@ fn unmarked(line: &str) -> (&str, bool) {
     }
     let lower = first_bytes(text, 32).to_ascii_lowercase();
     let announced = ANNOUNCEMENTS.iter().find(|announcement| lower.starts_with(**announcement));
-    // What follows the status of a response is told by the announcement, which therefore stays.
+    // For an API error the announcement is needed to find the status behind it, so it stays.
     match announced {
         Some(&"api error:") => (text, true),
         Some(announcement) => (text[announcement.len()..].trim_start(), true),
@@ -127,7 +126,7 @@ fn is_hint(line: &str) -> bool {
     HINTS.iter().any(|hint| lower.starts_with(hint))
 }
 
-/// A sentence that somebody wrote, unlike the hint of a client.
+/// True for a sentence that the agent wrote, in contrast to a client's hint.
 fn is_prose(line: &str) -> bool {
     let is_sentence = line.ends_with(['.', '!', '?', ':']) && line.split_whitespace().count() >= SENTENCE_WORDS;
     is_sentence && !is_hint(line)
@@ -163,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_a_file_speaks_of_is_none() {
-        for (what, text) in [
+    fn a_quoted_limit_is_not_a_limit() {
+        for (case, text) in [
             ("a block of code", "Here is the notice:\n\n```\nYou've hit your limit · resets 3pm\n```\n"),
             ("an open block of code", "```text\nYou've hit your limit · resets 3pm\n"),
             ("an indented block", "The log has\n\n    You've hit your limit · resets 3pm\n"),
@@ -191,14 +190,14 @@ mod tests {
             ("usage limits as a subject", "The usage limit is now configurable.\n"),
             ("a test's name", "test tests::usage_limit_reached ... ok\n"),
         ] {
-            assert_eq!(ending(text), Ending::Silent, "{what}");
+            assert_eq!(ending(text), Ending::Silent, "{case}");
         }
         let long_ago = format!("You've hit your limit · resets 3pm\n{}", "ok\n".repeat(30));
         assert_eq!(ending(&long_ago), Ending::Silent);
     }
 
     #[test]
-    fn words_about_errors_are_no_errors() {
+    fn text_about_errors_is_not_an_error() {
         for text in [
             "\"is_error\": false,\n\"error_count\": 0\n",
             "{\"is_error\": false, \"errors\": [], \"permission_denials\": []}\n",

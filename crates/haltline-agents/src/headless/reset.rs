@@ -1,17 +1,16 @@
-//! When a limit of the service ends, in the many ways clients say it.
+//! Parses when a limit of the service ends, in the many ways clients word it.
 //!
 //! Nothing here knows the local time of the machine or the rules of time zones: both are files, and this crate reads
-//! none. A client names times in the zone of the machine it runs on, with that zone's name or without one; whoever
-//! knows that zone's distance from UTC passes it to [`Reset::moment_locally`].
+//! no files. A client gives times in the zone of its machine, with or without the zone's name; a caller who knows that
+//! zone's offset from UTC passes it to [`Reset::moment_locally`].
 
 use haltline_core::Instant;
 
-/// When the limit ends, as the client said it.
+/// When the limit ends, as the client gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reset {
-    /// At this instant.
     At(Instant),
-    /// This many milliseconds after it was said.
+    /// This many milliseconds after the message.
     In(u64),
     /// The next time a clock shows this.
     Clock {
@@ -19,12 +18,11 @@ pub enum Reset {
         hour: u8,
         /// 0 to 59.
         minute: u8,
-        /// Where that clock hangs, as the client spelt it.
+        /// The time zone, as the client spelt it.
         zone: Option<String>,
     },
-    /// On this day of the calendar.
+    /// On this day.
     Date {
-        /// The year, where it was said.
         year: Option<u16>,
         /// 1 to 12.
         month: u8,
@@ -34,7 +32,7 @@ pub enum Reset {
         hour: u8,
         /// 0 to 59.
         minute: u8,
-        /// Where that calendar hangs, as the client spelt it.
+        /// The time zone, as the client spelt it.
         zone: Option<String>,
     },
 }
@@ -42,28 +40,29 @@ pub enum Reset {
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
-/// A clock that showed the time this short a while ago means that one: the notice took a moment to get here.
+/// A clock time that passed less than this ago means that time, not tomorrow's: the notice took a while to arrive.
 const GRACE: i64 = 10 * MINUTE;
-/// The zones farthest east.
+/// The offset of the easternmost zones.
 const ZONE_MAX: i64 = 14 * HOUR;
-/// The longest wait that is believed.
+/// Longer waits are cut to this.
 const WAIT_MAX: u64 = 366 * 24 * 60 * 60 * 1000;
 
-/// How far a clock is from UTC.
+/// The offset of a clock from UTC.
 enum Offset {
     Known(i64),
     Unknown,
 }
 
 impl Reset {
-    /// The moment meant, never before `now`. A clock without a zone is taken as UTC. In a zone whose distance from UTC
-    /// nobody here knows, the moment is the first one it could be, and after that every hour at that minute: coming too
-    /// early costs one refused request, coming too late a night.
+    /// The instant that is meant, never before `now`. A clock without a zone is taken as UTC. If the zone's offset from
+    /// UTC is unknown, the result is the first instant it could be, and after that every hour at that minute: trying
+    /// too early costs one rejected request, trying too late costs a night.
     pub fn moment(&self, now: Instant) -> Instant {
         self.resolve(now, None)
     }
 
-    /// The same, where times are this many seconds ahead of UTC unless they name a zone that is known to be another.
+    /// Like [`Reset::moment`], but times are this many seconds ahead of UTC unless they name a zone with a known
+    /// offset.
     pub fn moment_locally(&self, now: Instant, ahead_of_utc_seconds: i32) -> Instant {
         self.resolve(now, Some(i64::from(ahead_of_utc_seconds) * 1000))
     }
@@ -72,7 +71,7 @@ impl Reset {
         let moment = match self {
             Reset::At(instant) => *instant,
             Reset::In(millis) => now.plus_millis(i64::try_from(*millis).unwrap_or(i64::MAX)),
-            Reset::Clock { hour, minute, zone } => match offset(zone.as_deref(), local) {
+            Reset::Clock { hour, minute, zone } => match offset_of(zone.as_deref(), local) {
                 Offset::Known(ahead) => {
                     let here = now.as_millis() + ahead;
                     let today = here.div_euclid(DAY) * DAY + i64::from(*hour) * HOUR + i64::from(*minute) * MINUTE;
@@ -82,7 +81,7 @@ impl Reset {
                 Offset::Unknown => next_hour_at(*minute, now),
             },
             Reset::Date { year, month, day, hour, minute, zone } => {
-                match (civil(*year, (*month, *day), (*hour, *minute), now), offset(zone.as_deref(), local)) {
+                match (date_as_utc(*year, (*month, *day), (*hour, *minute), now), offset_of(zone.as_deref(), local)) {
                     (Some(there), Offset::Known(ahead)) => there.plus_millis(-ahead),
                     (Some(there), Offset::Unknown) if there.plus_millis(-ZONE_MAX) > now => {
                         there.plus_millis(-ZONE_MAX)
@@ -97,14 +96,14 @@ impl Reset {
     }
 }
 
-/// The next full minute of this number within an hour, seconds left out.
+/// The next time within an hour that a clock shows this minute.
 fn next_hour_at(minute: u8, now: Instant) -> Instant {
     let this = now.as_millis().div_euclid(HOUR) * HOUR + i64::from(minute) * MINUTE;
     Instant::from_millis(if this > now.as_millis() { this } else { this + HOUR })
 }
 
-/// That day at that time, as if in UTC; without a year the nearest one that is not long over.
-fn civil(year: Option<u16>, (month, day): (u8, u8), (hour, minute): (u8, u8), now: Instant) -> Option<Instant> {
+/// That day and time, as if in UTC; without a year, the nearest one that is not long over.
+fn date_as_utc(year: Option<u16>, (month, day): (u8, u8), (hour, minute): (u8, u8), now: Instant) -> Option<Instant> {
     let at = |year: u16| Instant::parse(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:00Z")).ok();
     let this_year: u16 = now.to_date_text().get(..4)?.parse().ok()?;
     match year {
@@ -116,11 +115,11 @@ fn civil(year: Option<u16>, (month, day): (u8, u8), (hour, minute): (u8, u8), no
     }
 }
 
-/// Zones that are a distance from UTC by their name alone.
-fn offset(zone: Option<&str>, local: Option<i64>) -> Offset {
+/// The offset of a zone: known only if its name contains it, or by `local`.
+fn offset_of(zone: Option<&str>, local: Option<i64>) -> Offset {
     let Some(zone) = zone else { return Offset::Known(local.unwrap_or(0)) };
     let lower = zone.to_ascii_lowercase();
-    // `Etc/GMT+5` is five hours behind UTC: its sign is the other way round.
+    // `Etc/GMT+5` is five hours behind UTC: its sign is reversed.
     let (name, sign) = match lower.strip_prefix("etc/") {
         Some(name) => (name, -1),
         None => (lower.as_str(), 1),
@@ -147,45 +146,45 @@ fn signed_hours(text: &str) -> Option<i64> {
     Some(sign * (hours * HOUR + minutes * MINUTE))
 }
 
-/// How much of a message is searched.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
-/// When the limit of this message ends, where it says so.
-pub(super) fn said_in(message: &str) -> Option<Reset> {
+/// When the limit of this message ends, if it says so.
+pub(super) fn find_in(message: &str) -> Option<Reset> {
     let end = message.floor_char_boundary(MESSAGE_BYTES_MAX);
     let message = &message[..end];
-    if let Some(reset) = stamp(message) {
+    if let Some(reset) = parse_timestamp(message) {
         return Some(reset);
     }
-    let words: Vec<&str> = message.split_whitespace().map(bare).collect();
-    let is = |place: usize, word: &str| words.get(place).is_some_and(|other| other.eq_ignore_ascii_case(word));
-    let mut starts = (0..words.len()).filter(|&place| {
-        ["reset", "resets", "retry"].iter().any(|word| is(place, word))
-            || (is(place, "again") && place > 0 && is(place - 1, "try"))
+    let words: Vec<&str> = message.split_whitespace().map(without_punctuation).collect();
+    let is = |index: usize, word: &str| words.get(index).is_some_and(|other| other.eq_ignore_ascii_case(word));
+    let mut starts = (0..words.len()).filter(|&index| {
+        ["reset", "resets", "retry"].iter().any(|word| is(index, word))
+            || (is(index, "again") && index > 0 && is(index - 1, "try"))
     });
-    starts.find_map(|place| told_by(&words[place + 1..]))
+    starts.find_map(|index| parse_after_keyword(&words[index + 1..]))
 }
 
 /// A word without the punctuation around it.
-fn bare(word: &str) -> &str {
+fn without_punctuation(word: &str) -> &str {
     word.trim_matches(|letter: char| !letter.is_alphanumeric() && !"+-".contains(letter))
 }
 
 /// `…|1749924000`, and the fields of an error that is JSON.
-fn stamp(message: &str) -> Option<Reset> {
+fn parse_timestamp(message: &str) -> Option<Reset> {
     let digits = |text: &str| -> Option<u64> {
         let text = text.trim_start_matches(['"', ':', ' ']);
         let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
         text[..end].parse().ok()
     };
-    let after = |mark: &str| message.find(mark).map(|place| &message[place + mark.len()..]);
-    let at = ["resets_at", "resetsAt", "|"].iter().filter_map(|mark| instant_of(digits(after(mark)?)?)).next();
+    let after = |marker: &str| message.find(marker).map(|index| &message[index + marker.len()..]);
+    let at =
+        ["resets_at", "resetsAt", "|"].iter().filter_map(|marker| instant_from_epoch(digits(after(marker)?)?)).next();
     let seconds = || after("resets_in_seconds").and_then(digits);
     at.map(Reset::At).or_else(|| seconds().map(|seconds| Reset::In(seconds.saturating_mul(1000).min(WAIT_MAX))))
 }
 
-/// Seconds or milliseconds since the epoch, where they can be a time of this century.
-pub(super) fn instant_of(number: u64) -> Option<Instant> {
+/// Seconds or milliseconds since the epoch, if they can be a time of this century.
+pub(super) fn instant_from_epoch(number: u64) -> Option<Instant> {
     let millis = match number {
         1_000_000_000..=4_100_000_000 => number * 1000,
         1_000_000_000_000..=4_100_000_000_000 => number,
@@ -194,7 +193,7 @@ pub(super) fn instant_of(number: u64) -> Option<Instant> {
     i64::try_from(millis).ok().map(Instant::from_millis)
 }
 
-fn told_by(mut words: &[&str]) -> Option<Reset> {
+fn parse_after_keyword(mut words: &[&str]) -> Option<Reset> {
     const FILLERS: [&str; 9] = ["", "at", "on", "will", "be", "by", "around", "is", "again"];
     while let Some((first, rest)) = words.split_first() {
         if !FILLERS.iter().any(|filler| filler.eq_ignore_ascii_case(first)) {
@@ -204,36 +203,36 @@ fn told_by(mut words: &[&str]) -> Option<Reset> {
     }
     let first = words.first()?;
     if ["in", "after"].iter().any(|word| word.eq_ignore_ascii_case(first)) {
-        return duration(&words[1..]);
+        return parse_duration(&words[1..]);
     }
     if first.len() > 15
         && let Ok(instant) = Instant::parse(first)
     {
         return Some(Reset::At(instant));
     }
-    duration(words).or_else(|| dated(words)).or_else(|| {
-        let (hour, minute, used) = clock(words)?;
-        Some(Reset::Clock { hour, minute, zone: zone(words.get(used)) })
+    parse_duration(words).or_else(|| parse_date(words)).or_else(|| {
+        let (hour, minute, used) = parse_clock(words)?;
+        Some(Reset::Clock { hour, minute, zone: parse_zone(words.get(used)) })
     })
 }
 
 /// `5 days 22 hours 11 minutes`, `3h12m5s`, `17 seconds`.
-fn duration(words: &[&str]) -> Option<Reset> {
+fn parse_duration(words: &[&str]) -> Option<Reset> {
     let mut millis: Option<u64> = None;
     let mut add = |number: u64, each: u64| {
         millis = Some(millis.unwrap_or(0).saturating_add(number.saturating_mul(each)).min(WAIT_MAX));
     };
-    let mut place = 0;
-    while let Some(word) = words.get(place) {
+    let mut index = 0;
+    while let Some(word) = words.get(index) {
         if word.eq_ignore_ascii_case("and") {
-            place += 1;
+            index += 1;
         } else if let Ok(number) = word.parse::<u64>() {
-            let Some(each) = words.get(place + 1).and_then(|word| unit(word)) else { break };
+            let Some(each) = words.get(index + 1).and_then(|word| unit_millis(word)) else { break };
             add(number, each);
-            place += 2;
-        } else if let Some(parts) = compact(word) {
+            index += 2;
+        } else if let Some(parts) = parse_compact_duration(word) {
             parts.into_iter().for_each(|(number, each)| add(number, each));
-            place += 1;
+            index += 1;
         } else {
             break;
         }
@@ -242,21 +241,21 @@ fn duration(words: &[&str]) -> Option<Reset> {
 }
 
 /// `3h12m5s`.
-fn compact(word: &str) -> Option<Vec<(u64, u64)>> {
+fn parse_compact_duration(word: &str) -> Option<Vec<(u64, u64)>> {
     let mut rest = word;
     let mut parts = Vec::new();
     while !rest.is_empty() {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let letters = rest[digits..].bytes().take_while(u8::is_ascii_alphabetic).count();
         let number = rest[..digits].parse().ok()?;
-        parts.push((number, unit(&rest[digits..digits + letters])?));
+        parts.push((number, unit_millis(&rest[digits..digits + letters])?));
         rest = &rest[digits + letters..];
     }
     (!parts.is_empty()).then_some(parts)
 }
 
 /// Milliseconds of one such unit.
-fn unit(word: &str) -> Option<u64> {
+fn unit_millis(word: &str) -> Option<u64> {
     let word = word.to_ascii_lowercase();
     Some(match word.as_str() {
         "d" | "day" | "days" => 86_400_000,
@@ -269,7 +268,7 @@ fn unit(word: &str) -> Option<u64> {
 }
 
 /// `Feb 7, 11am (Asia/Seoul)`, `Jul 5th, 2026 8:19 PM`, `Aug 18`.
-fn dated(words: &[&str]) -> Option<Reset> {
+fn parse_date(words: &[&str]) -> Option<Reset> {
     const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let name = words.first()?.to_ascii_lowercase();
     let month = MONTHS.iter().position(|month| name.starts_with(month) && name.len() <= 9)?;
@@ -287,13 +286,13 @@ fn dated(words: &[&str]) -> Option<Reset> {
         Some((first, after)) if first.is_empty() || first.eq_ignore_ascii_case("at") => after,
         Some(_) | None => rest,
     };
-    let (hour, minute, used) = clock(rest).unwrap_or((0, 0, 0));
+    let (hour, minute, used) = parse_clock(rest).unwrap_or((0, 0, 0));
     let month = u8::try_from(month + 1).ok()?;
-    Some(Reset::Date { year, month, day, hour, minute, zone: zone(rest.get(used)) })
+    Some(Reset::Date { year, month, day, hour, minute, zone: parse_zone(rest.get(used)) })
 }
 
-/// `3pm`, `12:50am`, `3:28 PM`, `15:00`: the hour, the minute and how many words they took.
-fn clock(words: &[&str]) -> Option<(u8, u8, usize)> {
+/// `3pm`, `12:50am`, `3:28 PM`, `15:00`: the hour, the minute and the number of words they consist of.
+fn parse_clock(words: &[&str]) -> Option<(u8, u8, usize)> {
     let word = words.first()?.to_ascii_lowercase();
     let half_of = |text: &str| match text {
         "am" | "a.m" => Some(false),
@@ -313,7 +312,7 @@ fn clock(words: &[&str]) -> Option<(u8, u8, usize)> {
             (None, Some(half)) => (Some(half), 2),
             (None, None) => (None, 1),
         };
-    // A bare number is no time of day.
+    // A bare number is not a time of day.
     if half.is_none() && minute.is_none() {
         return None;
     }
@@ -326,8 +325,8 @@ fn clock(words: &[&str]) -> Option<(u8, u8, usize)> {
     (hour < 24 && minute < 60).then_some((hour, minute, used))
 }
 
-/// The name of a zone behind a time.
-fn zone(word: Option<&&str>) -> Option<String> {
+/// The name of a zone after a time.
+fn parse_zone(word: Option<&&str>) -> Option<String> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || "/_+-:".contains(letter);
     let word = word?.split(|letter| !is_part(letter)).next()?;
     let is_zone =
@@ -394,12 +393,12 @@ mod tests {
             ("limit resets 2026-02-12T10:30:00Z", Reset::At(at("2026-02-12T10:30:00Z"))),
         ];
         for (message, expected) in cases {
-            assert_eq!(said_in(message), Some(expected), "{message}");
+            assert_eq!(find_in(message), Some(expected), "{message}");
         }
     }
 
     #[test]
-    fn what_names_no_time_names_none() {
+    fn a_message_without_a_time_has_no_reset() {
         for message in [
             "",
             "You've hit your usage limit. To get more access now, send a request to your admin.",
@@ -410,7 +409,7 @@ mod tests {
             "resets 13pm",
             "try again at 10 de jul. de 2026, 11:52",
         ] {
-            assert_eq!(said_in(message), None, "{message}");
+            assert_eq!(find_in(message), None, "{message}");
         }
     }
 
@@ -419,7 +418,7 @@ mod tests {
         let now = at("2026-02-12T14:30:00Z");
         assert_eq!(clock_at(15, 0, None).moment(now), at("2026-02-12T15:00:00Z"));
         assert_eq!(clock_at(9, 15, None).moment(now), at("2026-02-13T09:15:00Z"));
-        // A notice that took a few minutes to get here speaks of now.
+        // A notice that took a few minutes to arrive means now.
         assert_eq!(clock_at(14, 25, None).moment(now), now);
         assert_eq!(clock_at(15, 0, Some("UTC+2")).moment(now), at("2026-02-13T13:00:00Z"));
         assert_eq!(clock_at(15, 0, Some("Etc/GMT+5")).moment(now), at("2026-02-12T20:00:00Z"));
@@ -429,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_zone_nobody_knows_it_is_tried_within_the_hour() {
+    fn a_clock_in_an_unknown_zone_is_tried_within_the_hour() {
         let now = at("2026-02-12T14:30:00Z");
         assert_eq!(clock_at(3, 45, Some("Asia/Tokyo")).moment(now), at("2026-02-12T14:45:00Z"));
         assert_eq!(clock_at(3, 0, Some("Asia/Tokyo")).moment(now), at("2026-02-12T15:00:00Z"));

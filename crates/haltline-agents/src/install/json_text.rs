@@ -1,16 +1,16 @@
-//! JSON as text: where every value stands, so that a file can be changed without being written anew.
+//! JSON as text: the position of every value, so that haltline can change a file without rewriting it.
 //!
-//! `serde_json` judges whether the text is JSON and says where it is not; the scan below only finds places in text
-//! that passed.
+//! `serde_json` decides whether the text is JSON and reports where it is not; the scanner below only finds positions in
+//! text that passed this check.
 
 use std::ops::Range;
 
 use super::InstallError;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// From its first byte to after its last.
+    /// From the value's first byte to after its last.
     pub(super) span: Range<usize>,
     pub(super) kind: Kind,
 }
@@ -33,7 +33,7 @@ pub(super) struct Member {
 }
 
 impl Node {
-    /// The members, of an object.
+    /// The members, if this is an object.
     pub(super) fn members(&self) -> Option<&[Member]> {
         match &self.kind {
             Kind::Object(members) => Some(members),
@@ -41,7 +41,7 @@ impl Node {
         }
     }
 
-    /// The elements, of an array.
+    /// The elements, if this is an array.
     pub(super) fn elements(&self) -> Option<&[Node]> {
         match &self.kind {
             Kind::Array(elements) => Some(elements),
@@ -49,7 +49,7 @@ impl Node {
         }
     }
 
-    /// The text, of a string.
+    /// The text, if this is a string.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
@@ -57,12 +57,12 @@ impl Node {
         }
     }
 
-    /// The member a reader would see: of two with one key, the last.
+    /// The member with this key; of duplicates the last, as JSON readers do.
     pub(super) fn member(&self, key: &str) -> Option<&Member> {
         self.members()?.iter().rev().find(|member| member.key == key)
     }
 
-    /// Where the children stand, in order.
+    /// The spans of all children, in order.
     pub(super) fn children(&self) -> Vec<Range<usize>> {
         match &self.kind {
             Kind::Object(members) => members.iter().map(|member| member.span.clone()).collect(),
@@ -72,23 +72,24 @@ impl Node {
     }
 }
 
-/// The root of a text that must be an object. A byte order mark before it is not part of it.
+/// Parses a text whose root must be an object. A byte order mark before the root is not part of it.
 pub(super) fn parse(text: &str) -> Result<Node, InstallError> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let checked = serde_json::from_str::<serde_json::Value>(&text[start..]);
     if let Err(error) = checked {
-        let words = error.to_string();
-        let reason = words.split(" at line ").next().unwrap_or_default().to_owned();
+        let message = error.to_string();
+        let reason = message.split(" at line ").next().unwrap_or_default().to_owned();
         return Err(InstallError::NotJson { line: error.line(), column: error.column(), reason });
     }
     let mut scan = Scan { text, at: start };
     scan.skip_blank();
-    // Cannot be: the text was checked. If it were, refusing is right.
-    let lost = |at: usize| InstallError::NotJson { line: line_of(text, at), column: 1, reason: "not read".to_owned() };
-    let root = scan.value().ok_or_else(|| lost(scan.at))?;
+    // Cannot happen: the text was checked. If it did, an error would be right.
+    let unreadable =
+        |at: usize| InstallError::NotJson { line: line_number(text, at), column: 1, reason: "not read".to_owned() };
+    let root = scan.value().ok_or_else(|| unreadable(scan.at))?;
     if root.members().is_none() {
         return Err(InstallError::Shape {
-            line: line_of(text, root.span.start),
+            line: line_number(text, root.span.start),
             what: "the file".to_owned(),
             expected: "an object",
         });
@@ -96,8 +97,8 @@ pub(super) fn parse(text: &str) -> Result<Node, InstallError> {
     Ok(root)
 }
 
-/// The number of the line a byte is on.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
+/// The number of the line that contains byte `at`, counted from 1.
+pub(super) fn line_number(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count() + 1
 }
 
@@ -117,8 +118,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Steps over `byte`, if it is next.
-    fn take(&mut self, byte: u8) -> bool {
+    /// Skips `byte` if it is the next token; returns whether it was.
+    fn skip_token(&mut self, byte: u8) -> bool {
         self.skip_blank();
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
@@ -145,20 +146,20 @@ impl Scan<'_> {
     fn object(&mut self) -> Option<Vec<Member>> {
         self.at += 1;
         let mut members = Vec::new();
-        if self.take(b'}') {
+        if self.skip_token(b'}') {
             return Some(members);
         }
         loop {
             self.skip_blank();
             let start = self.at;
             let key = self.string()?;
-            if !self.take(b':') {
+            if !self.skip_token(b':') {
                 return None;
             }
             let value = self.value()?;
             members.push(Member { key, span: start..self.at, value });
-            if !self.take(b',') {
-                return self.take(b'}').then_some(members);
+            if !self.skip_token(b',') {
+                return self.skip_token(b'}').then_some(members);
             }
         }
     }
@@ -166,13 +167,13 @@ impl Scan<'_> {
     fn array(&mut self) -> Option<Vec<Node>> {
         self.at += 1;
         let mut elements = Vec::new();
-        if self.take(b']') {
+        if self.skip_token(b']') {
             return Some(elements);
         }
         loop {
             elements.push(self.value()?);
-            if !self.take(b',') {
-                return self.take(b']').then_some(elements);
+            if !self.skip_token(b',') {
+                return self.skip_token(b']').then_some(elements);
             }
         }
     }

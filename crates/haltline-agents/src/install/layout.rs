@@ -1,4 +1,4 @@
-//! Where a client keeps its settings and how it writes a hook down: everything that differs between clients, as data.
+//! Where a client keeps its settings and how it writes a hook: everything that differs between clients, as data.
 
 use serde_json::{Map, Value, json};
 
@@ -10,243 +10,232 @@ use super::style::Style;
 /// The settings of one client.
 #[derive(Debug)]
 pub struct Layout {
-    /// Those of the user.
+    /// The user's settings.
     pub user: Settings,
-    /// Those of a project, from its root.
+    /// A project's settings, relative to its root.
     pub project: Settings,
-    /// More files of a project in which hooks may stand, from its root.
-    pub more: &'static [&'static str],
-    /// What an organisation sets, where it does.
+    /// More project files that may contain hooks, relative to the project's root.
+    pub more_project_files: &'static [&'static str],
+    /// The settings of an organisation, if the client has such a file.
     pub managed: Option<&'static str>,
-    /// What silences hooks.
-    pub switches: &'static [Switch],
-    /// The events haltline listens to, in the order they are written.
+    /// Settings that disable hooks.
+    pub disable_settings: &'static [DisableSetting],
+    /// The events that haltline handles, in the order in which they are written.
     pub listeners: &'static [Listener],
-    /// What the settings look like.
+    /// The format of the file with the hooks.
     pub form: Form,
-    /// How a command is spelled in settings that are JSON.
+    /// How a command is written in settings that are JSON.
     pub spelling: Spelling,
-    /// Whether a status line can be set.
+    /// True if the client has a status line that haltline can set.
     pub has_status_line: bool,
-    /// Whole files of haltline's own beside the settings.
+    /// Files that are haltline's as a whole, next to the settings.
     pub own_files: &'static [OwnFile],
-    /// What a person has to do after the installation, where there is something.
-    pub afterwards: Option<&'static str>,
+    /// What a person must do after the installation, if anything.
+    pub post_install_step: Option<&'static str>,
 }
 
-/// Where a settings file lies.
+/// The location of a settings file.
 #[derive(Debug)]
 pub struct Settings {
-    /// What puts the folder elsewhere, where something can.
-    pub moved: Option<Moved>,
-    /// The folder, below the home or the project's root.
+    /// What can move the folder elsewhere.
+    pub relocation: Option<Relocation>,
+    /// The folder, relative to the home folder or the project's root.
     pub folder: &'static str,
-    /// The file.
     pub file: &'static str,
 }
 
-/// What puts a folder of settings elsewhere.
+/// What moves a settings folder elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
+pub enum Relocation {
     /// A variable that names the folder.
     Folder(&'static str),
-    /// The same, where the client takes a `~` at its beginning for the home.
+    /// Like `Folder`, but the client expands a leading `~` to the home folder.
     FolderFromHome(&'static str),
-    /// A variable that names what the client takes for the home.
+    /// A variable that names the folder the client uses as home.
     Home(&'static str),
-    /// The folder is read in the main checkout, whichever work tree the client is started in.
+    /// The client reads the folder in the main checkout, whichever work tree it is started in.
     MainCheckout,
 }
 
-impl Moved {
-    /// The variable.
+impl Relocation {
+    /// The variable, if one moves the folder.
     pub fn variable(self) -> Option<&'static str> {
         match self {
-            Moved::Folder(name) | Moved::FolderFromHome(name) | Moved::Home(name) => Some(name),
-            Moved::MainCheckout => None,
+            Relocation::Folder(name) | Relocation::FolderFromHome(name) | Relocation::Home(name) => Some(name),
+            Relocation::MainCheckout => None,
         }
     }
 }
 
-/// What silences hooks. Keys of keys stand with dots between them.
+/// A setting that disables hooks. Nested keys are joined with dots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Switch {
-    /// The key is `true`: no hook runs.
-    On(&'static str),
-    /// The key is `false`: no hook runs.
-    Off(&'static str),
-    /// The key is `false` in a TOML file beside the settings: no hook runs.
-    OffBeside {
-        /// That file.
-        file: &'static str,
-        /// The key.
-        key: &'static str,
-    },
-    /// The key lists hooks that do not run, by what the client calls them ([`super::Found::name`]).
-    Listed(&'static str),
+pub enum DisableSetting {
+    /// No hook runs if the key is `true`.
+    IfTrue(&'static str),
+    /// No hook runs if the key is `false`.
+    IfFalse(&'static str),
+    /// No hook runs if the key is `false` in a TOML file next to the settings.
+    IfFalseInToml { file: &'static str, key: &'static str },
+    /// The key lists hooks that do not run, by the client's name for them ([`super::InstalledHook::name`]).
+    IfListed(&'static str),
 }
 
-/// Whether a key of keys is `false` in a text of TOML; what cannot be read says nothing.
-pub fn is_off_in_toml(text: &str, key: &str) -> bool {
+/// True if a dotted key is `false` in a TOML text. A text that cannot be parsed counts as not setting it.
+pub fn is_false_in_toml(text: &str, key: &str) -> bool {
     let root = text.parse().map(toml::Value::Table).ok();
     let value = key.split('.').fold(root.as_ref(), |value, key| value?.get(key));
     value.and_then(toml::Value::as_bool) == Some(false)
 }
 
-/// An event haltline listens to.
+/// An event that haltline handles.
 #[derive(Debug)]
 pub struct Listener {
-    /// As the client spells it.
+    /// The event's name, as the client spells it.
     pub event: &'static str,
-    /// How long the client waits, in its own unit.
+    /// How long the client waits for the hook, in the client's unit.
     pub timeout: u32,
 }
 
-/// What a file with hooks looks like.
+/// The format of a file with hooks.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// JSON: `hooks.EVENT` lists groups, each with its matcher and its handlers.
     Grouped,
-    /// JSON: `hooks.EVENT` lists the handlers, and the file says which version of this it is.
-    Flat {
-        /// That version.
-        version: u32,
-    },
-    /// A program of haltline's own, the whole file.
-    Program(Program),
+    /// JSON: `hooks.EVENT` lists the handlers, and the file states the version of this format.
+    Flat { version: u32 },
+    /// The whole file is haltline's.
+    GeneratedFile(GeneratedFile),
 }
 
-/// How a command is spelled.
+/// How a command is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spelling {
-    /// How its words are put together.
-    pub words: Words,
-    /// The member that holds it.
+    pub style: CommandStyle,
+    /// The key that holds the command.
     pub command: &'static str,
-    /// The member that says how long the client waits.
+    /// The key for how long the client waits.
     pub timeout: &'static str,
 }
 
-/// How the words of a command are put together.
+/// How a program and its arguments are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
-    /// The program in one member, its arguments in `args`, started without a shell.
-    Apart,
+pub enum CommandStyle {
+    /// The program in one member, its arguments in `args`; the client starts it without a shell.
+    Separate,
     /// One line for a shell.
-    Line,
-    /// One line for a shell that ends well whatever became of the program: the client takes any other end for a refusal.
-    Forgiven,
+    ShellLine,
+    /// One line for a shell that always exits with 0, because the client takes any other exit code for a denial.
+    ShellLineExitZero,
 }
 
-/// What ends a line well.
-const FORGIVEN: &str = " || exit 0";
+/// Makes a shell line exit with 0.
+const EXIT_ZERO_SUFFIX: &str = " || exit 0";
 
 impl Spelling {
     /// `command` and `args`, with a `timeout`.
-    pub const APART: Self = Self { words: Words::Apart, command: "command", timeout: "timeout" };
+    pub const SEPARATE: Self = Self { style: CommandStyle::Separate, command: "command", timeout: "timeout" };
     /// One `command` line for a shell, with a `timeout`.
-    pub const LINE: Self = Self { words: Words::Line, ..Self::APART };
+    pub const SHELL_LINE: Self = Self { style: CommandStyle::ShellLine, ..Self::SEPARATE };
 }
 
-/// A whole file of haltline's own.
+/// The content of a file that is haltline's as a whole.
 #[derive(Clone, Copy, Debug)]
-pub struct Program {
-    /// What it is for the person, as the beginning of a sentence.
+pub struct GeneratedFile {
+    /// What the file is, as the beginning of a sentence for the person.
     pub title: &'static str,
-    /// What it does, as the end of that sentence.
-    pub says: &'static str,
-    /// Its text, which runs this command.
+    /// What the file does, as the end of that sentence.
+    pub purpose: &'static str,
+    /// Returns the text of the file, which runs this command.
     pub text: fn(&Hook) -> String,
-    /// The command in a text that is haltline's; what is not recognised belongs to the user.
-    pub hook: fn(text: &str) -> Option<Hook>,
-    /// Whether the client starts it as a program.
+    /// Returns the command in a file that haltline wrote. Any other file belongs to the user and yields `None`.
+    pub parse_hook: fn(text: &str) -> Option<Hook>,
+    /// True if the client starts the file as a program.
     pub is_executable: bool,
 }
 
-/// A file of haltline's own beside the settings.
+/// A file that is haltline's as a whole, next to the settings.
 #[derive(Debug)]
 pub struct OwnFile {
-    /// Below the folder of the settings.
+    /// Relative to the folder of the settings file.
     pub path: &'static str,
-    /// The event it is the hook of, where the client has a file for each. Such a file cannot be left out.
+    /// The event that the file handles, if the client has one file per event. Such a file is always installed.
     pub event: Option<&'static str>,
-    /// What is in it.
-    pub program: Program,
+    pub content: GeneratedFile,
 }
 
 impl Layout {
-    /// The events haltline listens to.
+    /// The events that haltline handles.
     pub fn events(&self) -> impl Iterator<Item = &'static str> {
         self.listeners.iter().map(|listener| listener.event)
     }
 
-    /// Whether haltline listens to an event.
+    /// True if haltline handles the event.
     pub fn listens_to(&self, event: &str) -> bool {
         self.events().any(|known| known == event)
     }
 
-    /// The hook's handler on one line, as it is written for an event into a file that is not minified.
+    /// The hook's handler for an event, on one line, as it is written into a file that is not minified.
     pub fn handler_text(&self, hook: &Hook, listener: &Listener) -> String {
         Style::default().inline(&self.handler(hook, listener))
     }
 
-    /// What stands in the list of an event.
-    pub(super) fn entry(&self, hook: &Hook, listener: &Listener) -> Value {
+    /// One entry in the list of an event.
+    pub(super) fn event_entry(&self, hook: &Hook, listener: &Listener) -> Value {
         match self.form {
             Form::Grouped => json!({ "hooks": [self.handler(hook, listener)] }),
-            Form::Flat { .. } | Form::Program(_) => self.handler(hook, listener),
+            Form::Flat { .. } | Form::GeneratedFile(_) => self.handler(hook, listener),
         }
     }
 
-    /// The handlers of what stands in the list of an event.
+    /// The handlers in one entry of the list of an event.
     pub(super) fn handlers<'a>(&self, entry: &'a Node) -> &'a [Node] {
         match self.form {
             Form::Grouped => entry.member("hooks").and_then(|member| member.value.elements()).unwrap_or_default(),
-            Form::Flat { .. } | Form::Program(_) => std::slice::from_ref(entry),
+            Form::Flat { .. } | Form::GeneratedFile(_) => std::slice::from_ref(entry),
         }
     }
 
     fn handler(&self, hook: &Hook, listener: &Listener) -> Value {
         let mut handler = Map::from_iter([("type".to_owned(), json!("command"))]);
-        handler.extend(self.words(hook).into_iter().map(|(key, value)| (key.to_owned(), value)));
+        handler.extend(self.command_members(hook).into_iter().map(|(key, value)| (key.to_owned(), value)));
         handler.insert(self.spelling.timeout.to_owned(), json!(listener.timeout));
         Value::Object(handler)
     }
 
-    /// The members that say what is run.
-    pub(super) fn words(&self, hook: &Hook) -> Vec<(&'static str, Value)> {
+    /// The members that hold the command.
+    pub(super) fn command_members(&self, hook: &Hook) -> Vec<(&'static str, Value)> {
         let key = self.spelling.command;
-        match self.spelling.words {
-            Words::Apart => vec![(key, json!(hook.command)), ("args", json!(hook.args))],
-            Words::Line => vec![(key, json!(hook.line()))],
-            Words::Forgiven => vec![(key, json!(hook.line() + FORGIVEN))],
+        match self.spelling.style {
+            CommandStyle::Separate => vec![(key, json!(hook.command)), ("args", json!(hook.args))],
+            CommandStyle::ShellLine => vec![(key, json!(hook.to_shell_line()))],
+            CommandStyle::ShellLineExitZero => vec![(key, json!(hook.to_shell_line() + EXIT_ZERO_SUFFIX))],
         }
     }
 
-    /// The command of a handler, where it is spelled as haltline spells its own.
-    pub(super) fn hook_of(&self, handler: &Node) -> Option<Hook> {
+    /// The command of a handler, if it is written as haltline writes its own.
+    pub(super) fn parse_handler(&self, handler: &Node) -> Option<Hook> {
         let command = handler.member(self.spelling.command)?.value.text()?;
-        match self.spelling.words {
-            Words::Apart => {
+        match self.spelling.style {
+            CommandStyle::Separate => {
                 let args = handler.member("args")?.value.elements()?;
                 let args: Option<Vec<String>> = args.iter().map(|word| word.text().map(str::to_owned)).collect();
                 Some(Hook { command: command.to_owned(), args: args? })
             }
-            Words::Line => Hook::of_line(command),
-            Words::Forgiven => Hook::of_line(command.strip_suffix(FORGIVEN)?),
+            CommandStyle::ShellLine => Hook::from_shell_line(command),
+            CommandStyle::ShellLineExitZero => Hook::from_shell_line(command.strip_suffix(EXIT_ZERO_SUFFIX)?),
         }
     }
 }
 
 impl Hook {
     /// The command as one line for a shell.
-    pub fn line(&self) -> String {
+    pub fn to_shell_line(&self) -> String {
         let words = std::iter::once(&self.command).chain(&self.args);
         words.map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The command of a line that [`Hook::line`] wrote.
-    pub fn of_line(line: &str) -> Option<Self> {
+    /// Parses a line that [`Hook::to_shell_line`] wrote.
+    pub fn from_shell_line(line: &str) -> Option<Self> {
         let mut words = Vec::new();
         let mut rest = line.trim();
         while !rest.is_empty() {
@@ -264,13 +253,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_back_word_for_word() {
+    fn a_shell_line_is_parsed_back_unchanged() {
         for words in [["/usr/bin/haltline", "hook", "codex"], ["/home/an a/it's", "--state", "$HOME/x y"]] {
             let [command, args @ ..] = words.map(str::to_owned);
             let hook = Hook { command, args: args.to_vec() };
-            assert_eq!(Hook::of_line(&hook.line()), Some(hook));
+            assert_eq!(Hook::from_shell_line(&hook.to_shell_line()), Some(hook));
         }
-        assert_eq!(Hook::of_line("  "), None);
-        assert_eq!(Hook::of_line("'open"), None);
+        assert_eq!(Hook::from_shell_line("  "), None);
+        assert_eq!(Hook::from_shell_line("'open"), None);
     }
 }

@@ -1,18 +1,18 @@
-//! The `/circuit-status` command: a file in which Claude Code puts what `haltline status` says (L11).
+//! The `/circuit-status` command: a file with which Claude Code shows the output of `haltline status` (L11).
 
-use super::{Hook, Program};
+use super::{GeneratedFile, Hook};
 
-/// The command, as a file beside the settings.
-pub const CIRCUIT_STATUS: Program = Program {
+/// The command's file, next to the settings.
+pub const CIRCUIT_STATUS: GeneratedFile = GeneratedFile {
     title: "/circuit-status",
-    says: "shows `haltline status`",
-    text: |hook| circuit_status(&hook.command),
-    hook: binary,
+    purpose: "shows `haltline status`",
+    text: |hook| circuit_status_text(&hook.command),
+    parse_hook: parse_circuit_status,
     is_executable: false,
 };
 
-/// The command's file for a binary.
-fn circuit_status(binary: &str) -> String {
+/// The text of the command's file for this binary.
+fn circuit_status_text(binary: &str) -> String {
     let program = shell_word(binary);
     format!(
         "---\ndescription: Show what haltline counts, what is open and what waits for you\n\
@@ -22,14 +22,14 @@ fn circuit_status(binary: &str) -> String {
     )
 }
 
-/// The binary of a file that is that command, unchanged.
-fn binary(text: &str) -> Option<Hook> {
+/// The binary that the file runs, if haltline wrote the file and nobody changed it.
+fn parse_circuit_status(text: &str) -> Option<Hook> {
     let line = text.lines().find_map(|line| line.strip_prefix("!`")?.strip_suffix(" status`"))?;
     let (binary, _) = first_word(line).filter(|(_, rest)| rest.is_empty())?;
-    (circuit_status(&binary) == text).then(|| Hook { command: binary, args: Vec::new() })
+    (circuit_status_text(&binary) == text).then(|| Hook { command: binary, args: Vec::new() })
 }
 
-/// A word as a shell reads it, quoted only where it must be.
+/// Quotes a word for a shell, only if necessary.
 pub fn shell_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -38,7 +38,7 @@ pub fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The first word of a line that [`shell_word`] began, and the rest.
+/// Splits the first word, as [`shell_word`] writes it, from the rest of the line.
 pub(super) fn first_word(line: &str) -> Option<(String, &str)> {
     if !line.starts_with('\'') {
         let end = line.find(' ').unwrap_or(line.len());
@@ -74,13 +74,13 @@ mod tests {
     }
 
     #[test]
-    fn the_command_is_known_for_any_binary_and_not_when_changed() {
+    fn the_command_is_recognised_for_any_binary_unless_changed() {
         for binary in ["/usr/bin/haltline", "/home/it's mine/haltline"] {
-            let text = circuit_status(binary);
+            let text = circuit_status_text(binary);
             let hook = Hook { command: binary.to_owned(), args: Vec::new() };
-            assert_eq!(super::binary(&text), Some(hook), "{text}");
-            assert_eq!(super::binary(&format!("{text}More.\n")), None);
+            assert_eq!(super::parse_circuit_status(&text), Some(hook), "{text}");
+            assert_eq!(super::parse_circuit_status(&format!("{text}More.\n")), None);
         }
-        assert_eq!(super::binary("---\ndescription: mine\n---\n"), None);
+        assert_eq!(super::parse_circuit_status("---\ndescription: mine\n---\n"), None);
     }
 }

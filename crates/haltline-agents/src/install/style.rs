@@ -1,19 +1,19 @@
-//! How a file is written, so that what is added looks like the rest of it.
+//! Detects how a file is formatted, so that what haltline adds looks like the rest of it.
 
 use serde_json::Value;
 
 use super::edit::Edit;
 use super::json_text::Node;
 
-/// The habits of a file.
+/// The formatting of a file.
 #[derive(Debug)]
 pub(super) struct Style {
-    /// One step of indentation.
+    /// One level of indentation.
     unit: String,
     newline: &'static str,
-    /// Everything is on one line.
+    /// The whole file is on one line.
     is_one_line: bool,
-    /// No blank where none is needed.
+    /// There is no optional white space.
     is_minified: bool,
 }
 
@@ -24,8 +24,8 @@ impl Default for Style {
 }
 
 impl Style {
-    /// The habits of this file.
-    pub(super) fn of(text: &str, root: &Node) -> Self {
+    /// Detects the formatting of this file.
+    pub(super) fn detect(text: &str, root: &Node) -> Self {
         let members = root.members().unwrap_or_default();
         let unit = members
             .first()
@@ -46,7 +46,7 @@ impl Style {
         if self.is_minified { "" } else { " " }
     }
 
-    /// A value on one line.
+    /// Formats a value on one line.
     pub(super) fn inline(&self, value: &Value) -> String {
         match value {
             Value::Object(members) if !members.is_empty() => {
@@ -69,36 +69,36 @@ impl Style {
         format!("{{{gap}{}{gap}}}", self.list(members), gap = self.gap())
     }
 
-    /// A member with its value on one line.
+    /// Formats a member with its value on one line.
     pub(super) fn member(&self, key: &str, value: &Value) -> String {
         self.member_text(key, &self.inline(value))
     }
 
-    /// A member with a value that is text already.
+    /// Formats a member whose value is already text.
     pub(super) fn member_text(&self, key: &str, value: &str) -> String {
         format!("{}:{}{value}", Value::from(key), self.gap())
     }
 }
 
-/// Where the children of a container stand.
+/// How the children of a container are laid out.
 #[derive(Debug)]
-pub(super) enum Place {
-    /// One after the other.
+pub(super) enum ChildPlacement {
+    /// One after the other on the same line.
     Inline,
-    /// Each on a line of its own, indented by this.
+    /// Each on a separate line with this indentation.
     Lines(String),
 }
 
-impl Place {
-    /// Where children of this container stand, or would.
+impl ChildPlacement {
+    /// Detects the layout of the container's children, or chooses one if it has none.
     pub(super) fn in_container(text: &str, container: &Node, style: &Style) -> Self {
         match container.children().last() {
             Some(last) => match own_line(text, container, last.start) {
-                Some(indentation) => Place::Lines(indentation.to_owned()),
-                None => Place::Inline,
+                Some(indentation) => ChildPlacement::Lines(indentation.to_owned()),
+                None => ChildPlacement::Inline,
             },
-            None if style.is_one_line => Place::Inline,
-            None => Place::Lines(format!("{}{}", indentation(text, container.span.start), style.unit)),
+            None if style.is_one_line => ChildPlacement::Inline,
+            None => ChildPlacement::Lines(format!("{}{}", indentation(text, container.span.start), style.unit)),
         }
     }
 
@@ -107,31 +107,31 @@ impl Place {
         let newline = style.newline;
         if let Some(last) = container.children().last() {
             let before = match self {
-                Place::Inline => format!(",{}", style.gap()),
-                Place::Lines(indentation) => format!(",{newline}{indentation}"),
+                ChildPlacement::Inline => format!(",{}", style.gap()),
+                ChildPlacement::Lines(indentation) => format!(",{newline}{indentation}"),
             };
-            let with = items.iter().map(|item| format!("{before}{item}")).collect();
-            return Edit { span: last.end..last.end, with };
+            let replacement = items.iter().map(|item| format!("{before}{item}")).collect();
+            return Edit { span: last.end..last.end, replacement };
         }
-        let with = match self {
-            Place::Inline if container.members().is_some() => {
+        let replacement = match self {
+            ChildPlacement::Inline if container.members().is_some() => {
                 format!("{gap}{}{gap}", style.list(items), gap = style.gap())
             }
-            Place::Inline => style.list(items),
-            Place::Lines(indented) => {
+            ChildPlacement::Inline => style.list(items),
+            ChildPlacement::Lines(indented) => {
                 let items = items.join(&format!(",{newline}{indented}"));
                 format!("{newline}{indented}{items}{newline}{}", indentation(text, container.span.start))
             }
         };
-        Edit { span: container.span.start + 1..container.span.end - 1, with }
+        Edit { span: container.span.start + 1..container.span.end - 1, replacement }
     }
 
-    /// An object as a child that stands here, its members on lines of their own where this place has lines.
+    /// Formats an object as a child of this container, with its members on separate lines if the children have lines.
     pub(super) fn block(&self, members: &[String], style: &Style) -> String {
         let newline = style.newline;
         match self {
-            Place::Inline => style.braces(members),
-            Place::Lines(indentation) => {
+            ChildPlacement::Inline => style.braces(members),
+            ChildPlacement::Lines(indentation) => {
                 let deeper = format!("{newline}{indentation}{}", style.unit);
                 let members: Vec<String> = members.iter().map(|member| format!("{deeper}{member}")).collect();
                 format!("{{{}{newline}{indentation}}}", members.join(","))
@@ -140,14 +140,14 @@ impl Place {
     }
 }
 
-/// The indentation of a value that begins a line inside `container`; `None` where something stands before it.
+/// The indentation of a value that begins a line inside `container`; `None` if something precedes it on its line.
 fn own_line<'a>(text: &'a str, container: &Node, start: usize) -> Option<&'a str> {
-    let inside = &text[container.span.start..start];
-    let line = &inside[inside.rfind('\n')? + 1..];
+    let before = &text[container.span.start..start];
+    let line = &before[before.rfind('\n')? + 1..];
     line.chars().all(is_blank).then_some(line)
 }
 
-/// The indentation of the line a byte is on.
+/// The indentation of the line that contains byte `at`.
 fn indentation(text: &str, at: usize) -> &str {
     let line = &text[text[..at].rfind('\n').map_or(0, |newline| newline + 1)..at];
     let length = line.find(|letter| !is_blank(letter)).unwrap_or(line.len());

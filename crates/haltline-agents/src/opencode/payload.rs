@@ -1,18 +1,18 @@
-//! What the plugin says, in the words of the core. The plugin passes on what the client told it, with three things that
-//! it alone knows: the session at the top, the response a call belongs to, and the model that works.
+//! Parses an event of the plugin and translates it. The plugin passes on what the client sent, with three things that
+//! only the plugin knows: the root session, the response that a call belongs to, and the current model.
 
-use haltline_core::identity::Answer;
-use haltline_core::loop_::{Happening, Stream, Usage};
+use haltline_core::loop_::{AgentRef, LoopEvent, Usage};
 use serde::Deserialize;
 
 use super::response;
-use crate::call::{Call, Unread};
-use crate::hook::{Asked, HookEvent, ReadError, Reading};
+use crate::call::Unread;
+use crate::hook::{HookCall, HookEvent, ParsedHook, ReadError};
+use crate::payload::{self, Fields, Payload};
 use crate::{Client, bypass, json, price};
 
-/// Everything any event carries that haltline reads.
+/// Every field of any event that haltline reads.
 #[derive(Deserialize)]
-struct Payload<'a> {
+struct PluginEvent<'a> {
     #[serde(borrow)]
     event: Unread<'a>,
     session: Unread<'a>,
@@ -45,9 +45,9 @@ struct Part<'a> {
     ignored: Unread<'a>,
 }
 
-/// The event of this name; some are about a child where one is named.
-pub fn event(name: &str, has_child: bool) -> HookEvent {
-    match (name, has_child) {
+/// The event with this name; some are about a sub-agent if the event names one.
+pub fn event(name: &str, names_sub_agent: bool) -> HookEvent {
+    match (name, names_sub_agent) {
         ("session.created", false) => HookEvent::SessionStart,
         ("session.created", true) => HookEvent::SpawnStart,
         ("chat.message", _) => HookEvent::Prompt,
@@ -65,119 +65,96 @@ pub fn event(name: &str, has_child: bool) -> HookEvent {
 }
 
 /// Reads one event of the plugin.
-///
-/// `is_nested` of a session's start is left false: the payload does not say it, the process tree does.
-pub fn read(line: &[u8]) -> Result<Reading, ReadError> {
-    let text = json::mended(line);
-    let payload: Payload<'_> = json::payload(&text)?;
-    let session = json::name(payload.session).ok_or(ReadError::NoSession)?;
-    let name = json::owned_text(payload.event).unwrap_or_default();
-    let event = event(&name, json::name(payload.child).is_some());
-    let client = Client::OpenCode;
-    let agent = json::name(payload.agent);
-    let stream = Stream { session, agent, client: client.name().to_owned(), ..Stream::default() };
-    let folder = json::name(payload.folder);
-    Ok(Reading {
-        what: happening(event, &name, &payload, &stream, folder.as_deref()),
-        folder,
-        model: json::name(payload.model),
-        feed: None,
-        unsettled: None,
-        config_file: None,
-        asked: Asked { client, event, name, stream },
-    })
+pub fn read(line: &[u8]) -> Result<ParsedHook, ReadError> {
+    let text = json::decode_lossy(line);
+    let event: PluginEvent<'_> = json::payload(&text)?;
+    let fields = event.fields();
+    let name = fields.event_name();
+    let agent = payload::agent_of(Client::OpenCode, fields.session()?);
+    let agent = AgentRef { sub_agent: json::non_empty_text(event.agent), ..agent };
+    let kind = self::event(&name, json::non_empty_text(event.child).is_some());
+    let payload = Payload::new(fields, HookCall { client: Client::OpenCode, event: kind, name, agent });
+    let response = json::non_empty_text(event.message);
+    // Some model services start counting calls again in each response, so the id includes the response.
+    let loop_event = payload::with_call_id(loop_event(&event, &payload), |call| match &response {
+        Some(response) => format!("{response}/{call}"),
+        None => call.to_owned(),
+    });
+    Ok(ParsedHook { model: json::non_empty_text(event.model), ..payload.into_parsed(loop_event) })
 }
 
-fn happening(
-    event: HookEvent,
-    name: &str,
-    payload: &Payload<'_>,
-    stream: &Stream,
-    folder: Option<&str>,
-) -> Option<Happening> {
-    match event {
-        HookEvent::SessionStart => Some(Happening::SessionStart {
-            model: json::name(payload.model),
-            resumed: json::is_true(payload.resumed),
-            is_nested: false,
-        }),
-        HookEvent::Prompt => prompt(payload, stream),
-        HookEvent::ToolStart => {
-            let tool = json::name(payload.tool)?;
-            let call = payload.as_call();
-            Some(Happening::ToolStart {
-                call: payload.call_name(&call, &tool, stream),
-                message: json::name(payload.message),
-                action: Box::new(call.action(&tool, folder)),
-                guarded: Vec::new(),
-                touched: Vec::new(),
-                tampering: None,
-            })
+impl<'a> PluginEvent<'a> {
+    /// The fields under the names that other clients use.
+    fn fields(&self) -> Fields<'a> {
+        Fields {
+            session_id: self.session,
+            hook_event_name: self.event,
+            cwd: self.folder,
+            model: self.model,
+            agent_id: self.child,
+            tool_name: self.tool,
+            tool_input: self.input,
+            tool_use_id: self.call,
+            tool_response: self.output,
+            ..Fields::default()
         }
-        HookEvent::ToolEnd => {
-            let text = payload.output.map(json::shown).unwrap_or_default();
-            payload.end(stream, folder, |tool| {
-                response::answer(tool, !json::is_true(payload.is_error), payload.metadata, &text)
-            })
-        }
-        HookEvent::ToolFailed => {
-            let text = payload.error.map(json::shown).unwrap_or_default();
-            payload.end(stream, folder, |tool| response::answer(tool, false, payload.metadata, &text))
-        }
-        HookEvent::Batch => {
-            let usage = payload.tokens.and_then(response::usage).filter(|usage| *usage != Usage::default());
-            let listed = || price::cost(&json::name(payload.model)?, usage.as_ref()?, &[]);
-            // The client says 0 where it does not know the price.
-            let said: Option<f64> = payload.cost.and_then(|cost| cost.get().parse().ok());
-            let cost = said.filter(|dollars| *dollars > 0.0).and_then(price::millionths).or_else(listed);
-            let is_known = usage.is_some() || cost.is_some();
-            let last = json::name(payload.message);
-            is_known.then_some(Happening::Message { usage, cost, offset: None, last, said: None })
-        }
-        HookEvent::SpawnStart => Some(Happening::SpawnStart { child: json::name(payload.child)?, depth: None }),
-        HookEvent::SpawnEnd => Some(Happening::SpawnEnd { child: Some(json::name(payload.child)?) }),
-        HookEvent::Stop => Some(Happening::Stop { blocked: false, running: None }),
-        HookEvent::Compaction => Some(Happening::Compaction { trigger: String::new() }),
-        HookEvent::SessionEnd => Some(Happening::SessionEnd { reason: name.to_owned() }),
-        HookEvent::ModelStart
-        | HookEvent::StopFailed
-        | HookEvent::Interrupted
-        | HookEvent::SettingsChanged
-        | HookEvent::Other => None,
     }
 }
 
-/// The texts that the client adds are marked; a message of nothing else is nobody's question.
-fn prompt(payload: &Payload<'_>, stream: &Stream) -> Option<Happening> {
-    let parts: Vec<&serde_json::value::RawValue> = payload.parts.and_then(json::list).unwrap_or_default();
+fn loop_event(event: &PluginEvent<'_>, payload: &Payload<'_>) -> Option<LoopEvent> {
+    match payload.hook.event {
+        HookEvent::SessionStart => Some(LoopEvent::SessionStart {
+            model: json::non_empty_text(event.model),
+            resumed: json::is_true(event.resumed),
+            is_nested: false,
+        }),
+        HookEvent::Prompt => Some(prompt(event.parts, &payload.hook.agent)),
+        HookEvent::ToolStart => {
+            let mut start = payload.call_start()?;
+            if let LoopEvent::ToolStart { response, .. } = &mut start {
+                *response = json::non_empty_text(event.message);
+            }
+            Some(start)
+        }
+        HookEvent::ToolEnd => payload.call_end(|tool| {
+            let text = event.output.map(json::text_for_model).unwrap_or_default();
+            response::call_result(tool, !json::is_true(event.is_error), event.metadata, &text)
+        }),
+        HookEvent::ToolFailed => payload.call_end(|tool| {
+            let text = event.error.map(json::text_for_model).unwrap_or_default();
+            response::call_result(tool, false, event.metadata, &text)
+        }),
+        HookEvent::Batch => message(event),
+        HookEvent::SessionEnd => Some(LoopEvent::SessionEnd { reason: payload.hook.name.clone() }),
+        _usual => payload.usual_event(),
+    }
+}
+
+/// The token usage and the cost of a response, if the client knows either.
+fn message(event: &PluginEvent<'_>) -> Option<LoopEvent> {
+    let usage = event.tokens.and_then(response::usage).filter(|usage| *usage != Usage::default());
+    let listed = || price::cost(&json::non_empty_text(event.model)?, usage.as_ref()?, &[]);
+    // The client reports 0 if it does not know the price.
+    let reported: Option<f64> = event.cost.and_then(|cost| cost.get().parse().ok());
+    let cost = reported.filter(|dollars| *dollars > 0.0).and_then(price::millionths).or_else(listed);
+    let is_known = usage.is_some() || cost.is_some();
+    let last = json::non_empty_text(event.message);
+    is_known.then_some(LoopEvent::Message { usage, cost, range: None, last_response: last, text: None })
+}
+
+/// The client marks the texts that it adds; a message that has only such texts does not come from a person.
+fn prompt(parts: Unread<'_>, agent: &AgentRef) -> LoopEvent {
+    let parts: Vec<&serde_json::value::RawValue> = parts.and_then(json::list).unwrap_or_default();
     let parts = parts.into_iter().filter_map(json::object::<Part<'_>>);
     let typed: Vec<Part<'_>> = parts
         .filter(|part| {
-            !json::is_true(part.synthetic) && !json::is_true(part.ignored) && json::name(part.r#type).is_some()
+            !json::is_true(part.synthetic)
+                && !json::is_true(part.ignored)
+                && json::non_empty_text(part.r#type).is_some()
         })
         .collect();
-    // A sub-agent is asked by the agent above it.
-    let by_user = stream.agent.is_none() && !typed.is_empty();
+    // The prompt of a sub-agent comes from its parent agent.
+    let by_user = agent.sub_agent.is_none() && !typed.is_empty();
     let mut texts = typed.iter().filter_map(|part| part.text.and_then(json::text));
-    Some(Happening::Prompt { by_user, bypass: by_user && texts.any(|text| bypass::is_asked_for(&text)) })
-}
-
-impl<'a> Payload<'a> {
-    fn as_call(&self) -> Call<'a> {
-        Call { tool_name: self.tool, tool_input: self.input, tool_use_id: self.call, tool_response: self.output }
-    }
-
-    /// Some services count their calls anew in every response: there the response makes them different.
-    fn call_name(&self, call: &Call<'_>, tool: &str, stream: &Stream) -> String {
-        let name = call.name(tool, stream);
-        json::name(self.message).map_or_else(|| name.clone(), |message| format!("{message}/{name}"))
-    }
-
-    fn end(&self, stream: &Stream, folder: Option<&str>, answer: impl FnOnce(&str) -> Answer) -> Option<Happening> {
-        let tool = json::name(self.tool)?;
-        let call = self.as_call();
-        let action = Some(Box::new(call.action(&tool, folder)));
-        let name = self.call_name(&call, &tool, stream);
-        Some(Happening::ToolEnd { call: name, action, answer: Box::new(answer(&tool)) })
-    }
+    LoopEvent::Prompt { by_user, bypass: by_user && texts.any(|text| bypass::is_requested(&text)) }
 }

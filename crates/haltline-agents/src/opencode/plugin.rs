@@ -1,30 +1,30 @@
-//! The plugin that OpenCode loads: a whole file, in which one line says what it runs.
+//! The plugin that OpenCode loads: a whole file, in which one line holds the command to run.
 
-use crate::install::{Hook, Program};
+use crate::install::{GeneratedFile, Hook};
 
-/// The plugin as a file of haltline's own.
-pub const PLUGIN: Program = Program {
+/// The plugin's file.
+pub const PLUGIN: GeneratedFile = GeneratedFile {
     title: "haltline.js",
-    says: "asks haltline before and after every tool call",
-    text,
-    hook,
+    purpose: "asks haltline before and after every tool call",
+    text: plugin_text,
+    parse_hook: parse_plugin,
     is_executable: false,
 };
 
 const SOURCE: &str = include_str!("plugin.js");
-/// How the file begins, in every version.
+/// The beginning of the file, in every version.
 const FIRST_LINE: &str = "// haltline's plugin for OpenCode: ";
-/// How the line begins that says what it runs; a list of words as JSON follows.
+/// The beginning of the line with the command, which follows as a JSON list of words.
 const COMMAND: &str = "const COMMAND = ";
 
-fn text(hook: &Hook) -> String {
+fn plugin_text(hook: &Hook) -> String {
     let words: Vec<&String> = std::iter::once(&hook.command).chain(&hook.args).collect();
     let command = format!("{COMMAND}{}", serde_json::json!(words));
     let lines = SOURCE.lines().map(|line| if line.starts_with(COMMAND) { command.as_str() } else { line });
     lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
-fn hook(text: &str) -> Option<Hook> {
+fn parse_plugin(text: &str) -> Option<Hook> {
     if !text.starts_with(FIRST_LINE) {
         return None;
     }
@@ -39,15 +39,15 @@ mod tests {
     use crate::Client;
 
     #[test]
-    fn the_command_is_read_back_word_for_word() {
+    fn the_command_is_parsed_back_unchanged() {
         for binary in ["/usr/bin/haltline", "/home/an a/it's\"\u{2028}\\/haltline"] {
             let hook = Hook::new(Client::OpenCode, binary, "/state of\nana", "/config.toml");
             let text = (PLUGIN.text)(&hook);
-            assert_eq!((PLUGIN.hook)(&text), Some(hook));
+            assert_eq!((PLUGIN.parse_hook)(&text), Some(hook));
             assert_eq!(text.lines().count(), SOURCE.lines().count());
         }
-        assert!((PLUGIN.hook)(SOURCE).is_some());
-        assert_eq!((PLUGIN.hook)("export const mine = async () => ({})\n"), None);
-        assert_eq!((PLUGIN.hook)(&SOURCE.replace("const COMMAND", "const OTHER")), None);
+        assert!((PLUGIN.parse_hook)(SOURCE).is_some());
+        assert_eq!((PLUGIN.parse_hook)("export const mine = async () => ({})\n"), None);
+        assert_eq!((PLUGIN.parse_hook)(&SOURCE.replace("const COMMAND", "const OTHER")), None);
     }
 }

@@ -1,6 +1,6 @@
-//! What came back from a call, live or recorded: the exit code of a command, the child that a task started.
+//! Reads the result of a call, live or recorded: the exit code of a command, the sub-agent that a task started.
 
-use haltline_core::identity::{Answer, Outcome};
+use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use crate::call::Unread;
 use crate::json;
 use crate::transcript::record;
 
-/// The error of a question that the person would not answer: nothing failed.
+/// The error when the person dismissed a question of the agent: nothing failed.
 const DISMISSED: &str = "The user dismissed this question";
 
 #[derive(Deserialize)]
@@ -22,29 +22,31 @@ struct Metadata<'a> {
     interrupted: Unread<'a>,
 }
 
-/// What a call answered. The client calls everything that its tool did not throw a success: the exit code knows better.
-pub fn answer(tool: &str, is_success: bool, metadata: Unread<'_>, text: &str) -> Answer {
+/// The result of a call. The client reports success unless its tool threw an error; the exit code is more reliable.
+pub fn call_result(tool: &str, is_success: bool, metadata: Unread<'_>, text: &str) -> CallResult {
     let metadata = metadata.and_then(json::object::<Metadata<'_>>);
     let exit = metadata.as_ref().and_then(|metadata| metadata.exit?.get().parse().ok());
-    let flag = |of: fn(&Metadata<'_>) -> bool| metadata.as_ref().is_some_and(of);
+    let flag = |is_set: fn(&Metadata<'_>) -> bool| metadata.as_ref().is_some_and(is_set);
     if flag(|metadata| json::is_true(metadata.interrupted)) {
-        return Answer::new(Outcome::Cancelled, exit, text);
+        return CallResult::new(Outcome::Cancelled, exit, text);
     }
     if !is_success && text == DISMISSED {
-        return Answer::new(Outcome::Rejected, exit, text);
+        return CallResult::new(Outcome::Rejected, exit, text);
     }
-    let cut_off = if exit.is_none() { cut_off(text) } else { None };
-    // A call that fits no tool is made by the client into one of this name, which always answers.
+    let cut_off = if exit.is_none() { cut_off_outcome(text) } else { None };
+    // The client turns a call that fits no tool into one with this name, which always succeeds.
     let is_success = is_success && tool != "invalid";
-    let mut answer = cut_off
-        .map_or_else(|| record::answer(Some(is_success), exit, text), |outcome| Answer::new(outcome, exit, text));
-    answer.is_running = flag(|metadata| json::is_true(metadata.background));
-    answer.child = metadata.and_then(|metadata| json::name(metadata.session_id));
-    answer
+    let mut result = cut_off.map_or_else(
+        || record::call_result(Some(is_success), exit, text),
+        |outcome| CallResult::new(outcome, exit, text),
+    );
+    result.is_sub_agent_running = flag(|metadata| json::is_true(metadata.background));
+    result.sub_agent = metadata.and_then(|metadata| json::non_empty_text(metadata.session_id));
+    result
 }
 
-/// What became of a command that did not come to its end: the client adds a note to what it printed, and no exit code.
-fn cut_off(text: &str) -> Option<Outcome> {
+/// The outcome of a command that was cut off: the client adds a note to the output and sends no exit code.
+fn cut_off_outcome(text: &str) -> Option<Outcome> {
     let text = text.trim_end().strip_suffix("</shell_metadata>")?;
     let note = &text[text.rfind("<shell_metadata>")?..];
     if note.contains("User aborted the command") {

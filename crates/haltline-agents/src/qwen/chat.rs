@@ -1,80 +1,54 @@
-//! What Qwen Code's chat file says of tokens, and of who asked: payloads do not.
+//! Reads from Qwen Code's chat file what payloads lack: tokens, and whether a person wrote a prompt.
 
-use haltline_core::identity::Said;
-use haltline_core::loop_::Happening;
-use serde::Deserialize;
+use haltline_core::identity::ModelText;
+use haltline_core::loop_::LoopEvent;
 
-use crate::call::Unread;
-use crate::feed::{Known, TranscriptUse};
-use crate::gemini::chat::{Took, sum};
+use crate::gemini::chat::{ResponseUsage, sum_usage};
 use crate::json;
-use crate::transcript::gemini::Part;
-use crate::transcript::{qwen, record};
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    #[serde(borrow)]
-    uuid: Unread<'a>,
-    agent_id: Unread<'a>,
-    r#type: Unread<'a>,
-    subtype: Unread<'a>,
-    model: Unread<'a>,
-    message: Unread<'a>,
-    usage_metadata: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    parts: Unread<'a>,
-}
+use crate::transcript::qwen::{self, Line};
+use crate::transcript::record;
+use crate::transcript_reader::{ReadContext, TranscriptUsage};
 
 /// Reads the whole lines of `text`, which follows what was read before.
-pub fn usage(text: &[u8], known: Known<'_>) -> TranscriptUse {
+pub fn usage(text: &[u8], context: ReadContext<'_>) -> TranscriptUsage {
     let mut prompt = None;
-    let used = sum(text, known, |line| {
+    let used = sum_usage(text, context, |line| {
         let line = read(line)?;
-        if let Some(asked) = asked(&line) {
-            prompt = Some(asked);
+        if let Some(lifts_limits) = user_prompt(&line) {
+            prompt = Some(lifts_limits);
         }
-        let line = of_model(line)?;
-        Some(Took {
+        let line = assistant_line(line)?;
+        Some(ResponseUsage {
             usage: qwen::usage(line.usage_metadata?)?,
-            id: json::name(line.uuid),
-            model: json::name(line.model),
+            id: json::non_empty_text(line.uuid),
+            model: json::non_empty_text(line.model),
         })
     });
-    TranscriptUse { prompt, ..used }
+    TranscriptUsage { prompt, ..used }
 }
 
-/// Whether a person asked the main agent, and if so to lift the spawn limits.
-fn asked(line: &Line<'_>) -> Option<bool> {
-    let is_asked = record::is_word(line.r#type, "user") && line.subtype.is_none() && line.agent_id.is_none();
-    match is_asked.then(|| qwen::prompt(line.subtype, &parts(line))).flatten()? {
-        Happening::Prompt { bypass, .. } => Some(bypass),
+/// Set if a person prompted the main agent: true if the prompt lifts the spawn limits.
+fn user_prompt(line: &Line<'_>) -> Option<bool> {
+    let is_prompt = record::is_text(line.r#type, "user") && line.subtype.is_none() && line.agent_id.is_none();
+    match is_prompt.then(|| qwen::prompt(line.subtype, &line.parts())).flatten()? {
+        LoopEvent::Prompt { bypass, .. } => Some(bypass),
         _other => None,
     }
 }
 
-fn parts<'a>(line: &Line<'a>) -> Vec<Part<'a>> {
-    let message: Option<Message<'_>> = line.message.and_then(json::object);
-    message.and_then(|message| message.parts).map(record::elements).unwrap_or_default()
-}
-
-/// What the last response said.
-pub fn said(text: &[u8]) -> Option<Said> {
+/// The text of the last response.
+pub fn last_text(text: &[u8]) -> Option<ModelText> {
     let lines = text.split(|&byte| byte == b'\n').rev();
-    let mut responses = lines.filter_map(read).filter_map(of_model);
-    responses.find_map(|line| parts(&line).iter().rev().find_map(|part| Said::of(&json::text(part.text?)?)))
+    let mut responses = lines.filter_map(read).filter_map(assistant_line);
+    responses.find_map(|line| line.parts().iter().rev().find_map(|part| ModelText::from_text(&json::text(part.text?)?)))
 }
 
 fn read(line: &[u8]) -> Option<Line<'_>> {
     serde_json::from_slice(line).ok()
 }
 
-fn of_model(line: Line<'_>) -> Option<Line<'_>> {
-    record::is_word(line.r#type, "assistant").then_some(line)
+fn assistant_line(line: Line<'_>) -> Option<Line<'_>> {
+    record::is_text(line.r#type, "assistant").then_some(line)
 }
 
 #[cfg(test)]
@@ -82,18 +56,18 @@ mod tests {
     use super::*;
 
     fn prompt(lines: &[&str]) -> Option<bool> {
-        usage((lines.join("\n") + "\n").as_bytes(), Known::default()).prompt
+        usage((lines.join("\n") + "\n").as_bytes(), ReadContext::default()).prompt
     }
 
     #[test]
-    fn a_person_asks_where_the_chat_says_so() {
+    fn a_prompt_is_a_persons_only_if_the_chat_says_so() {
         let user = r#"{"type":"user","message":{"parts":[{"text":"go\nSUDO PARALLEL"}]}}"#;
         let timer = r#"{"type":"user","subtype":"cron","message":{"parts":[{"text":"go"}]}}"#;
-        let child = r#"{"type":"user","agentId":"a","message":{"parts":[{"text":"go"}]}}"#;
+        let sub_agent = r#"{"type":"user","agentId":"a","message":{"parts":[{"text":"go"}]}}"#;
         let result = r#"{"type":"user","message":{"parts":[{"functionResponse":{"id":"c"}}]}}"#;
         let model = r#"{"type":"assistant","message":{"parts":[{"text":"on it"}]}}"#;
-        assert_eq!(prompt(&[timer, child, result, model]), None);
+        assert_eq!(prompt(&[timer, sub_agent, result, model]), None);
         assert_eq!(prompt(&[user, timer, model]), Some(true));
-        assert_eq!(said(model.as_bytes()), Said::of("on it"));
+        assert_eq!(last_text(model.as_bytes()), ModelText::from_text("on it"));
     }
 }

@@ -2,28 +2,28 @@
 
 use serde_json::{Map, Value};
 
-/// What was found in one loop. What the file does not say is not there.
+/// Ralph's findings about one loop. A field that the file does not have is `None`, 0 or false.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// The loop it is about.
+    /// The loop that the file is about.
     pub loop_number: Option<u64>,
-    /// Where the agent's output is.
+    /// Path of the agent's output.
     pub output_file: Option<String>,
-    /// The agent said that the work is done.
+    /// The agent reported that the work is done.
     pub is_complete: bool,
-    /// Files the agent says it changed.
+    /// Number of files the agent reports as changed.
     pub files_modified: u64,
-    /// The agent asked instead of working.
-    pub asks: bool,
-    /// A permission was denied.
-    pub denied: bool,
+    /// The agent asked a question instead of working.
+    pub asks_question: bool,
+    /// The agent was denied a permission.
+    pub is_permission_denied: bool,
 }
 
 impl Analysis {
-    /// Reads the file; `None` where it is no JSON object. Numbers and booleans may be written as texts.
+    /// Parses the file; `None` if it is not a JSON object. Numbers and booleans may be written as strings.
     pub fn parse(content: &[u8]) -> Option<Self> {
         let file: Map<String, Value> = serde_json::from_slice(content).ok()?;
-        // Old versions wrote everything at the top.
+        // Old versions wrote everything at the top level.
         let found = file.get("analysis").and_then(Value::as_object).unwrap_or(&file);
         let is_set = |key: &str| match found.get(key) {
             Some(Value::Bool(value)) => *value,
@@ -31,26 +31,26 @@ impl Analysis {
             Some(_) | None => false,
         };
         Some(Self {
-            loop_number: file.get("loop_number").and_then(whole),
+            loop_number: file.get("loop_number").and_then(parse_number),
             output_file: file
                 .get("output_file")
                 .and_then(Value::as_str)
                 .filter(|path| !path.is_empty())
                 .map(str::to_owned),
             is_complete: is_set("has_completion_signal") || is_set("exit_signal"),
-            files_modified: found.get("files_modified").and_then(whole).unwrap_or(0),
-            asks: is_set("asking_questions"),
-            denied: is_set("has_permission_denials"),
+            files_modified: found.get("files_modified").and_then(parse_number).unwrap_or(0),
+            asks_question: is_set("asking_questions"),
+            is_permission_denied: is_set("has_permission_denials"),
         })
     }
 
-    /// Whether it is about this loop. One that was left behind by a run that crashed says nothing about the present.
+    /// True if it is about this loop. A file that a crashed run left behind says nothing about the current loop.
     pub fn is_about(&self, loop_number: u64) -> bool {
         self.loop_number.is_none_or(|number| number == loop_number)
     }
 }
 
-fn whole(value: &Value) -> Option<u64> {
+fn parse_number(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.trim().parse().ok(),
         value => value.as_u64(),
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_loop_left_behind_is_read_in_either_layout() {
+    fn an_analysis_is_read_in_either_layout() {
         let nested = br#"{"loop_number": 4, "output_file": "logs/a.log", "analysis": {"exit_signal": true,
             "files_modified": "3", "asking_questions": "true", "has_permission_denials": false}}"#;
         let expected = Analysis {
@@ -70,23 +70,23 @@ mod tests {
             output_file: Some("logs/a.log".to_owned()),
             is_complete: true,
             files_modified: 3,
-            asks: true,
-            denied: false,
+            asks_question: true,
+            is_permission_denied: false,
         };
         assert_eq!(Analysis::parse(nested), Some(expected));
         let flat = Analysis::parse(br#"{"has_permission_denials": true}"#).expect("an object");
-        assert!(flat.denied && !flat.is_complete && flat.loop_number.is_none());
+        assert!(flat.is_permission_denied && !flat.is_complete && flat.loop_number.is_none());
     }
 
     #[test]
-    fn it_is_about_its_own_loop_and_no_other() {
+    fn an_analysis_is_about_its_own_loop_only() {
         let analysis = Analysis { loop_number: Some(7), ..Analysis::default() };
         assert!(analysis.is_about(7) && !analysis.is_about(1));
         assert!(Analysis::default().is_about(1), "one without a number is taken at its word");
     }
 
     #[test]
-    fn anything_else_is_no_analysis() {
+    fn anything_else_is_not_an_analysis() {
         for content in ["", "null", "[1]", "\"x\"", "{\"loop_number\": ", "\u{0}"] {
             assert_eq!(Analysis::parse(content.as_bytes()), None, "{content:?}");
         }

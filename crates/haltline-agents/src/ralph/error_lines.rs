@@ -1,31 +1,31 @@
-//! Which error an agent's output tells of, for a caller who only says that there was one.
+//! Finds the error in an agent's output, for a caller who only reports that there was one.
 
 use std::collections::BTreeMap;
 
 use haltline_core::identity::Digest;
-use haltline_core::phase::ErrorSeen;
+use haltline_core::phase::ReportedError;
 
-use crate::terminal_text::shown;
+use crate::terminal_text::visible_text;
 
-/// So many different lines make an error; what follows them is mostly its consequence.
+/// At most this many different lines make up an error; later ones are mostly consequences of it.
 const LINES_MAX: usize = 50;
-/// The longest line that is looked at, in bytes.
+/// Longer lines, in bytes, are skipped.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// The error of an output: its lines that look like errors, each once and in whatever order they came. The same
-/// lines with other times, numbers of processes and durations are the same error. `None` where no line looks like one.
-pub fn error_of(output: &str) -> Option<ErrorSeen> {
+/// The error of an output: the lines that look like errors, each once, in any order. Outputs that differ only in times,
+/// process ids and durations have the same error. `None` if no line looks like an error.
+pub fn find_error(output: &str) -> Option<ReportedError> {
     let mut lines: BTreeMap<Digest, String> = BTreeMap::new();
     let mut first = None;
     for line in output.lines() {
-        let line = shown(line);
+        let line = visible_text(line);
         let line = line.trim();
         if line.len() > LINE_BYTES_MAX || !looks_like_error(line) || has_error_field(line) {
             continue;
         }
-        let seen = ErrorSeen::new("", line);
-        let Some(normal) = seen.mark.normal else { continue };
-        first.get_or_insert(seen.shown);
+        let error = ReportedError::new("", line);
+        let Some(normal) = error.fingerprint.normal else { continue };
+        first.get_or_insert(error.shown);
         lines.entry(normal).or_insert_with(|| line.to_owned());
         if lines.len() == LINES_MAX {
             break;
@@ -33,10 +33,10 @@ pub fn error_of(output: &str) -> Option<ErrorSeen> {
     }
     let first = first?;
     let message = lines.into_values().collect::<Vec<_>>().join("\n");
-    Some(ErrorSeen { shown: first, ..ErrorSeen::new("", &message) })
+    Some(ReportedError { shown: first, ..ReportedError::new("", &message) })
 }
 
-/// The lines Ralph takes for errors, and those of compilers and languages it leaves out.
+/// True for the lines that Ralph takes for errors, and for those of compilers and languages that Ralph misses.
 fn looks_like_error(line: &str) -> bool {
     const ANYWHERE: [&str; 10] = [
         "]: error",
@@ -50,17 +50,21 @@ fn looks_like_error(line: &str) -> bool {
         "Fatal",
         "FATAL",
     ];
-    let named = line.split_once(':').map_or("", |(name, _)| name);
+    let before_colon = line.split_once(':').map_or("", |(name, _)| name);
     let is_name =
         |name: &str| !name.contains(char::is_whitespace) && (name.ends_with("Error") || name.ends_with("ERROR"));
     let begins = ["error:", "error[", "fatal:", "panic:"].iter().any(|start| line.starts_with(start));
-    begins || is_name(named) || ANYWHERE.iter().any(|mark| line.contains(mark)) || line.contains("' panicked at ")
+    begins
+        || is_name(before_colon)
+        || ANYWHERE.iter().any(|marker| line.contains(marker))
+        || line.contains("' panicked at ")
 }
 
-/// Whether a JSON field with `error` in its name stands in the line: `"is_error": false` is no error.
+/// True if the line has a JSON field with `error` in its name: `"is_error": false` is not an error.
 fn has_error_field(line: &str) -> bool {
     let parts: Vec<&str> = line.split('"').collect();
-    // Between two quotes, and behind the second; where a text ends the next one may as well begin.
+    // A part lies between two quotes and the next part follows the second quote; the end of one string may also be the
+    // start of another.
     parts.windows(2).skip(1).any(|pair| pair[0].contains("error") && pair[1].trim_start().starts_with(':'))
 }
 
@@ -69,8 +73,8 @@ mod tests {
     use super::*;
 
     fn same(one: &str, other: &str) -> bool {
-        match (error_of(one), error_of(other)) {
-            (Some(one), Some(other)) => one.mark.is_same(&other.mark),
+        match (find_error(one), find_error(other)) {
+            (Some(one), Some(other)) => one.fingerprint.is_same(&other.fingerprint),
             (Some(_) | None, _) => panic!("no error in {one:?} or {other:?}"),
         }
     }
@@ -92,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_json_and_talk_about_errors_are_none() {
+    fn json_fields_and_prose_about_errors_are_not_errors() {
         for quiet in [
             "",
             "all tests passed",
@@ -103,7 +107,7 @@ mod tests {
             "diff --git a/src/error.rs b/src/error.rs",
             "+export class ErrorHandler {",
         ] {
-            assert_eq!(error_of(quiet), None, "{quiet:?}");
+            assert_eq!(find_error(quiet), None, "{quiet:?}");
         }
         for loud in [
             "Error: build failed",
@@ -116,7 +120,7 @@ mod tests {
             "thread 'main' panicked at src/main.rs:3:5:",
             "fatal: not a git repository",
         ] {
-            assert!(error_of(loud).is_some(), "{loud:?}");
+            assert!(find_error(loud).is_some(), "{loud:?}");
         }
     }
 
@@ -124,6 +128,6 @@ mod tests {
     fn any_text_is_read_in_time() {
         let odd =
             "\"".repeat(200_000) + "\nException " + &"x".repeat(10_000) + "\n" + &"Error: \"error\n".repeat(20_000);
-        assert!(error_of(&odd).is_some());
+        assert!(find_error(&odd).is_some());
     }
 }

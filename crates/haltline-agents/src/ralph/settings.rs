@@ -1,7 +1,7 @@
-//! `.ralphrc`: a shell file, of which only plain assignments are read. Nothing in it is ever run.
+//! `.ralphrc`: a shell file, of which haltline reads only plain assignments. Nothing in it is ever run.
 
-/// The names and values of plain assignments, in the order of the file: `NAME=value`, `export NAME="value"`,
-/// `NAME="${NAME:-value}"`. Anything a shell would have to work out is left as it is written.
+/// Names and values of the plain assignments, in the order of the file: `NAME=value`, `export NAME="value"`,
+/// `NAME="${NAME:-value}"`. Anything a shell would have to evaluate is returned as it is written.
 pub fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| {
         let line = line.trim();
@@ -14,7 +14,7 @@ pub fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The value without quotes, and without the comment behind it.
+/// The value without quotes and without a trailing comment.
 fn plain(value: &str) -> &str {
     for quote in ['"', '\''] {
         if let Some(inner) = value.strip_prefix(quote) {
@@ -25,7 +25,7 @@ fn plain(value: &str) -> &str {
     &value[..end]
 }
 
-/// `${NAME:-value}` names the value for where NAME is not set, which is the only case in which the file is asked.
+/// The default in `${NAME:-value}`. It applies only when NAME is not set, and only then does haltline read the file.
 fn default_of<'a>(name: &str, value: &'a str) -> &'a str {
     let inner = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
     let default = inner.and_then(|inner| inner.strip_prefix(name)).and_then(|rest| rest.strip_prefix(":-"));

@@ -1,35 +1,34 @@
-//! The lines of a status block without what surrounds them, and the fields they hold.
+//! The lines of a status block without their decoration, and the fields in them.
 //!
-//! Agents put blocks into quotes and code fences, write keys in bold, and lose or gain indentation; what a field means
-//! is left to the block it belongs to.
+//! Agents put blocks into quotes and code fences, write keys in bold, and lose or add indentation. The meaning of a
+//! field is up to the form of the block.
 
-/// A line without quote marks, trailing white space and code fences.
+/// A line without quote markers, trailing white space and code fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// How far it is indented.
     pub indent: usize,
-    /// What it says, without white space on either side.
+    /// The text without white space on either side.
     pub text: &'a str,
 }
 
-/// What a line of a block holds.
+/// What a line of a block contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry<'a> {
-    /// `KEY: VALUE`; the key of a section is `SECTION.KEY`.
+    /// `KEY: VALUE`; a key inside a section is `SECTION.KEY`.
     Field(String, &'a str),
     /// `- TEXT` below a key.
     Item(String, &'a str),
 }
 
-/// The longest key that is one.
+/// Longer texts before a colon are not keys.
 const KEY_BYTES_MAX: usize = 40;
 
 impl<'a> Line<'a> {
     pub fn all(text: &'a str) -> Vec<Self> {
-        text.lines().map(Self::of).collect()
+        text.lines().map(Self::parse).collect()
     }
 
-    fn of(line: &'a str) -> Self {
+    fn parse(line: &'a str) -> Self {
         let mut rest = line.trim_end();
         while let Some(quoted) = rest.trim_start().strip_prefix('>') {
             rest = quoted.strip_prefix(' ').unwrap_or(quoted);
@@ -43,7 +42,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The block that this line begins (`true`) or ends.
+    /// The block that this line begins (`true`) or ends (`false`).
     pub fn delimiter(&self) -> Option<(&'static str, bool)> {
         let text = self.text.trim_matches(['*', '`']);
         let name = text.strip_prefix("---")?.strip_suffix("---")?;
@@ -56,10 +55,10 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The key and the value, where the line is a field.
+    /// The key and the value, if the line is a field.
     fn field(&self) -> Option<(String, &'a str)> {
         let (key, value) = self.text.split_once(':')?;
-        // `**KEY:** value`, `**KEY**: value` and `` `KEY`: value `` are the field too.
+        // `**KEY:** value`, `**KEY**: value` and `` `KEY`: value `` are fields too.
         let is_bold = key.starts_with("**") && !key[2..].contains("**");
         let value = if is_bold { value.strip_prefix("**").unwrap_or(value) } else { value };
         let key = key.trim_matches(['*', '`', ' ']);
@@ -71,7 +70,7 @@ impl<'a> Line<'a> {
 }
 
 /// The fields and list items of a block. A field belongs to the section above it when it is indented below it, or
-/// when the block has no such field of its own (`is_own`): indentation is what agents lose first.
+/// when it is not a top-level field of the form (`is_own`): indentation is what agents lose first.
 pub(super) fn entries<'a>(lines: &[Line<'a>], is_own: fn(&str) -> bool) -> Vec<Entry<'a>> {
     let mut found = Vec::new();
     let mut section: Option<(String, usize)> = None;
@@ -95,25 +94,25 @@ pub(super) fn entries<'a>(lines: &[Line<'a>], is_own: fn(&str) -> bool) -> Vec<E
     found
 }
 
-/// A value that is one word or number: without emphasis, and without a remark in brackets or after `#`.
-pub(super) fn bare(value: &str) -> &str {
-    let end = [" (", " #"].iter().filter_map(|mark| value.find(mark)).min().unwrap_or(value.len());
+/// A single word or number without emphasis, and without a remark in brackets or after `#`.
+pub(super) fn bare_value(value: &str) -> &str {
+    let end = [" (", " #"].iter().filter_map(|remark| value.find(remark)).min().unwrap_or(value.len());
     value[..end].trim_matches(['*', '`', '"', '\'', ' '])
 }
 
-/// The value named by a word, in any case; `-` and a space are `_`.
-pub(super) fn word<T: Copy>(value: &str, words: &[(&'static str, T)]) -> Option<T> {
-    let value = bare(value).replace(['-', ' '], "_");
-    words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&value)).map(|&(_, meaning)| meaning)
+/// The value with this name, in upper or lower case; `-` and a space count as `_`.
+pub(super) fn parse_name<T: Copy>(value: &str, names: &[(&'static str, T)]) -> Option<T> {
+    let value = bare_value(value).replace(['-', ' '], "_");
+    names.iter().find(|(name, _)| name.eq_ignore_ascii_case(&value)).map(|&(_, meaning)| meaning)
 }
 
-pub(super) fn flag(value: &str) -> Option<bool> {
-    word(value, &[("true", true), ("false", false), ("yes", true), ("no", false)])
+pub(super) fn parse_flag(value: &str) -> Option<bool> {
+    parse_name(value, &[("true", true), ("false", false), ("yes", true), ("no", false)])
 }
 
-/// A whole number; of `3/10` the 3, of `60%` the 60.
-pub(super) fn whole(value: &str) -> Option<u64> {
-    let value = bare(value);
+/// A whole number; the 3 in `3/10`, the 60 in `60%`.
+pub(super) fn parse_whole(value: &str) -> Option<u64> {
+    let value = bare_value(value);
     let value = value.strip_suffix('%').unwrap_or(value);
     let (number, of) = match value.split_once('/') {
         Some((number, of)) => (number.trim(), Some(of.trim())),
@@ -123,14 +122,14 @@ pub(super) fn whole(value: &str) -> Option<u64> {
     (is_number(number) && of.is_none_or(is_number)).then(|| number.parse().ok()).flatten()
 }
 
-/// A text; what says nothing is missing.
-pub(super) fn text(value: &str) -> Option<String> {
+/// A text; `None` if it is empty.
+pub(super) fn parse_text(value: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// Whether a list is declared empty by this.
+/// True when this value declares a list as empty.
 pub(super) fn is_none(value: &str) -> bool {
-    let value = bare(value);
+    let value = bare_value(value);
     value.eq_ignore_ascii_case("none") || value == "[]"
 }
 
@@ -159,24 +158,27 @@ mod tests {
             keys("TESTS:\nTOTAL: 3\nFILES:\n  CREATED: 1\nPHASE: RED\nODD: 1"),
             ["TESTS=", "TESTS.TOTAL=3", "FILES=", "FILES.CREATED=1", "PHASE=RED", "ODD=1"]
         );
-        // A block that is indented as a whole.
+        // The whole block is indented.
         assert_eq!(keys("  TESTS:\n    TOTAL: 3\n  PHASE: RED"), ["TESTS=", "TESTS.TOTAL=3", "PHASE=RED"]);
     }
 
     #[test]
-    fn prose_is_no_field() {
+    fn prose_is_not_a_field() {
         assert!(keys("no field\n:x\nwhat (this) is: nothing").is_empty());
     }
 
     #[test]
     fn numbers_and_flags_are_whole_or_nothing() {
         for (value, number) in [("3", Some(3)), ("3/10", Some(3)), ("60%", Some(60)), ("**4**", Some(4))] {
-            assert_eq!(whole(value), number, "{value}");
+            assert_eq!(parse_whole(value), number, "{value}");
         }
         for value in ["", "three", "-1", "3.5", "3/", "3/x", "/3", "99999999999999999999", "1 2", "+1"] {
-            assert_eq!(whole(value), None, "{value}");
+            assert_eq!(parse_whole(value), None, "{value}");
         }
-        assert_eq!((flag("TRUE"), flag("`false`"), flag("true (all done)")), (Some(true), Some(false), Some(true)));
-        assert_eq!((flag("true | false"), flag(""), flag("maybe")), (None, None, None));
+        assert_eq!(
+            (parse_flag("TRUE"), parse_flag("`false`"), parse_flag("true (all done)")),
+            (Some(true), Some(false), Some(true))
+        );
+        assert_eq!((parse_flag("true | false"), parse_flag(""), parse_flag("maybe")), (None, None, None));
     }
 }

@@ -1,4 +1,4 @@
-//! `PRP_PHASE_STATUS`: what an agent says of a phase of its work, and the same block as haltline prints it (P7).
+//! `PRP_PHASE_STATUS`: what an agent says about a phase of its work, and the same block as haltline prints it (P7).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,32 +11,28 @@ use super::lines::{self, Entry, Line};
 pub(super) const BEGIN: &str = "---PRP_PHASE_STATUS---";
 pub(super) const END: &str = "---END_PRP_PHASE_STATUS---";
 
-/// One phase as it stands. What the agent did not say is missing.
+/// The state of one phase. `None` for what the agent did not say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseStatus {
-    /// When it was written.
     pub timestamp: Option<Instant>,
-    /// The phase, as it was spelt.
+    /// The name of the phase, as it was spelt.
     pub phase: Option<String>,
-    /// How the work stands.
     pub status: Option<Status>,
-    /// Which iteration of the phase, from 1.
+    /// The iteration of the phase, starting at 1.
     pub iteration: Option<u64>,
-    /// How much is done, to 100.
+    /// From 0 to 100.
     pub progress_percent: Option<u64>,
-    /// The tests.
     pub tests: TestTally,
-    /// The files that were touched.
     pub files: FileTally,
     /// The breaker, as the writer of the block saw it.
     pub circuit_breaker: BreakerTally,
-    /// Both conditions for leaving the phase.
+    /// The two conditions for leaving the phase.
     pub dual_gate: DualGate,
-    /// The calls left.
+    /// The remaining calls.
     pub rate_limit: RateLimit,
-    /// Further figures by name in small letters: `METRICS`, `QA_METRICS`, and the length of `PATTERNS_APPLIED`.
+    /// Further numbers by name, in lower case: `METRICS`, `QA_METRICS`, and the length of `PATTERNS_APPLIED`.
     pub metrics: BTreeMap<String, f64>,
-    /// What is in the way; an empty list says that nothing is.
+    /// The blockers; an empty list says that there are none.
     pub blockers: Option<Vec<String>>,
     /// Whether the phase should end.
     pub exit_signal: Option<bool>,
@@ -46,7 +42,6 @@ pub struct PhaseStatus {
 
 /// `TESTS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct TestTally {
     pub total: Option<u64>,
     pub passing: Option<u64>,
@@ -56,7 +51,6 @@ pub struct TestTally {
 
 /// `FILES`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct FileTally {
     pub created: Option<u64>,
     pub modified: Option<u64>,
@@ -65,7 +59,6 @@ pub struct FileTally {
 
 /// `CIRCUIT_BREAKER`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct BreakerTally {
     pub state: Option<BreakerState>,
     pub no_progress_count: Option<u64>,
@@ -74,7 +67,6 @@ pub struct BreakerTally {
 
 /// The state of a breaker in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum BreakerState {
     Closed,
     HalfOpen,
@@ -82,10 +74,10 @@ pub enum BreakerState {
 }
 
 impl BreakerState {
-    const WORDS: [(&'static str, BreakerState); 3] =
+    const NAMES: [(&'static str, BreakerState); 3] =
         [("CLOSED", BreakerState::Closed), ("HALF_OPEN", BreakerState::HalfOpen), ("OPEN", BreakerState::Open)];
 
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             BreakerState::Closed => "CLOSED",
             BreakerState::HalfOpen => "HALF_OPEN",
@@ -94,9 +86,8 @@ impl BreakerState {
     }
 }
 
-/// `DUAL_GATE`: the figures allow it, and the agent wants it.
+/// `DUAL_GATE`: gate 1 is what the numbers allow, gate 2 what the agent wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct DualGate {
     pub gate_1: Option<bool>,
     pub gate_2: Option<bool>,
@@ -106,22 +97,20 @@ pub struct DualGate {
 /// `RATE_LIMIT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Calls in this hour.
     pub hourly: Option<Hourly>,
-    /// How the limit of five hours stands, in the writer's words.
+    /// The state of the five-hour limit, in free text.
     pub five_hours: Option<String>,
 }
 
-/// Calls in this hour.
+/// Calls in the current hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hourly {
-    /// Made.
     pub made: u64,
-    /// Allowed, where the block says so.
+    /// The allowed number, if the block has it.
     pub limit: Option<u64>,
 }
 
-const OWN: [&str; 15] = [
+const KEYS: [&str; 15] = [
     "TIMESTAMP",
     "PHASE",
     "STATUS",
@@ -139,8 +128,8 @@ const OWN: [&str; 15] = [
     "RECOMMENDATION",
 ];
 
-/// Keys that end a section though nothing is kept of them.
-const OTHERS: [&str; 4] = ["PATTERNS_APPLIED", "MEMORY_CONTEXT", "VERDICT", "ATTEMPT"];
+/// Keys that end a section although haltline keeps nothing of them.
+const IGNORED_KEYS: [&str; 4] = ["PATTERNS_APPLIED", "MEMORY_CONTEXT", "VERDICT", "ATTEMPT"];
 
 const NUMBER: &str = "a whole number";
 const FLAG: &str = "true or false";
@@ -149,17 +138,17 @@ impl PhaseStatus {
     pub(super) fn read(block: &[Line<'_>]) -> Self {
         let mut status = Self::default();
         for entry in entries(block) {
-            // Patience: what does not fit is missing.
-            status.take(&entry).ok();
+            // Lenient: a field that does not fit is missing.
+            status.read_entry(&entry).ok();
         }
         status
     }
 
-    /// The same, where the first thing that does not fit is told.
+    /// Like `read`, but the first field that does not fit is an error.
     pub(super) fn read_strictly(block: &[Line<'_>]) -> Result<Self, String> {
         let mut status = Self::default();
         for entry in entries(block) {
-            status.take(&entry).map_err(|expected| {
+            status.read_entry(&entry).map_err(|expected| {
                 let (Entry::Field(key, value) | Entry::Item(key, value)) = &entry;
                 format!("{key} {}: expected {expected}", shorten(value))
             })?;
@@ -175,9 +164,9 @@ impl PhaseStatus {
         Ok(status)
     }
 
-    fn take(&mut self, entry: &Entry<'_>) -> Result<(), &'static str> {
+    fn read_entry(&mut self, entry: &Entry<'_>) -> Result<(), &'static str> {
         match entry {
-            Entry::Field(key, value) => self.take_field(key, value),
+            Entry::Field(key, value) => self.read_field(key, value),
             Entry::Item(list, item) => {
                 match list.as_str() {
                     "BLOCKERS" if !lines::is_none(item) => {
@@ -193,25 +182,25 @@ impl PhaseStatus {
         }
     }
 
-    fn take_field(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
-        let number = || lines::whole(value).ok_or(NUMBER);
-        let flag = || lines::flag(value).ok_or(FLAG);
+    fn read_field(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
+        let number = || lines::parse_whole(value).ok_or(NUMBER);
+        let flag = || lines::parse_flag(value).ok_or(FLAG);
         match key {
             "TIMESTAMP" => {
-                let instant = Instant::parse(lines::bare(value)).ok();
+                let instant = Instant::parse(lines::bare_value(value)).ok();
                 self.timestamp = Some(instant.ok_or("RFC 3339, such as 2026-02-12T10:30:00Z")?);
             }
             "PHASE" => self.phase = Some(phase_name(value).ok_or("the name of a phase, such as GREEN")?),
             "STATUS" => {
-                let status = lines::word(value, &Status::WORDS);
+                let status = lines::parse_name(value, &Status::NAMES);
                 self.status = Some(status.ok_or("one of IN_PROGRESS, BLOCKED, COMPLETE")?);
             }
             "ITERATION" => {
-                let iteration = lines::whole(value).filter(|&number| number > 0);
+                let iteration = lines::parse_whole(value).filter(|&number| number > 0);
                 self.iteration = Some(iteration.ok_or("a whole number, 1 or more")?);
             }
             "PROGRESS_PERCENT" => {
-                let percent = lines::whole(value).filter(|&number| number <= 100);
+                let percent = lines::parse_whole(value).filter(|&number| number <= 100);
                 self.progress_percent = Some(percent.ok_or("a whole number from 0 to 100")?);
             }
             "TESTS.TOTAL" => self.tests.total = Some(number()?),
@@ -222,7 +211,7 @@ impl PhaseStatus {
             "FILES.MODIFIED" => self.files.modified = Some(number()?),
             "FILES.DELETED" => self.files.deleted = Some(number()?),
             "CIRCUIT_BREAKER.STATE" => {
-                let state = lines::word(value, &BreakerState::WORDS);
+                let state = lines::parse_name(value, &BreakerState::NAMES);
                 self.circuit_breaker.state = Some(state.ok_or("one of CLOSED, HALF_OPEN, OPEN")?);
             }
             "CIRCUIT_BREAKER.NO_PROGRESS_COUNT" => self.circuit_breaker.no_progress_count = Some(number()?),
@@ -232,14 +221,14 @@ impl PhaseStatus {
             "DUAL_GATE.CAN_EXIT" => self.dual_gate.can_exit = Some(flag()?),
             "RATE_LIMIT.HOURLY" => {
                 let made = number()?;
-                let limit = lines::bare(value).split_once('/').and_then(|(_, limit)| lines::whole(limit));
+                let limit = lines::bare_value(value).split_once('/').and_then(|(_, limit)| lines::parse_whole(limit));
                 self.rate_limit.hourly = Some(Hourly { made, limit });
             }
-            "RATE_LIMIT.5H_LIMIT" => self.rate_limit.five_hours = lines::text(value),
+            "RATE_LIMIT.5H_LIMIT" => self.rate_limit.five_hours = lines::parse_text(value),
             "BLOCKERS" if value.is_empty() || lines::is_none(value) => self.blockers = Some(Vec::new()),
             "BLOCKERS" => self.blockers = Some(vec![value.to_owned()]),
             "EXIT_SIGNAL" => self.exit_signal = Some(flag()?),
-            "RECOMMENDATION" => self.recommendation = lines::text(value),
+            "RECOMMENDATION" => self.recommendation = lines::parse_text(value),
             "TESTS" | "FILES" | "CIRCUIT_BREAKER" | "DUAL_GATE" | "RATE_LIMIT" | "METRICS" | "QA_METRICS"
                 if !value.is_empty() =>
             {
@@ -251,7 +240,7 @@ impl PhaseStatus {
             other => {
                 let metric = other.strip_prefix("METRICS.").or_else(|| other.strip_prefix("QA_METRICS."));
                 if let Some(name) = metric {
-                    self.metrics.insert(name.to_ascii_lowercase(), figure(value).ok_or("a number")?);
+                    self.metrics.insert(name.to_ascii_lowercase(), parse_number(value).ok_or("a number")?);
                 }
             }
         }
@@ -260,27 +249,27 @@ impl PhaseStatus {
 }
 
 fn entries<'a>(block: &[Line<'a>]) -> Vec<Entry<'a>> {
-    lines::entries(block, |key| OWN.contains(&key) || OTHERS.contains(&key))
+    lines::entries(block, |key| KEYS.contains(&key) || IGNORED_KEYS.contains(&key))
 }
 
-/// Phases are an open list: any name is one.
+/// Phases are an open list: any name is valid.
 fn phase_name(value: &str) -> Option<String> {
     const NAME_BYTES_MAX: usize = 64;
-    let name = lines::bare(value);
+    let name = lines::bare_value(value);
     let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     is_name.then(|| name.to_owned())
 }
 
-/// A number that may have a fraction or be below nothing; of `3/10` the 3. `true` and `false` are 1 and 0.
-fn figure(value: &str) -> Option<f64> {
-    let whole = lines::whole(value).map(|number| number as f64);
-    let flag = || lines::flag(value).map(|flag| f64::from(u8::from(flag)));
-    let decimal = || lines::bare(value).parse::<f64>().ok().filter(|number| number.is_finite());
+/// A number that may have a fraction or be negative; the 3 in `3/10`. `true` and `false` are 1 and 0.
+fn parse_number(value: &str) -> Option<f64> {
+    let whole = lines::parse_whole(value).map(|number| number as f64);
+    let flag = || lines::parse_flag(value).map(|flag| f64::from(u8::from(flag)));
+    let decimal = || lines::bare_value(value).parse::<f64>().ok().filter(|number| number.is_finite());
     whole.or_else(flag).or_else(decimal)
 }
 
-/// The text on one line: a block has one field a line.
+/// The text on one line, because a block has one field per line.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -289,63 +278,63 @@ impl fmt::Display for PhaseStatus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |value: Option<u64>| value.map(|number| number.to_string());
         let flag = |value: Option<bool>| value.map(|flag| flag.to_string());
-        let mut block = Block { formatter };
-        block.line(BEGIN)?;
-        block.field("TIMESTAMP", self.timestamp.map(stamp))?;
-        block.field("PHASE", self.phase.clone())?;
-        block.field("STATUS", self.status.map(|status| status.word().to_owned()))?;
-        block.field("ITERATION", number(self.iteration))?;
-        block.field("PROGRESS_PERCENT", number(self.progress_percent))?;
+        let mut writer = BlockWriter { formatter };
+        writer.line(BEGIN)?;
+        writer.field("TIMESTAMP", self.timestamp.map(timestamp_text))?;
+        writer.field("PHASE", self.phase.clone())?;
+        writer.field("STATUS", self.status.map(|status| status.as_str().to_owned()))?;
+        writer.field("ITERATION", number(self.iteration))?;
+        writer.field("PROGRESS_PERCENT", number(self.progress_percent))?;
         let TestTally { total, passing, failing, skipped } = self.tests;
         let tests = [("TOTAL", total), ("PASSING", passing), ("FAILING", failing), ("SKIPPED", skipped)];
-        block.section("TESTS", tests.map(|(key, value)| (key, number(value))))?;
+        writer.section("TESTS", tests.map(|(key, value)| (key, number(value))))?;
         let FileTally { created, modified, deleted } = self.files;
         let files = [("CREATED", created), ("MODIFIED", modified), ("DELETED", deleted)];
-        block.section("FILES", files.map(|(key, value)| (key, number(value))))?;
+        writer.section("FILES", files.map(|(key, value)| (key, number(value))))?;
         let BreakerTally { state, no_progress_count, same_error_count } = self.circuit_breaker;
-        block.section(
+        writer.section(
             "CIRCUIT_BREAKER",
             [
-                ("STATE", state.map(|state| state.word().to_owned())),
+                ("STATE", state.map(|state| state.as_str().to_owned())),
                 ("NO_PROGRESS_COUNT", number(no_progress_count)),
                 ("SAME_ERROR_COUNT", number(same_error_count)),
             ],
         )?;
         let DualGate { gate_1, gate_2, can_exit } = self.dual_gate;
         let gates = [("GATE_1", gate_1), ("GATE_2", gate_2), ("CAN_EXIT", can_exit)];
-        block.section("DUAL_GATE", gates.map(|(key, value)| (key, flag(value))))?;
+        writer.section("DUAL_GATE", gates.map(|(key, value)| (key, flag(value))))?;
         let hourly = self.rate_limit.hourly.map(|Hourly { made, limit }| match limit {
             Some(limit) => format!("{made}/{limit}"),
             None => made.to_string(),
         });
-        block.section("RATE_LIMIT", [("HOURLY", hourly), ("5H_LIMIT", self.rate_limit.five_hours.clone())])?;
+        writer.section("RATE_LIMIT", [("HOURLY", hourly), ("5H_LIMIT", self.rate_limit.five_hours.clone())])?;
         let is_qa = self.phase.as_deref().is_some_and(|phase| phase.eq_ignore_ascii_case("QA"));
         let metrics = self.metrics.iter().map(|(name, value)| (name.to_ascii_uppercase(), Some(value.to_string())));
-        block.section(if is_qa { "QA_METRICS" } else { "METRICS" }, metrics)?;
+        writer.section(if is_qa { "QA_METRICS" } else { "METRICS" }, metrics)?;
         if let Some(blockers) = &self.blockers {
-            block.line("BLOCKERS:")?;
-            blockers.iter().try_for_each(|blocker| block.line(&format!("  - {}", one_line(blocker))))?;
+            writer.line("BLOCKERS:")?;
+            blockers.iter().try_for_each(|blocker| writer.line(&format!("  - {}", one_line(blocker))))?;
             if blockers.is_empty() {
-                block.line("  - none")?;
+                writer.line("  - none")?;
             }
         }
-        block.field("EXIT_SIGNAL", flag(self.exit_signal))?;
-        block.field("RECOMMENDATION", self.recommendation.clone())?;
-        block.line(END)
+        writer.field("EXIT_SIGNAL", flag(self.exit_signal))?;
+        writer.field("RECOMMENDATION", self.recommendation.clone())?;
+        writer.line(END)
     }
 }
 
-/// Whole seconds as the seed's files spell them, milliseconds where there are some.
-fn stamp(instant: Instant) -> String {
+/// Whole seconds as the original files spell them, milliseconds if there are any.
+fn timestamp_text(instant: Instant) -> String {
     if instant == instant.whole_second() { instant.to_seconds_text() } else { instant.to_string() }
 }
 
-/// Writes a block; what is missing is left out.
-struct Block<'a, 'b> {
+/// Writes a block and leaves out what is missing.
+struct BlockWriter<'a, 'b> {
     formatter: &'a mut fmt::Formatter<'b>,
 }
 
-impl Block<'_, '_> {
+impl BlockWriter<'_, '_> {
     fn line(&mut self, text: &str) -> fmt::Result {
         writeln!(self.formatter, "{text}")
     }
@@ -386,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_report_is_named_with_its_field_and_what_was_expected() {
+    fn an_error_names_the_field_its_value_and_what_was_expected() {
         for (fields, problem) in [
             ("TESTS:\n  PASSING: three", r#"TESTS.PASSING "three": expected a whole number"#),
             ("TESTS:\nTOTAL: -3", r#"TESTS.TOTAL "-3": expected a whole number"#),
@@ -409,12 +398,12 @@ mod tests {
         ] {
             assert_eq!(report(fields), Err(problem.to_owned()), "{fields}");
         }
-        // Three of four figures are no contradiction, and fields nobody knows are no mistake.
+        // Three of the four counts cannot contradict each other, and unknown fields are not an error.
         assert!(report("TESTS:\n  TOTAL: 10\n  PASSING: 3\n  FAILING: 5\nMOOD: fine\nVERDICT: PENDING").is_ok());
     }
 
     #[test]
-    fn patience_takes_the_rest_of_a_block_with_a_mistake() {
+    fn an_agents_block_with_a_mistake_keeps_its_other_fields() {
         let text = format!("{BEGIN}\nPHASE: GREEN\nITERATION: soon\nTESTS:\n  PASSING: 3/10\n{END}");
         let expected = PhaseStatus {
             phase: Some("GREEN".to_owned()),

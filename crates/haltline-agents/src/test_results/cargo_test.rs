@@ -1,27 +1,27 @@
-//! `cargo test`: one result for each binary, which add up to a run.
+//! `cargo test`: each binary prints one result, and together they make up a run.
 //!
-//! Where cargo's own lines are there, a run begins when it has built. Where only the tests' output was kept, a binary
-//! whose tests have all been seen before begins a new one. What tests printed stands between two `failures:` and is
-//! nobody's word.
+//! If cargo's own lines are in the output, a run begins when the build has finished. If only the output of the tests
+//! was kept, a binary whose tests have all been seen before begins a new run. Lines between two `failures:` headings
+//! were printed by tests and are not trusted.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::told::{Outcome, Told, path};
-use super::{Reader, TestCounts, pairs};
+use super::run_record::{RunRecord, TestOutcome, split_path};
+use super::{RunnerParser, TestCounts, pairs};
 
 #[derive(Default)]
 pub(super) struct CargoTest {
     run: TestCounts,
-    /// The binaries of this run, each as the sum of its tests' names.
+    /// The binaries of this run, each identified by the sum of the hashes of its tests' names.
     binaries: BTreeSet<u64>,
-    /// The names of the binary that is running.
+    /// The sum of the hashes of the names in the running binary.
     names: u64,
     is_built: bool,
     section: Section,
-    /// Where the binary that is running began.
+    /// The first line of the running binary.
     began: usize,
-    /// The test whose line is not whole yet, because its output came first.
+    /// The test whose line is incomplete because its output came first.
     pending: Option<String>,
 }
 
@@ -35,39 +35,39 @@ enum Section {
     Failing,
 }
 
-impl Reader for CargoTest {
-    fn take(&mut self, line: &str, told: &mut Told) -> Option<TestCounts> {
+impl RunnerParser for CargoTest {
+    fn parse_line(&mut self, line: &str, record: &mut RunRecord) -> Option<TestCounts> {
         let is_indented = line.starts_with(' ');
         let text = line.trim_start();
         if text.starts_with("Finished ") && text.contains(" target(s) in ") {
             self.is_built = true;
             self.section = Section::Tests;
-            told.begins();
+            record.begin_run();
         } else if line.starts_with("error: could not compile ") {
-            told.begins();
-            told.broken();
+            record.begin_run();
+            record.add_broken();
         } else if text.starts_with("running ") && (text.ends_with(" tests") || text.ends_with(" test")) {
             if self.section != Section::Printed {
-                (self.names, self.began, self.section) = (0, told.line, Section::Tests);
-                told.is_open = true;
-                told.mark();
+                (self.names, self.began, self.section) = (0, record.line, Section::Tests);
+                record.is_open = true;
+                record.mark_boundary();
             }
         } else if text == "failures:" {
             self.section = if self.section == Section::Tests { Section::Printed } else { Section::Failing };
-            told.mark();
+            record.mark_boundary();
         } else if let Some(result) = text.strip_prefix("test result: ") {
-            return self.result(result, told);
+            return self.read_result(result, record);
         } else if let (Section::Failing, Some(name)) = (self.section, line.strip_prefix("    ")) {
-            told.test(name_path(name), Outcome::Failed);
+            record.add_test(name_path(name), TestOutcome::Failed);
         } else if let (Section::Printed, Some(name)) = (self.section, heading(line)) {
-            told.detail(name_path(name));
+            record.begin_failure_report(name_path(name));
         } else if self.section == Section::Printed && line.starts_with("Couldn't compile the test.") {
-            // An example of the documentation is built only when its turn comes.
-            if let Some((path, _)) = told.details.last().cloned() {
-                told.known(path, Outcome::HookBroke);
+            // A documentation example is compiled only when it is run.
+            if let Some((path, _)) = record.failure_reports.last().cloned() {
+                record.add_reported_test(path, TestOutcome::HookBroke);
             }
         } else if self.section == Section::Tests && !is_indented {
-            self.test(line, told);
+            self.read_test(line, record);
         }
         None
     }
@@ -78,31 +78,31 @@ fn heading(line: &str) -> Option<&str> {
     line.strip_prefix("---- ")?.strip_suffix(" ----")?.rsplit_once(' ').map(|(name, _)| name)
 }
 
-/// A test of the documentation is named by its place, which has no parts.
+/// A documentation test is named by its location, which has no parts.
 fn name_path(name: &str) -> Vec<String> {
     let name = [" - should panic", " - compile fail", " - compile"]
         .iter()
         .find_map(|suffix| name.strip_suffix(suffix))
         .unwrap_or(name);
-    if name.contains(' ') { vec![name.to_owned()] } else { path(name, "::") }
+    if name.contains(' ') { vec![name.to_owned()] } else { split_path(name, "::") }
 }
 
-fn outcome(word: &str) -> Option<Outcome> {
+fn outcome(word: &str) -> Option<TestOutcome> {
     match word.split([' ', ',']).next()? {
-        "ok" | "bench:" => Some(Outcome::Passed),
-        "FAILED" => Some(Outcome::Failed),
-        "ignored" => Some(Outcome::Skipped),
+        "ok" | "bench:" => Some(TestOutcome::Passed),
+        "FAILED" => Some(TestOutcome::Failed),
+        "ignored" => Some(TestOutcome::Skipped),
         _ => None,
     }
 }
 
 impl CargoTest {
     /// `test tests::adds ... ok`
-    fn test(&mut self, line: &str, told: &mut Told) {
+    fn read_test(&mut self, line: &str, record: &mut RunRecord) {
         let Some((name, rest)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) else {
-            // With the tests' output in between, what became of a test stands on a line of its own.
+            // With test output in between, the outcome of a test is on a separate line.
             if let (Some(outcome), Some(name)) = (outcome(line).filter(|_| !line.contains(' ')), self.pending.take()) {
-                told.test(name_path(&name), outcome);
+                record.add_test(name_path(&name), outcome);
             } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ...")) {
                 self.pending = Some(name.to_owned());
             }
@@ -112,17 +112,17 @@ impl CargoTest {
         name.hash(&mut hasher);
         self.names = self.names.wrapping_add(hasher.finish());
         match outcome(rest) {
-            Some(outcome) => told.test(name_path(name), outcome),
+            Some(outcome) => record.add_test(name_path(name), outcome),
             None => self.pending = Some(name.to_owned()),
         }
     }
 
     /// `ok. 2 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.00s`
-    fn result(&mut self, result: &str, told: &mut Told) -> Option<TestCounts> {
+    fn read_result(&mut self, result: &str, record: &mut RunRecord) -> Option<TestCounts> {
         let (_, list) = result.split_once(". ")?;
         let list = list.split("; finished in").next()?;
-        let pairs = pairs::counted(list, ';')?;
-        // Where tests have failed, the result comes behind their names.
+        let pairs = pairs::parse(list, ';')?;
+        // When tests have failed, the result comes after their names.
         if self.section == Section::Printed {
             return None;
         }
@@ -130,12 +130,12 @@ impl CargoTest {
         let is_repeated = self.names != 0 && self.binaries.contains(&self.names);
         if std::mem::take(&mut self.is_built) || is_repeated {
             (self.run, self.binaries) = (TestCounts::default(), BTreeSet::new());
-            told.keep_from(self.began);
+            record.keep_from(self.began);
         }
         self.binaries.insert(std::mem::take(&mut self.names));
         let [passed, measured, failed, ignored] =
-            ["passed", "measured", "failed", "ignored"].map(|word| pairs::of(&pairs, word));
-        self.run = self.run.plus(TestCounts::of(passed.saturating_add(measured), failed, ignored));
+            ["passed", "measured", "failed", "ignored"].map(|word| pairs::count_of(&pairs, word));
+        self.run = self.run.plus(TestCounts::new(passed.saturating_add(measured), failed, ignored));
         Some(self.run)
     }
 }

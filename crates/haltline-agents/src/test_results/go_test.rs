@@ -1,39 +1,39 @@
 //! `go test`: plain, `-v` and `-json`.
 //!
-//! Plain output names no test that passed. A package that passed then counts as one, so that the figures of two runs of
-//! the same kind can be compared. A test with tests inside counts by those. A package that failed without a failed test
-//! did not compile, or died. With events, a test is only believed to have failed where its own `--- FAIL` was printed:
-//! the events of a process that died are made up by the tool that reads it.
+//! Plain output does not name tests that passed. A package that passed then counts as one test, so that the counts of
+//! two runs of the same kind can be compared. A test with subtests counts as its subtests. A package that failed
+//! without a failed test did not compile, or died. With `-json`, a test has failed only if its own `--- FAIL` was
+//! printed: when a process dies, `go test` makes up the remaining events itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::told::{self, Told, path};
-use super::{Reader, TestCounts};
+use super::run_record::{self, RunRecord, split_path};
+use super::{RunnerParser, TestCounts};
 
 #[derive(Default)]
 pub(super) struct GoTest {
-    /// The packages of this run that are over, and what they counted together.
+    /// The packages of this run that have ended; `run` is the sum of their counts.
     packages: BTreeSet<String>,
     run: TestCounts,
-    /// The tests of packages that are not; plain output does not say which package is running.
-    running: BTreeMap<String, Tests>,
-    /// The line after the package before this one.
+    /// The tests of packages that have not ended; plain output does not say which package is running.
+    running: BTreeMap<String, PackageTests>,
+    /// The line after the end of the previous package.
     began: usize,
-    /// The binary said that it had nothing to run.
+    /// The test binary said that it had nothing to run.
     is_empty: bool,
 }
 
 #[derive(Default)]
-struct Tests {
-    outcomes: BTreeMap<String, Outcome>,
-    /// Those whose failure was printed.
+struct PackageTests {
+    outcomes: BTreeMap<String, GoOutcome>,
+    /// Tests whose failure was printed.
     printed: BTreeSet<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum GoOutcome {
     Pass,
     Fail,
     Skip,
@@ -51,7 +51,7 @@ struct Event {
     output: Option<String>,
 }
 
-/// The text in an event, where a line is one.
+/// The output text inside a `-json` event, if the line is one.
 pub(super) fn event_output(line: &str) -> Option<String> {
     if !is_event(line) {
         return None;
@@ -63,27 +63,27 @@ fn is_event(line: &str) -> bool {
     line.starts_with('{') && line.contains("\"Action\"")
 }
 
-impl Reader for GoTest {
-    fn take(&mut self, line: &str, told: &mut Told) -> Option<TestCounts> {
-        told.counts_others = true;
+impl RunnerParser for GoTest {
+    fn parse_line(&mut self, line: &str, record: &mut RunRecord) -> Option<TestCounts> {
+        record.counts_other_units = true;
         if is_event(line) {
             let event: Event = serde_json::from_str(line).ok()?;
-            told.names_all = true;
-            return self.event(&event, told);
+            record.names_all_tests = true;
+            return self.read_event(&event, record);
         }
         let text = line.trim_start();
         if let Some(rest) = text.strip_prefix("--- ") {
             let (word, rest) = rest.split_once(": ")?;
             let name = rest.rsplit_once(" (")?.0;
-            let outcome = outcome(word)?;
+            let outcome = parse_outcome(word)?;
             self.running.entry(String::new()).or_default().outcomes.insert(name.to_owned(), outcome);
-            told.is_open = true;
-            told.test(path(name, "/"), outcome.told());
+            record.is_open = true;
+            record.add_test(split_path(name, "/"), outcome.as_test_outcome());
             return None;
         }
         if line.starts_with("=== RUN ") {
-            (told.names_all, told.is_open) = (true, true);
-            told.mark();
+            (record.names_all_tests, record.is_open) = (true, true);
+            record.mark_boundary();
         }
         self.is_empty |= line == "testing: warning: no tests to run";
         let mut fields = line.split('\t');
@@ -92,7 +92,7 @@ impl Reader for GoTest {
             "ok" | "FAIL" if !package.contains(char::is_whitespace) || package.contains(" [") => {
                 let is_empty = line.ends_with("[no tests to run]") || line.ends_with("[no test files]");
                 let is_empty = std::mem::take(&mut self.is_empty) || is_empty;
-                self.package_ended(package.split(' ').next()?, "", word == "ok", is_empty, told)
+                self.end_package(package.split(' ').next()?, "", word == "ok", is_empty, record)
             }
             _ => None,
         }
@@ -100,7 +100,7 @@ impl Reader for GoTest {
 }
 
 impl GoTest {
-    fn event(&mut self, event: &Event, told: &mut Told) -> Option<TestCounts> {
+    fn read_event(&mut self, event: &Event, record: &mut RunRecord) -> Option<TestCounts> {
         let package = event.package.as_deref()?;
         match (&event.test, event.action.as_str()) {
             (Some(test), "output") => {
@@ -115,66 +115,69 @@ impl GoTest {
                 None
             }
             (Some(test), "run") => {
-                let mut parts = path(package, "/");
-                parts.extend(path(test, "/"));
-                told.detail(parts);
+                let mut parts = split_path(package, "/");
+                parts.extend(split_path(test, "/"));
+                record.begin_failure_report(parts);
                 None
             }
             (Some(test), action) => {
-                let outcome = outcome(action)?;
+                let outcome = parse_outcome(action)?;
                 let tests = self.running.entry(package.to_owned()).or_default();
                 tests.outcomes.insert(test.clone(), outcome);
-                let is_made_up = outcome == Outcome::Fail && !tests.printed.contains(test);
-                let mut parts = path(package, "/");
-                parts.extend(path(test, "/"));
-                told.test(parts, if is_made_up { told::Outcome::Crashed } else { outcome.told() });
+                let is_made_up = outcome == GoOutcome::Fail && !tests.printed.contains(test);
+                let mut parts = split_path(package, "/");
+                parts.extend(split_path(test, "/"));
+                record.add_test(
+                    parts,
+                    if is_made_up { run_record::TestOutcome::Crashed } else { outcome.as_test_outcome() },
+                );
                 None
             }
             (None, "start") => {
-                if self.begin(package) {
-                    told.begins();
-                    (told.names_all, told.counts_others) = (true, true);
+                if self.begin_package(package) {
+                    record.begin_run();
+                    (record.names_all_tests, record.counts_other_units) = (true, true);
                 }
-                told.is_open = true;
+                record.is_open = true;
                 None
             }
             (None, "pass" | "fail" | "skip") => {
-                // With events every test is told, so a package without one ran none.
+                // With `-json` every test has an event, so a package without one ran none.
                 let is_empty = event.action != "fail" && !self.running.contains_key(package);
-                self.package_ended(package, package, event.action != "fail", is_empty, told)
+                self.end_package(package, package, event.action != "fail", is_empty, record)
             }
             (None, _) => None,
         }
     }
 
-    /// A package that is there already begins a new run.
-    fn begin(&mut self, package: &str) -> bool {
-        let is_there = self.packages.contains(package);
-        if is_there {
+    /// Begins a package. Returns true, after clearing the counts, if the package was seen before: a new run has begun.
+    fn begin_package(&mut self, package: &str) -> bool {
+        let is_repeated = self.packages.contains(package);
+        if is_repeated {
             (self.packages, self.run) = (BTreeSet::new(), TestCounts::default());
         }
-        is_there
+        is_repeated
     }
 
-    fn package_ended(
+    fn end_package(
         &mut self,
         package: &str,
         key: &str,
         is_ok: bool,
         is_empty: bool,
-        told: &mut Told,
+        record: &mut RunRecord,
     ) -> Option<TestCounts> {
-        if self.begin(package) {
-            told.keep_from(self.began);
+        if self.begin_package(package) {
+            record.keep_from(self.began);
         }
-        self.began = told.line.saturating_add(1);
+        self.began = record.line.saturating_add(1);
         let tests = self.running.remove(key).unwrap_or_default();
         let mut counts = tests.counts();
         if !is_ok && counts.failing == 0 {
-            counts = counts.plus(TestCounts::of(0, 1, 0));
-            told.broken();
+            counts = counts.plus(TestCounts::new(0, 1, 0));
+            record.add_broken();
         } else if is_ok && counts.total == 0 && !is_empty {
-            counts = TestCounts::of(1, 0, 0);
+            counts = TestCounts::new(1, 0, 0);
         }
         self.packages.insert(package.to_owned());
         self.run = self.run.plus(counts);
@@ -182,36 +185,36 @@ impl GoTest {
     }
 }
 
-impl Outcome {
-    fn told(self) -> told::Outcome {
+impl GoOutcome {
+    fn as_test_outcome(self) -> run_record::TestOutcome {
         match self {
-            Outcome::Pass => told::Outcome::Passed,
-            Outcome::Fail => told::Outcome::Failed,
-            Outcome::Skip => told::Outcome::Skipped,
+            GoOutcome::Pass => run_record::TestOutcome::Passed,
+            GoOutcome::Fail => run_record::TestOutcome::Failed,
+            GoOutcome::Skip => run_record::TestOutcome::Skipped,
         }
     }
 }
 
-impl Tests {
+impl PackageTests {
     fn counts(&self) -> TestCounts {
         let parents: BTreeSet<&str> =
             self.outcomes.keys().filter_map(|name| name.rsplit_once('/')).map(|(parent, _)| parent).collect();
         let leaves = self.outcomes.iter().filter(|(name, _)| !parents.contains(name.as_str()));
         leaves.fold(TestCounts::default(), |sum, (_, outcome)| {
             sum.plus(match outcome {
-                Outcome::Pass => TestCounts::of(1, 0, 0),
-                Outcome::Fail => TestCounts::of(0, 1, 0),
-                Outcome::Skip => TestCounts::of(0, 0, 1),
+                GoOutcome::Pass => TestCounts::new(1, 0, 0),
+                GoOutcome::Fail => TestCounts::new(0, 1, 0),
+                GoOutcome::Skip => TestCounts::new(0, 0, 1),
             })
         })
     }
 }
 
-fn outcome(word: &str) -> Option<Outcome> {
+fn parse_outcome(word: &str) -> Option<GoOutcome> {
     Some(match word {
-        "PASS" | "pass" => Outcome::Pass,
-        "FAIL" | "fail" => Outcome::Fail,
-        "SKIP" | "skip" => Outcome::Skip,
+        "PASS" | "pass" => GoOutcome::Pass,
+        "FAIL" | "fail" => GoOutcome::Fail,
+        "SKIP" | "skip" => GoOutcome::Skip,
         _ => return None,
     })
 }

@@ -1,13 +1,13 @@
-//! Whether the place that a JavaScript runner shows of a failure is in a hook.
+//! Recognises that the source a JavaScript runner shows for a failure is a hook.
 //!
-//! Jest and Vitest say of a test whose `beforeAll` or `beforeEach` raised that it failed, although it never ran. What
-//! tells the two apart is the piece of source they print: the line with the caret below it, and the lines before. A hook
-//! that is longer than the piece is not seen.
+//! Jest and Vitest report a test as failed when its `beforeAll` or `beforeEach` threw, although the test never ran. The
+//! source excerpt that they print tells the two apart: the line with the caret below it, and the lines before. A hook
+//! that is longer than the excerpt is not recognised.
 
 const HOOKS: [&str; 6] = ["beforeAll(", "beforeEach(", "before(", "afterAll(", "afterEach(", "after("];
 const TESTS: [&str; 4] = ["it(", "test(", "it.", "test."];
 
-/// Reads the first piece of source after a failure's heading.
+/// Reads the first source excerpt after the heading of a failure.
 #[derive(Default)]
 pub(super) struct HookFrame {
     is_reading: bool,
@@ -15,13 +15,13 @@ pub(super) struct HookFrame {
 }
 
 impl HookFrame {
-    /// A report of a failure begins.
-    pub fn begins(&mut self) {
+    /// Starts over at the heading of a failure.
+    pub fn begin(&mut self) {
         *self = Self { is_reading: true, is_hook: false };
     }
 
-    /// Takes a line. True where the caret has shown a hook.
-    pub fn take(&mut self, line: &str) -> bool {
+    /// Reads a line; returns true when it is the caret and points into a hook.
+    pub fn is_hook_shown_by(&mut self, line: &str) -> bool {
         if !self.is_reading {
             return false;
         }

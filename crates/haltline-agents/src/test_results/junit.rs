@@ -1,7 +1,7 @@
-//! JUnit XML, as many writers understand it: `testcase` elements with a `failure`, `error` or `skipped` inside.
+//! JUnit XML in the forms that many tools write it: `testcase` elements with a `failure`, `error` or `skipped` inside.
 //!
-//! The tests themselves are counted, not what the file says of their number: writers disagree about what the totals
-//! include. A file without tests but with totals is believed.
+//! haltline counts the tests themselves and ignores the totals in the file, because the tools disagree about what the
+//! totals include. Only a file with totals and without tests is taken at its word.
 
 use std::fmt;
 
@@ -9,26 +9,24 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::TestCounts;
-use super::told::{Outcome, Told, path};
+use super::run_record::{RunRecord, TestOutcome, split_path};
 use crate::json;
 
-/// The largest file that is read.
+/// Larger files are rejected.
 const FILE_BYTES_MAX: usize = 64 << 20;
 
-/// The file is no JUnit XML.
+/// Why a file cannot be read as JUnit XML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JunitError {
-    /// It is too large.
     TooLarge {
-        /// How large.
         bytes: usize,
     },
-    /// It breaks off or is malformed.
+    /// The document is incomplete or malformed.
     Malformed {
-        /// Where, in bytes from its start.
+        /// Offset of the error from the start of the file.
         byte: u64,
     },
-    /// It is XML about something else.
+    /// The root element is not one of JUnit's.
     NotJunit,
 }
 
@@ -48,44 +46,44 @@ impl fmt::Display for JunitError {
 
 impl std::error::Error for JunitError {}
 
-/// How much of a failure's text is kept.
+/// The part of a failure's text that is kept.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// The test that is being read.
-struct Case {
+/// The `testcase` element that is being read.
+struct TestCase {
     path: Vec<String>,
-    outcome: Outcome,
-    /// It stands for a file that could not be loaded.
+    outcome: TestOutcome,
+    /// The test case represents a file that could not be loaded.
     is_file: bool,
     text: String,
 }
 
 /// Counts the tests in a file.
 pub fn from_junit(bytes: &[u8]) -> Result<TestCounts, JunitError> {
-    read(bytes, &mut Told::default())
+    read(bytes, &mut RunRecord::default())
 }
 
-/// Counts the tests in a file, and tells of each.
-pub(super) fn read(bytes: &[u8], told: &mut Told) -> Result<TestCounts, JunitError> {
+/// Counts the tests in a file, and adds each of them to `record`.
+pub(super) fn read(bytes: &[u8], record: &mut RunRecord) -> Result<TestCounts, JunitError> {
     if bytes.len() > FILE_BYTES_MAX {
         return Err(JunitError::TooLarge { bytes: bytes.len() });
     }
-    // What tests print stands in these files, and is not always text.
-    let text = json::mended(bytes);
+    // These files contain what tests print, which is not always valid text.
+    let text = json::decode_lossy(bytes);
     let mut reader = Reader::from_str(text.trim());
-    let mut report = Report::default();
+    let mut parser = ReportParser::default();
     loop {
         match reader.read_event() {
-            Ok(Event::Start(element)) => report.begin(&element)?,
+            Ok(Event::Start(element)) => parser.begin(&element)?,
             Ok(Event::Empty(element)) => {
-                report.begin(&element)?;
-                report.end(element.local_name().as_ref(), told);
+                parser.begin(&element)?;
+                parser.end(element.local_name().as_ref(), record);
             }
-            Ok(Event::End(element)) => report.end(element.local_name().as_ref(), told),
-            Ok(Event::Text(text)) => report.text(&text),
-            Ok(Event::CData(text)) => report.text(&text),
-            Ok(Event::GeneralRef(name)) => report.reference(&name),
-            Ok(Event::Eof) if report.depth == 0 => return report.finish(),
+            Ok(Event::End(element)) => parser.end(element.local_name().as_ref(), record),
+            Ok(Event::Text(text)) => parser.text(&text),
+            Ok(Event::CData(text)) => parser.text(&text),
+            Ok(Event::GeneralRef(name)) => parser.reference(&name),
+            Ok(Event::Eof) if parser.depth == 0 => return parser.finish(),
             Ok(Event::Eof) | Err(_) => return Err(JunitError::Malformed { byte: reader.buffer_position() }),
             Ok(_) => {}
         }
@@ -93,18 +91,18 @@ pub(super) fn read(bytes: &[u8], told: &mut Told) -> Result<TestCounts, JunitErr
 }
 
 #[derive(Default)]
-struct Report {
+struct ReportParser {
     counts: TestCounts,
     depth: u64,
-    case: Option<Case>,
-    /// The text that comes is of its failure.
+    case: Option<TestCase>,
+    /// The current text belongs to the failure of the test case.
     is_text: bool,
     is_junit: bool,
-    /// What suites say of themselves that have no test.
+    /// The largest totals that a suite claims in its attributes.
     claimed: TestCounts,
 }
 
-impl Report {
+impl ReportParser {
     fn begin(&mut self, element: &BytesStart<'_>) -> Result<(), JunitError> {
         let is_root = self.depth == 0;
         self.depth += 1;
@@ -112,25 +110,25 @@ impl Report {
             "testsuites" | "testsuite" => {
                 self.is_junit = true;
                 let claimed = claimed(element);
-                // The outermost element knows all of it, where it knows anything.
+                // If any totals are right, those of the outermost element are.
                 if self.claimed.total < claimed.total {
                     self.claimed = claimed;
                 }
             }
             "testcase" => {
                 let path = case_path(&attribute(element, "classname"), &attribute(element, "name"));
-                self.case = Some(Case { path, outcome: Outcome::Passed, is_file: false, text: String::new() });
+                self.case = Some(TestCase { path, outcome: TestOutcome::Passed, is_file: false, text: String::new() });
             }
             word @ ("failure" | "error") => {
                 if let Some(case) = &mut self.case {
-                    case.broke(word == "error", &attribute(element, "type"), &attribute(element, "message"));
+                    case.add_failure(word == "error", &attribute(element, "type"), &attribute(element, "message"));
                     self.is_text = true;
                 } else if is_root {
                     return Err(JunitError::NotJunit);
                 }
             }
             "skipped" => match &mut self.case {
-                Some(case) if case.outcome == Outcome::Passed => case.outcome = Outcome::Skipped,
+                Some(case) if case.outcome == TestOutcome::Passed => case.outcome = TestOutcome::Skipped,
                 None if is_root => return Err(JunitError::NotJunit),
                 Some(_) | None => {}
             },
@@ -140,7 +138,7 @@ impl Report {
         Ok(())
     }
 
-    fn end(&mut self, name: &str, told: &mut Told) {
+    fn end(&mut self, name: &str, record: &mut RunRecord) {
         self.depth = self.depth.saturating_sub(1);
         if name == "failure" || name == "error" {
             self.is_text = false;
@@ -152,19 +150,19 @@ impl Report {
             return;
         };
         self.counts = self.counts.plus(match case.outcome {
-            Outcome::Passed => TestCounts::of(1, 0, 0),
-            Outcome::Skipped => TestCounts::of(0, 0, 1),
-            _ => TestCounts::of(0, 1, 0),
+            TestOutcome::Passed => TestCounts::new(1, 0, 0),
+            TestOutcome::Skipped => TestCounts::new(0, 0, 1),
+            _ => TestCounts::new(0, 1, 0),
         });
-        // A report has no lines to point at: its own text goes along.
-        told.known(case.path, case.outcome);
-        if let Some(telling) = told.tests.last_mut() {
-            telling.text = Some(case.text);
+        // A report has no lines to point at, so the entry keeps the text.
+        record.add_reported_test(case.path, case.outcome);
+        if let Some(entry) = record.tests.last_mut() {
+            entry.text = Some(case.text);
         }
         if case.is_file {
-            let text = told.tests.last().and_then(|telling| telling.text.clone());
-            told.last_was_broken();
-            told.texts.extend(text);
+            let text = record.tests.last().and_then(|entry| entry.text.clone());
+            record.mark_last_as_broken();
+            record.broken_texts.extend(text);
         }
     }
 
@@ -198,26 +196,26 @@ impl Report {
     }
 }
 
-impl Case {
-    /// A failure is an assertion's. An error is an exception in the test too, unless the writer says that it was around
-    /// the test: in a fixture, a hook, or while the file was loaded.
-    fn broke(&mut self, is_error: bool, kind: &str, message: &str) {
-        let is_around = ["failed on setup", "failed on teardown"].iter().any(|start| message.starts_with(start))
+impl TestCase {
+    /// A `failure` is a failed assertion. An `error` is an exception in the test too, unless the file says that it was
+    /// around the test: in a fixture, a hook, or while the file was loaded.
+    fn add_failure(&mut self, is_error: bool, kind: &str, message: &str) {
+        let is_setup = ["failed on setup", "failed on teardown"].iter().any(|start| message.starts_with(start))
             || ["cancelledByParent", "hookFailed"].contains(&kind);
         self.is_file |= is_error && message == "collection failure"
             || message.contains("Test suite failed to run")
             || self.path.iter().any(|part| part == "_FailedTest" || part.ends_with("Test suite failed to run"));
-        let outcome = if is_around {
-            Outcome::NotRun
+        let outcome = if is_setup {
+            TestOutcome::SetupBroke
         } else if kind.contains("timeout") {
-            Outcome::TimedOut
+            TestOutcome::TimedOut
         } else if kind.contains("abort") || kind.contains("execution failure") {
-            Outcome::Crashed
+            TestOutcome::Crashed
         } else {
-            Outcome::Failed
+            TestOutcome::Failed
         };
-        // One that failed and was not cleaned up behind has failed.
-        if self.outcome != Outcome::Failed {
+        // A test that failed and whose clean-up then broke has failed.
+        if self.outcome != TestOutcome::Failed {
             self.outcome = outcome;
         }
         self.text.push_str(&message[..message.floor_char_boundary(TEXT_BYTES_MAX / 4)]);
@@ -225,13 +223,13 @@ impl Case {
     }
 }
 
-/// Writers disagree about what is the class and what the name, and about what stands between the parts of either.
+/// The tools disagree about what is the class and what the name, and about the separators inside both.
 fn case_path(class: &str, name: &str) -> Vec<String> {
     let (bare, parameter) = name.split_at(name.find('[').unwrap_or(name.len()));
     let separator = ["::", " > ", " › "].into_iter().find(|separator| bare.contains(separator));
     let separator = separator.or_else(|| (bare.contains('/') && !bare.contains(' ')).then_some("/"));
-    let mut parts: Vec<String> = path(class, ".").into_iter().filter(|part| !part.is_empty()).collect();
-    parts.extend(separator.map_or_else(|| vec![bare.to_owned()], |separator| path(bare, separator)));
+    let mut parts: Vec<String> = split_path(class, ".").into_iter().filter(|part| !part.is_empty()).collect();
+    parts.extend(separator.map_or_else(|| vec![bare.to_owned()], |separator| split_path(bare, separator)));
     if let Some(last) = parts.last_mut() {
         last.push_str(parameter);
     }
@@ -253,7 +251,7 @@ fn claimed(element: &BytesStart<'_>) -> TestCounts {
     let number = |name: &str| -> u64 { attribute(element, name).trim().parse().unwrap_or(0) };
     let failing = number("failures").saturating_add(number("errors"));
     let skipped = number("skipped").saturating_add(number("disabled"));
-    TestCounts::of(number("tests").saturating_sub(failing).saturating_sub(skipped), failing, skipped)
+    TestCounts::new(number("tests").saturating_sub(failing).saturating_sub(skipped), failing, skipped)
 }
 
 #[cfg(test)]
@@ -261,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_whole_document_is_an_error() {
+    fn an_incomplete_document_is_an_error() {
         for (text, error) in [
             ("", JunitError::NotJunit),
             ("<html></html>", JunitError::NotJunit),
@@ -279,12 +277,12 @@ mod tests {
         let count = |text: &str| from_junit(text.as_bytes()).expect("a report");
         let nested = "<testsuites tests='9'><testsuite><testcase/><testsuite><testcase><error/><failure/></testcase>\
             <testcase><skipped/></testcase></testsuite></testsuite></testsuites>";
-        assert_eq!(count(nested), TestCounts::of(1, 1, 1));
+        assert_eq!(count(nested), TestCounts::new(1, 1, 1));
         let flaky = "<testsuite><testcase><flakyFailure/></testcase></testsuite>";
-        assert_eq!(count(flaky), TestCounts::of(1, 0, 0));
-        assert_eq!(count("<testsuite tests='5' failures='1' errors='1' skipped='1'/>"), TestCounts::of(2, 2, 1));
-        // A failure outside of any test is the report of a suite, and no test.
-        assert_eq!(count("<testsuite><failure/><testcase/></testsuite>"), TestCounts::of(1, 0, 0));
+        assert_eq!(count(flaky), TestCounts::new(1, 0, 0));
+        assert_eq!(count("<testsuite tests='5' failures='1' errors='1' skipped='1'/>"), TestCounts::new(2, 2, 1));
+        // A failure outside of any test case belongs to a suite and is not a test.
+        assert_eq!(count("<testsuite><failure/><testcase/></testsuite>"), TestCounts::new(1, 0, 0));
         assert_eq!(count("\u{feff}<?xml version='1.0'?>\n<testsuite/>\n"), TestCounts::default());
     }
 }

@@ -1,45 +1,46 @@
-//! Mocha: up to three lines sum up a run, `passing` first. Above them is the tree of tests, below the reports.
+//! Mocha: up to three lines have the counts of a run, `passing` first. The tree of tests is above, the reports below.
 
-use super::jest::is_time;
-use super::told::{Outcome, Told};
-use super::{Reader, TestCounts, pairs};
+use super::jest::is_duration;
+use super::run_record::{RunRecord, TestOutcome};
+use super::{RunnerParser, TestCounts, pairs};
 
 #[derive(Default)]
 pub(super) struct Mocha {
     run: Option<TestCounts>,
     /// The groups around the next test, with their indentation.
     groups: Vec<(usize, String)>,
-    /// The tests of the tree that is growing, with their lines. Only a sum says that it was a tree.
-    tree: Vec<(Vec<String>, Outcome, usize)>,
-    /// Reports follow, not a tree.
+    /// The tests of the tree so far, with their lines. Only the counts that follow show that it was a tree.
+    tree: Vec<(Vec<String>, TestOutcome, usize)>,
+    /// The lines are reports, not a tree.
     is_reporting: bool,
     /// The title of the report that has begun, as far as it was read.
     title: Option<Vec<String>>,
 }
 
-/// More lines than a tree of tests has are something else.
+/// An output with more lines than this is not a tree of tests.
 const TREE_TESTS_MAX: usize = 100_000;
 
-impl Reader for Mocha {
+impl RunnerParser for Mocha {
     /// `  1 passing (16ms)`, `  1 pending`, `  1 failing`
-    fn take(&mut self, line: &str, told: &mut Told) -> Option<TestCounts> {
+    fn parse_line(&mut self, line: &str, record: &mut RunRecord) -> Option<TestCounts> {
         let text = line.trim();
-        let (number, rest) = (pairs::leading(text), text.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+        let (number, rest) =
+            (pairs::leading_number(text), text.trim_start_matches(|letter: char| letter.is_ascii_digit()));
         let (Some(number), Some(rest)) = (number, rest.strip_prefix(' ')) else {
             self.run = None;
-            self.tell(line, told);
+            self.record_line(line, record);
             return None;
         };
         if rest.starts_with("passing (") && rest.ends_with(')') {
-            self.summed_up(told);
-            self.run = Some(TestCounts::of(number, 0, 0));
+            self.finish_tree(record);
+            self.run = Some(TestCounts::new(number, 0, 0));
         } else {
             let run = self.run?;
             self.run = match rest {
-                "pending" => Some(TestCounts::of(run.passing, run.failing, number)),
+                "pending" => Some(TestCounts::new(run.passing, run.failing, number)),
                 "failing" => {
                     self.is_reporting = true;
-                    Some(TestCounts::of(run.passing, number, run.skipped))
+                    Some(TestCounts::new(run.passing, number, run.skipped))
                 }
                 _ => None,
             };
@@ -49,80 +50,80 @@ impl Reader for Mocha {
 }
 
 impl Mocha {
-    fn tell(&mut self, line: &str, told: &mut Told) {
+    fn record_line(&mut self, line: &str, record: &mut RunRecord) {
         let text = line.trim();
         if text.is_empty() {
             self.title = None;
         } else if self.is_reporting {
-            self.reported(line, text, told);
+            self.read_report(line, text, record);
         } else if self.tree.len() < TREE_TESTS_MAX {
-            self.listed(line, text, told.line);
+            self.read_listed_test(line, text, record.line);
         }
     }
 
     /// `    ✔ adds (12ms)`, `    1) adds`, `    - adds`
-    fn listed(&mut self, line: &str, text: &str, place: usize) {
+    fn read_listed_test(&mut self, line: &str, text: &str, line_number: usize) {
         let indent = line.len() - line.trim_start().len();
         if indent == 0 {
             return;
         }
         self.groups.retain(|(other, _)| *other < indent);
-        let passed = ["✔ ", "✓ "].iter().find_map(|mark| text.strip_prefix(mark));
+        let passed = ["✔ ", "✓ "].iter().find_map(|symbol| text.strip_prefix(symbol));
         let (name, outcome) = match (passed, numbered(text), text.strip_prefix("- ")) {
             (Some(name), _, _) => (
-                name.rsplit_once(" (").filter(|(_, time)| is_time(time)).map_or(name, |(name, _)| name),
-                Outcome::Passed,
+                name.rsplit_once(" (").filter(|(_, time)| is_duration(time)).map_or(name, |(name, _)| name),
+                TestOutcome::Passed,
             ),
-            (_, Some(name), _) => (name, Outcome::Failed),
-            (_, _, Some(name)) => (name, Outcome::Skipped),
+            (_, Some(name), _) => (name, TestOutcome::Failed),
+            (_, _, Some(name)) => (name, TestOutcome::Skipped),
             (None, None, None) => {
                 self.groups.push((indent, text.to_owned()));
                 return;
             }
         };
         let path = self.groups.iter().map(|(_, group)| group.clone()).chain([name.to_owned()]).collect();
-        self.tree.push((path, outcome, place));
+        self.tree.push((path, outcome, line_number));
     }
 
-    fn summed_up(&mut self, told: &mut Told) {
-        told.begins();
-        let line = told.line;
-        for (path, outcome, place) in std::mem::take(&mut self.tree) {
-            // What failed is named again in its report, with groups that nothing printed in between can disturb.
-            if outcome != Outcome::Failed {
-                told.line = place;
-                told.test(path, outcome);
+    fn finish_tree(&mut self, record: &mut RunRecord) {
+        record.begin_run();
+        let line = record.line;
+        for (path, outcome, line_number) in std::mem::take(&mut self.tree) {
+            // The report names a failed test again, with groups that no other output can disturb.
+            if outcome != TestOutcome::Failed {
+                record.line = line_number;
+                record.add_test(path, outcome);
             }
         }
-        told.line = line;
+        record.line = line;
         (self.is_reporting, self.groups) = (false, Vec::new());
     }
 
     /// `  1) calc`, `       adds:`
-    fn reported(&mut self, line: &str, text: &str, told: &mut Told) {
+    fn read_report(&mut self, line: &str, text: &str, record: &mut RunRecord) {
         if let Some(name) = numbered(text).filter(|_| line.starts_with("  ") && !line.starts_with("    ")) {
-            told.mark();
+            record.mark_boundary();
             self.title = Some(Vec::new());
-            self.titled(name, told);
+            self.read_title(name, record);
         } else if self.title.is_some() {
-            self.titled(text, told);
+            self.read_title(text, record);
         }
     }
 
-    fn titled(&mut self, name: &str, told: &mut Told) {
+    fn read_title(&mut self, name: &str, record: &mut RunRecord) {
         let Some(mut title) = self.title.take() else {
             return;
         };
         match name.strip_suffix(':') {
             Some(last) => {
                 title.push(last.to_owned());
-                let line = told.marks.last().copied().unwrap_or(told.line);
-                // `"before all" hook for "adds"` is no test.
+                let line = record.boundaries.last().copied().unwrap_or(record.line);
+                // `"before all" hook for "adds"` is not a test.
                 if is_hook(last) {
-                    told.broken.push(line);
+                    record.broken.push(line);
                 } else {
-                    told.details.push((title.clone(), line));
-                    told.known(title, Outcome::Failed);
+                    record.failure_reports.push((title.clone(), line));
+                    record.add_reported_test(title, TestOutcome::Failed);
                 }
             }
             None => {
@@ -133,7 +134,7 @@ impl Mocha {
     }
 }
 
-/// `"before each" hook for "adds"`, in TAP behind the names of its groups.
+/// True for `"before each" hook for "adds"`; in TAP the names of its groups stand before it.
 pub(super) fn is_hook(name: &str) -> bool {
     ["\"before all\" hook", "\"before each\" hook", "\"after all\" hook", "\"after each\" hook"]
         .iter()
@@ -142,6 +143,6 @@ pub(super) fn is_hook(name: &str) -> bool {
 
 /// `adds` of `12) adds`
 fn numbered(text: &str) -> Option<&str> {
-    pairs::leading(text)?;
+    pairs::leading_number(text)?;
     text.trim_start_matches(|letter: char| letter.is_ascii_digit()).strip_prefix(") ")
 }

@@ -1,38 +1,38 @@
-//! Whether a test that a runner names is the test that was asked for.
+//! Decides whether a test that a runner names is the wanted test.
 //!
-//! The whole name, or the end of it from the beginning of one of its parts: `adds` is `tests::adds`, and never
-//! `tests::adds_all` or `tests::never_adds`.
+//! The wanted name must be the whole name, or its end from the beginning of one of its parts: `adds` is `tests::adds`,
+//! and never `tests::adds_all` or `tests::never_adds`.
 
-/// How well a name fits.
+/// How well a name matches, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
-    /// The end of the runner's longer name.
+pub(super) enum NameMatch {
+    /// The wanted name is the end of the runner's longer name.
     Longer,
-    /// An instance of it with a parameter.
+    /// The runner's name is an instance of the wanted test, with a parameter.
     Instance,
-    /// All of it.
+    /// The wanted name is the whole name.
     Whole,
 }
 
-/// What may stand between the parts of a name, longest first.
+/// Separators between the parts of a name, longest first.
 const SEPARATORS: [&str; 8] = [" > ", " › ", "::", "$", ".", "/", " ", ":"];
 
-/// How the path a runner gives fits the name that was asked for.
-pub(super) fn fit(asked: &str, path: &[String]) -> Option<Fit> {
-    let asked = asked.trim();
-    if asked.is_empty() {
+/// How the path that a runner gives matches the wanted name.
+pub(super) fn match_name(wanted: &str, path: &[String]) -> Option<NameMatch> {
+    let wanted = wanted.trim();
+    if wanted.is_empty() {
         return None;
     }
-    let whole = |is_whole| if is_whole { Fit::Whole } else { Fit::Longer };
-    if let Some(count) = parts(asked, path, false) {
+    let whole = |is_whole| if is_whole { NameMatch::Whole } else { NameMatch::Longer };
+    if let Some(count) = matching_parts(wanted, path, false) {
         return Some(whole(count == path.len()));
     }
-    parts(asked, path, true).map(|_| Fit::Instance)
+    matching_parts(wanted, path, true).map(|_| NameMatch::Instance)
 }
 
-/// How many parts of the path, from its end, the name consists of.
-fn parts(asked: &str, path: &[String], is_instance: bool) -> Option<usize> {
-    let mut rest = asked;
+/// The number of parts of the path, from its end, that make up the wanted name.
+fn matching_parts(wanted: &str, path: &[String], is_instance: bool) -> Option<usize> {
+    let mut rest = wanted;
     for (count, part) in (1..).zip(path.iter().rev()) {
         let part = if is_instance && count == 1 { without_parameter(part)? } else { part.as_str() };
         if part.is_empty() {
@@ -60,26 +60,26 @@ mod tests {
     #[test]
     fn a_name_is_its_parts_from_the_end_and_nothing_less() {
         let path = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();
-        for (asked, parts, expected) in [
-            ("tests::adds", &["tests", "adds"][..], Some(Fit::Whole)),
-            ("adds", &["tests", "adds"], Some(Fit::Longer)),
+        for (wanted, parts, expected) in [
+            ("tests::adds", &["tests", "adds"][..], Some(NameMatch::Whole)),
+            ("adds", &["tests", "adds"], Some(NameMatch::Longer)),
             ("adds", &["tests", "adds_all"], None),
             ("adds", &["tests", "never_adds"], None),
             ("adds", &["tests", "never adds"], None),
             ("ests::adds", &["tests", "adds"], None),
             ("lab::tests::adds", &["tests", "adds"], None),
-            ("test_calc.py::TestA::test_b", &["pkg", "test_calc.py", "TestA", "test_b"], Some(Fit::Longer)),
-            ("test_a", &["test_calc.py", "test_a[1]"], Some(Fit::Instance)),
-            ("test_a[1]", &["test_calc.py", "test_a[1]"], Some(Fit::Longer)),
+            ("test_calc.py::TestA::test_b", &["pkg", "test_calc.py", "TestA", "test_b"], Some(NameMatch::Longer)),
+            ("test_a", &["test_calc.py", "test_a[1]"], Some(NameMatch::Instance)),
+            ("test_a[1]", &["test_calc.py", "test_a[1]"], Some(NameMatch::Longer)),
             ("test_a[2]", &["test_calc.py", "test_a[1]"], None),
             ("test_", &["test_calc.py", "test_a[1]"], None),
-            ("TestX/sub", &["TestX", "sub"], Some(Fit::Whole)),
-            ("calc adds", &["calc.test.js", "calc", "adds"], Some(Fit::Longer)),
-            ("calc > adds", &["calc.test.js", "calc", "adds"], Some(Fit::Longer)),
+            ("TestX/sub", &["TestX", "sub"], Some(NameMatch::Whole)),
+            ("calc adds", &["calc.test.js", "calc", "adds"], Some(NameMatch::Longer)),
+            ("calc > adds", &["calc.test.js", "calc", "adds"], Some(NameMatch::Longer)),
             ("", &["tests", "adds"], None),
             ("adds", &["adds", ""], None),
         ] {
-            assert_eq!(fit(asked, &path(parts)), expected, "{asked} {parts:?}");
+            assert_eq!(match_name(wanted, &path(parts)), expected, "{wanted} {parts:?}");
         }
     }
 }

@@ -1,33 +1,33 @@
-//! `cargo nextest`: one line sums up a run. What it skipped includes what a filter left out.
+//! `cargo nextest`: one line has the counts of a run. Its skipped tests include those that a filter left out.
 
-use super::told::{Outcome, Told, path};
-use super::{Reader, TestCounts, pairs};
+use super::run_record::{RunRecord, TestOutcome, split_path};
+use super::{RunnerParser, TestCounts, pairs};
 
 #[derive(Default)]
 pub(super) struct Nextest {
-    /// It has summed up, and tells again what failed.
+    /// The counts have been printed; the failed tests are listed a second time after them.
     is_over: bool,
 }
 
-impl Reader for Nextest {
+impl RunnerParser for Nextest {
     /// `Summary [   0.173s] 4 tests run: 3 passed (1 slow), 1 failed, 1 timed out, 1 skipped`
-    fn take(&mut self, line: &str, told: &mut Told) -> Option<TestCounts> {
+    fn parse_line(&mut self, line: &str, record: &mut RunRecord) -> Option<TestCounts> {
         let text = line.trim_start();
         if text.starts_with("Nextest run ID ") || text.starts_with("Starting ") && text.contains(" across ") {
             self.is_over = false;
-            told.begins();
+            record.begin_run();
             return None;
         }
-        if let Some((path, outcome, is_again)) = test(text).filter(|_| !self.is_over) {
-            if is_again {
-                told.test_again(path, outcome)
+        if let Some((path, outcome, is_retry)) = read_test(text).filter(|_| !self.is_over) {
+            if is_retry {
+                record.add_retry(path, outcome)
             } else {
-                told.test(path, outcome)
+                record.add_test(path, outcome)
             }
             return None;
         }
         if text.starts_with("────") {
-            told.mark();
+            record.mark_boundary();
         }
         let rest = text.strip_prefix("Summary [")?;
         let (_, rest) = rest.split_once(']')?;
@@ -36,40 +36,42 @@ impl Reader for Nextest {
             return None;
         }
         let list = without_brackets(list);
-        let pairs = pairs::counted(&list, ',')?;
-        let (passed, skipped) = (pairs::of(&pairs, "passed"), pairs::of(&pairs, "skipped"));
+        let pairs = pairs::parse(&list, ',')?;
+        let (passed, skipped) = (pairs::count_of(&pairs, "passed"), pairs::count_of(&pairs, "skipped"));
         let others = pairs.iter().filter(|(_, word)| !["passed", "skipped"].contains(word));
         self.is_over = true;
-        Some(TestCounts::of(passed, others.map(|(number, _)| *number).fold(0, u64::saturating_add), skipped))
+        Some(TestCounts::new(passed, others.map(|(number, _)| *number).fold(0, u64::saturating_add), skipped))
     }
 }
 
 /// `FAIL [   0.048s] (1/4) sample tests::adds`, `TRY 2 PASS [ …`, `SIGABRT [ …`
-fn test(text: &str) -> Option<(Vec<String>, Outcome, bool)> {
+fn read_test(text: &str) -> Option<(Vec<String>, TestOutcome, bool)> {
     let (words, rest) = text.split_once(" [")?;
     let mut words = words.split(' ');
     let mut word = words.next()?;
-    let is_again = word == "TRY" || word == "FLAKY";
+    let is_retry = word == "TRY" || word == "FLAKY";
     if word == "TRY" {
-        pairs::leading(words.next()?)?;
+        pairs::leading_number(words.next()?)?;
         word = words.next()?;
     }
     let outcome = match word {
-        "PASS" | "FLAKY" | "LEAK" => Outcome::Passed,
-        "FAIL" | "LEAK-FAIL" | "FLKY-FL" => Outcome::Failed,
-        "TIMEOUT" => Outcome::TimedOut,
-        "ABORT" | "XFAIL" => Outcome::Crashed,
-        signal if signal.starts_with("SIG") && signal.bytes().all(|byte| byte.is_ascii_uppercase()) => Outcome::Crashed,
+        "PASS" | "FLAKY" | "LEAK" => TestOutcome::Passed,
+        "FAIL" | "LEAK-FAIL" | "FLKY-FL" => TestOutcome::Failed,
+        "TIMEOUT" => TestOutcome::TimedOut,
+        "ABORT" | "XFAIL" => TestOutcome::Crashed,
+        signal if signal.starts_with("SIG") && signal.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+            TestOutcome::Crashed
+        }
         _ => return None,
     };
     let (seconds, rest) = rest.split_once("] ")?;
     seconds.trim().trim_start_matches('>').strip_suffix('s')?.parse::<f64>().ok()?;
-    let place = rest.strip_prefix('(').and_then(|rest| rest.split_once(") "));
-    let rest = place.map_or(rest, |(_, rest)| rest).trim();
+    let progress = rest.strip_prefix('(').and_then(|rest| rest.split_once(") "));
+    let rest = progress.map_or(rest, |(_, rest)| rest).trim();
     let (binary, name) = rest.split_once(' ')?;
     let mut parts = vec![binary.to_owned()];
-    parts.extend(path(name.trim(), "::"));
-    Some((parts, outcome, is_again))
+    parts.extend(split_path(name.trim(), "::"));
+    Some((parts, outcome, is_retry))
 }
 
 fn without_brackets(list: &str) -> String {
@@ -91,10 +93,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_neither_passed_nor_skipped_failed() {
-        let take = |line| Nextest::default().take(line, &mut Told::default());
+    fn everything_neither_passed_nor_skipped_counts_as_failed() {
+        let parse_line = |line| Nextest::default().parse_line(line, &mut RunRecord::default());
         let line = "     Summary [   1.2s] 5/9 tests run: 2 passed (1 slow, 1 flaky), 1 failed, 1 timed out, 1 exec failed, 4 skipped";
-        assert_eq!(take(line), Some(TestCounts::of(2, 3, 4)));
-        assert_eq!(take("Summary [of the talk] two tests run: fine"), None);
+        assert_eq!(parse_line(line), Some(TestCounts::new(2, 3, 4)));
+        assert_eq!(parse_line("Summary [of the talk] two tests run: fine"), None);
     }
 }

@@ -1,71 +1,71 @@
-//! TAP, the Test Anything Protocol: one line a test. Tests within tests are indented and not counted.
+//! TAP, the Test Anything Protocol: one line per test. Tests within tests are indented and not counted.
 
-use super::told::{Outcome, Told};
-use super::{Reader, TestCounts, mocha, pairs};
+use super::run_record::{RunRecord, TestOutcome};
+use super::{RunnerParser, TestCounts, mocha, pairs};
 
 #[derive(Default)]
 pub(super) struct Tap {
     run: TestCounts,
-    points: Points,
-    /// How many tests there are to be.
+    points: TestPoints,
+    /// The number of tests that the plan announces.
     plan: Option<u64>,
-    /// A version or a plan was seen: it is TAP, and not somebody who says ok.
+    /// A version or a plan was seen, so this is TAP and not just a program that prints `ok`.
     is_tap: bool,
 }
 
-impl Reader for Tap {
-    fn take(&mut self, line: &str, told: &mut Told) -> Option<TestCounts> {
+impl RunnerParser for Tap {
+    fn parse_line(&mut self, line: &str, record: &mut RunRecord) -> Option<TestCounts> {
         if line.starts_with("TAP version ") {
             *self = Self { is_tap: true, ..Self::default() };
-            told.begins();
+            record.begin_run();
             return None;
         }
         if line.starts_with("Bail out!") {
-            told.begins();
-            told.broken();
+            record.begin_run();
+            record.add_broken();
             return None;
         }
-        self.points.take(line, told);
+        self.points.parse_line(line, record);
         if let Some(last) = line.strip_prefix("1..") {
-            self.plan = Some(pairs::leading(last)?);
+            self.plan = Some(pairs::leading_number(last)?);
             self.is_tap = true;
             return Some(self.run);
         }
-        let point = Point::read(line).filter(|point| point.indent == 0)?;
+        let point = TestPoint::parse(line).filter(|point| point.indent == 0)?;
         if point.number == 1 && self.run.total > 0 {
             (self.run, self.plan) = (TestCounts::default(), None);
-            told.keep_from(told.line);
+            record.keep_from(record.line);
         }
         self.run = self.run.plus(match point.outcome {
-            Outcome::Passed => TestCounts::of(1, 0, 0),
-            Outcome::Skipped => TestCounts::of(0, 0, 1),
-            _ => TestCounts::of(0, 1, 0),
+            TestOutcome::Passed => TestCounts::new(1, 0, 0),
+            TestOutcome::Skipped => TestCounts::new(0, 0, 1),
+            _ => TestCounts::new(0, 1, 0),
         });
         self.is_tap.then_some(self.run)
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.plan == Some(self.run.total)
     }
 }
 
-/// A line of TAP that tells of a test.
-struct Point<'a> {
+/// A line of TAP that gives the outcome of a test.
+struct TestPoint<'a> {
     indent: usize,
     number: u64,
     name: &'a str,
-    outcome: Outcome,
+    outcome: TestOutcome,
 }
 
-impl<'a> Point<'a> {
+impl<'a> TestPoint<'a> {
     /// `not ok 2 - adds # TODO later`
-    fn read(line: &'a str) -> Option<Self> {
+    fn parse(line: &'a str) -> Option<Self> {
         let text = line.trim_start();
         let (rest, is_ok) = match text.strip_prefix("not ok ") {
             Some(rest) => (rest, false),
             None => (text.strip_prefix("ok ")?, true),
         };
-        let number = pairs::leading(rest)?;
+        let number = pairs::leading_number(rest)?;
         let rest = rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim();
         let rest = rest.strip_prefix("- ").unwrap_or(rest);
         let (name, directive) = match rest.strip_prefix("# ") {
@@ -73,62 +73,64 @@ impl<'a> Point<'a> {
             None => rest.rsplit_once(" # ").unwrap_or((rest, "")),
         };
         let directive = directive.to_ascii_lowercase();
-        let is_aside = directive.starts_with("skip") || directive.starts_with("todo");
-        let outcome = match (is_aside, is_ok) {
-            (true, _) => Outcome::Skipped,
-            (false, true) => Outcome::Passed,
-            (false, false) => Outcome::Failed,
+        let is_set_aside = directive.starts_with("skip") || directive.starts_with("todo");
+        let outcome = match (is_set_aside, is_ok) {
+            (true, _) => TestOutcome::Skipped,
+            (false, true) => TestOutcome::Passed,
+            (false, false) => TestOutcome::Failed,
         };
-        let name = if is_aside { name } else { rest };
+        let name = if is_set_aside { name } else { rest };
         Some(Self { indent: line.len() - text.len(), number, name: name.trim(), outcome })
     }
 }
 
-/// The tests of a stream by name, with those within tests, as node tells them.
+/// Records the tests of a TAP output by name, including tests within tests as node prints them.
 #[derive(Default)]
-pub(super) struct Points {
+pub(super) struct TestPoints {
     /// The tests that have begun, with their indentation.
     open: Vec<(usize, String)>,
-    /// The last one was a group, which is none of its tests.
+    /// The last line was for a group, so the notes below it concern no test.
     is_group: bool,
 }
 
-impl Points {
-    pub fn take(&mut self, line: &str, told: &mut Told) {
+impl TestPoints {
+    pub fn parse_line(&mut self, line: &str, record: &mut RunRecord) {
         let text = line.trim_start();
         let indent = line.len() - text.len();
         if let Some(name) = text.strip_prefix("# Subtest: ") {
             self.open.retain(|(other, _)| *other < indent);
             self.open.push((indent, name.trim().to_owned()));
-            told.mark();
-        } else if let Some(point) = Point::read(line) {
+            record.mark_boundary();
+        } else if let Some(point) = TestPoint::parse(line) {
             self.open.retain(|(other, _)| *other < indent);
-            if point.outcome == Outcome::Failed && mocha::is_hook(point.name) {
-                told.broken();
+            if point.outcome == TestOutcome::Failed && mocha::is_hook(point.name) {
+                record.add_broken();
                 self.is_group = true;
                 return;
             }
             let groups = self.open.iter().map(|(_, group)| group.clone());
-            told.test(groups.chain([point.name.to_owned()]).collect(), point.outcome);
-            told.counts_others |= indent > 0;
+            record.add_test(groups.chain([point.name.to_owned()]).collect(), point.outcome);
+            record.counts_other_units |= indent > 0;
             self.is_group = false;
         } else if !self.is_group {
-            self.noted(text, told);
+            self.read_note(text, record);
         }
     }
 
-    /// What stands below a test, in node's words.
-    fn noted(&mut self, note: &str, told: &mut Told) {
+    /// A note below a test, as node prints it.
+    fn read_note(&mut self, note: &str, record: &mut RunRecord) {
         match note {
-            "failureType: 'cancelledByParent'" | "failureType: 'hookFailed'" => told.last_became(Outcome::HookBroke),
+            "failureType: 'cancelledByParent'" | "failureType: 'hookFailed'" => {
+                record.set_last_outcome(TestOutcome::HookBroke)
+            }
             "type: 'suite'" => {
                 self.is_group = true;
-                told.tests.pop();
+                record.tests.pop();
             }
-            // Only a whole file has one.
+            // Only whole files have an exit code.
             _ if note.starts_with("exitCode: ") => {
                 self.is_group = true;
-                told.last_was_broken();
+                record.mark_last_as_broken();
             }
             _ => {}
         }
@@ -141,7 +143,7 @@ mod tests {
 
     fn last(lines: &[&str]) -> Option<TestCounts> {
         let mut reader = Tap::default();
-        lines.iter().filter_map(|line| reader.take(line, &mut Told::default())).last()
+        lines.iter().filter_map(|line| reader.parse_line(line, &mut RunRecord::default())).last()
     }
 
     #[test]
@@ -149,7 +151,7 @@ mod tests {
         let tests =
             ["ok 1 - a", "not ok 2 - b", "    ok 1 - inside", "ok 3 # SKIP no", "not ok 4 - later # TODO write"];
         assert_eq!(last(&tests), None);
-        let counts = Some(TestCounts::of(1, 1, 2));
+        let counts = Some(TestCounts::new(1, 1, 2));
         assert_eq!(last(&[&["1..4"][..], &tests].concat()), counts);
         assert_eq!(last(&[&tests[..], &["1..4"]].concat()), counts);
         assert_eq!(last(&[&["TAP version 14"][..], &tests].concat()), counts);
@@ -157,6 +159,6 @@ mod tests {
 
     #[test]
     fn test_number_1_begins_again() {
-        assert_eq!(last(&["1..2", "not ok 1", "ok 2", "1..2", "ok 1", "ok 2"]), Some(TestCounts::of(2, 0, 0)));
+        assert_eq!(last(&["1..2", "not ok 1", "ok 2", "1..2", "ok 1", "ok 2"]), Some(TestCounts::new(2, 0, 0)));
     }
 }

@@ -1,22 +1,22 @@
-//! What kept a test from running, by the words that compilers, package managers and runners use for it.
+//! Recognises what kept a test from running, by the phrases that compilers, package managers and runners print.
 //!
-//! Only asked where no test's own outcome is known, so a wrong guess names the wrong trouble and never counts.
+//! Used only when the outcome of the test itself is unknown, so a wrong guess names the wrong trouble and is never
+//! counted as an attempt.
 
-use super::judge::Trouble;
+use super::classify::Trouble;
 
-/// A trouble that was found, where, and in which file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundTrouble {
     pub trouble: Trouble,
-    /// On which line it is said.
+    /// The line with the phrase.
     pub line: usize,
-    /// The file the words name.
+    /// The file that the output names.
     pub file: Option<String>,
 }
 
-/// What is said of each trouble. Of two that are said, the first of these is the cause: what cannot be fetched is missing,
-/// and what is missing does not compile.
-const WORDS: [(Trouble, &[&str]); 7] = [
+/// The phrases for each trouble. When an output has phrases of several, the first in this list is the cause: what
+/// cannot be downloaded is missing, and what is missing does not compile.
+const PHRASES: [(Trouble, &[&str]); 7] = [
     (
         Trouble::Network,
         &[
@@ -121,8 +121,8 @@ const WORDS: [(Trouble, &[&str]); 7] = [
     ),
 ];
 
-/// What runners say that have found nothing to run.
-const NOTHING: [&str; 8] = [
+/// Phrases of runners that found nothing to run.
+const NOTHING_RAN_PHRASES: [&str; 8] = [
     "no tests ran",
     "No tests found",
     "no tests to run",
@@ -133,39 +133,39 @@ const NOTHING: [&str; 8] = [
     "0 tests run",
 ];
 
-/// The cause among all that is said. `files` are those that were worked on.
-pub(super) fn cause(lines: &[impl AsRef<str>], files: &[&str]) -> Option<Found> {
-    let mut first: [Option<usize>; WORDS.len()] = [None; WORDS.len()];
-    for (place, line) in lines.iter().enumerate() {
+/// Finds the cause in the output. `files` are the files that the attempt changed.
+pub(super) fn find_cause(lines: &[impl AsRef<str>], files: &[&str]) -> Option<FoundTrouble> {
+    let mut first: [Option<usize>; PHRASES.len()] = [None; PHRASES.len()];
+    for (index, line) in lines.iter().enumerate() {
         let line = line.as_ref();
-        for (slot, (trouble, words)) in first.iter_mut().zip(&WORDS) {
-            if slot.is_none() && words.iter().any(|words| is_said(*trouble, line, words)) {
-                *slot = Some(place);
+        for (slot, (trouble, phrases)) in first.iter_mut().zip(&PHRASES) {
+            if slot.is_none() && phrases.iter().any(|phrases| contains_phrase(*trouble, line, phrases)) {
+                *slot = Some(index);
             }
         }
     }
-    let found = first.iter().zip(&WORDS).find_map(|(place, (trouble, _))| place.map(|place| (*trouble, place)));
+    let found = first.iter().zip(&PHRASES).find_map(|(index, (trouble, _))| index.map(|index| (*trouble, index)));
     if let Some((trouble, line)) = found {
         return Some(match trouble {
-            Trouble::BuildElsewhere => build(lines, line, files),
-            Trouble::MissingModule => Found { trouble, line, file: source_near(lines, line) },
-            _ => Found { trouble, line, file: None },
+            Trouble::BuildElsewhere => find_broken_file(lines, line, files),
+            Trouble::MissingModule => FoundTrouble { trouble, line, file: source_file_near(lines, line) },
+            _ => FoundTrouble { trouble, line, file: None },
         });
     }
-    let line = lines.iter().position(|line| NOTHING.iter().any(|words| line.as_ref().contains(words)))?;
-    Some(Found { trouble: Trouble::RanNone, line, file: None })
+    let line = lines.iter().position(|line| NOTHING_RAN_PHRASES.iter().any(|phrase| line.as_ref().contains(phrase)))?;
+    Some(FoundTrouble { trouble: Trouble::RanNone, line, file: None })
 }
 
-/// Words that are common in prose only count where a runner or a runtime puts them: at the start of a line.
-fn is_said(trouble: Trouble, line: &str, words: &str) -> bool {
+/// Phrases that are common in prose count only at the start of a line, where a runner or a runtime prints them.
+fn contains_phrase(trouble: Trouble, line: &str, phrase: &str) -> bool {
     match trouble {
-        Trouble::Crash if words.ends_with(": ") || words.ends_with('>') => line.starts_with(words),
-        _ => line.contains(words),
+        Trouble::Crash if phrase.ends_with(": ") || phrase.ends_with('>') => line.starts_with(phrase),
+        _ => line.contains(phrase),
     }
 }
 
-/// In which file something does not compile: one that was worked on, where one of those is named, else the first.
-fn build(lines: &[impl AsRef<str>], line: usize, files: &[&str]) -> Found {
+/// Finds the file that does not compile: a changed file if the output names one, else the first file it names.
+fn find_broken_file(lines: &[impl AsRef<str>], line: usize, files: &[&str]) -> FoundTrouble {
     let mut is_error = false;
     let mut elsewhere = None;
     for text in lines.iter().map(AsRef::as_ref) {
@@ -174,33 +174,36 @@ fn build(lines: &[impl AsRef<str>], line: usize, files: &[&str]) -> Found {
             is_error = text.starts_with("error");
         }
         let is_pointed_at = is_error || !text.trim_start().starts_with("--> ");
-        let Some(file) = source(text).filter(|file| is_pointed_at && is_broken(text, file)) else {
+        let Some(file) = source_file(text).filter(|file| is_pointed_at && is_where_python_broke(text, file)) else {
             continue;
         };
-        if files.iter().any(|worked_on| is_same(file, worked_on)) {
-            return Found { trouble: Trouble::BuildUnderWork, line, file: Some(file.to_owned()) };
+        if files.iter().any(|worked_on| is_same_file(file, worked_on)) {
+            return FoundTrouble { trouble: Trouble::BuildUnderWork, line, file: Some(file.to_owned()) };
         }
         elsewhere = elsewhere.or_else(|| Some(file.to_owned()));
     }
-    Found { trouble: Trouble::BuildElsewhere, line, file: elsewhere }
+    FoundTrouble { trouble: Trouble::BuildElsewhere, line, file: elsewhere }
 }
 
-/// Python names every file on the way to the broken one; only the last has no function after it.
-fn is_broken(text: &str, file: &str) -> bool {
+/// Python names every file on the way to the broken one; only the broken one's line has no function name after it.
+fn is_where_python_broke(text: &str, file: &str) -> bool {
     !file.ends_with(".py") || text.contains("File \"") && !text.contains(", in ")
 }
 
-/// The file nearest above or at a line.
-fn source_near(lines: &[impl AsRef<str>], line: usize) -> Option<String> {
+/// The file named at this line or nearest to it; lines above are searched before lines below.
+fn source_file_near(lines: &[impl AsRef<str>], line: usize) -> Option<String> {
     const NEAR_LINES: usize = 6;
     let from = line.saturating_sub(NEAR_LINES);
     let above = lines[from..=line].iter().rev();
     let below = lines[line..].iter().skip(1).take(NEAR_LINES);
-    above.chain(below).find_map(|text| source(text.as_ref()).or_else(|| quoted(text.as_ref()))).map(str::to_owned)
+    above
+        .chain(below)
+        .find_map(|text| source_file(text.as_ref()).or_else(|| quoted_file(text.as_ref())))
+        .map(str::to_owned)
 }
 
 /// `calc.js` of `Cannot find module 'absent' from 'calc.js'`, `(resolved id: absent) in calc.js. Does`, `- calc.js`
-fn quoted(text: &str) -> Option<&str> {
+fn quoted_file(text: &str) -> Option<&str> {
     let text = text.strip_prefix("# ").unwrap_or(text);
     let from = text.split_once("' from '").map(|(_, rest)| rest.trim_end_matches('\''));
     let inside = || text.split_once(") in ").map(|(_, rest)| rest.split(". ").next().unwrap_or(rest));
@@ -214,12 +217,12 @@ fn has_extension(file: &str) -> bool {
     EXTENSIONS.iter().any(|extension| file.ends_with(extension))
 }
 
-/// Longer lines name no place in a source.
+/// Longer lines are not searched for a file name.
 const LINE_BYTES_MAX: usize = 4096;
 
 /// The file that a line points at: ` --> src/lib.rs:4:9`, `  File "calc.py", line 6`, `./calc.go:7:37: undefined`,
 /// `SyntaxError: /sample/calc.js: Unexpected`, `/sample/calc.js:4`, `src/calc.ts(3,5): error TS2304`.
-fn source(text: &str) -> Option<&str> {
+fn source_file(text: &str) -> Option<&str> {
     if text.len() > LINE_BYTES_MAX {
         return None;
     }
@@ -229,16 +232,16 @@ fn source(text: &str) -> Option<&str> {
         .find_map(|start| text.strip_prefix(start))
         .unwrap_or(text);
     let end = text.find([':', '"', '(']).unwrap_or(text.len());
-    // A drive's letter has a colon behind it too.
+    // The letter of a Windows drive also has a colon behind it.
     let behind_drive = if end == 1 { text.get(2..) } else { None };
-    let end = behind_drive.map_or(end, |rest| rest.find([':', '"', '(']).map_or(text.len(), |place| place + 2));
+    let end = behind_drive.map_or(end, |rest| rest.find([':', '"', '(']).map_or(text.len(), |colon| colon + 2));
     let file = &text[..end];
     (has_extension(file) && end < text.len() && !file.contains("node_modules") && !file.contains("site-packages"))
         .then_some(file)
 }
 
-/// Whether both are the same file: either may be told from a folder further in.
-fn is_same(named: &str, worked_on: &str) -> bool {
+/// True when both name the same file; either path may start from a deeper folder.
+fn is_same_file(named: &str, worked_on: &str) -> bool {
     let tidy = |file: &str| file.trim_start_matches("./").replace('\\', "/");
     let (named, worked_on) = (tidy(named), tidy(worked_on));
     let ends =

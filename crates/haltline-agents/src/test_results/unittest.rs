@@ -1,22 +1,22 @@
-//! Python's unittest: how many ran, and below it how many of them did not simply pass.
+//! Python's unittest: one line says how many tests ran, and the line below how many of them did not simply pass.
 
-use super::told::{Outcome, Told, path};
-use super::{Reader, TestCounts, pairs};
+use super::run_record::{RunRecord, TestOutcome, split_path};
+use super::{RunnerParser, TestCounts, pairs};
 
 #[derive(Default)]
 pub(super) struct Unittest {
     ran: Option<u64>,
-    /// A report has begun whose first place in the source is not known yet.
+    /// The test of a report that has begun and has not shown its first source location yet.
     reported: Option<Vec<String>>,
     is_over: bool,
 }
 
-impl Reader for Unittest {
+impl RunnerParser for Unittest {
     /// `Ran 5 tests in 0.001s`, an empty line, `FAILED (failures=1, errors=1, skipped=1, expected failures=1)`
-    fn take(&mut self, line: &str, told: &mut Told) -> Option<TestCounts> {
-        self.tell(line, told);
+    fn parse_line(&mut self, line: &str, record: &mut RunRecord) -> Option<TestCounts> {
+        self.record_line(line, record);
         if let Some(rest) = line.strip_prefix("Ran ") {
-            self.ran = pairs::leading(rest).filter(|_| rest.contains(" in ") && rest.ends_with('s'));
+            self.ran = pairs::leading_number(rest).filter(|_| rest.contains(" in ") && rest.ends_with('s'));
             return None;
         }
         if line.trim().is_empty() {
@@ -34,60 +34,60 @@ impl Reader for Unittest {
         let failing = number("failures") + number("errors") + number("unexpected successes");
         let skipped = number("skipped") + number("expected failures");
         self.is_over = true;
-        Some(TestCounts::of(ran.saturating_sub(failing).saturating_sub(skipped), failing, skipped))
+        Some(TestCounts::new(ran.saturating_sub(failing).saturating_sub(skipped), failing, skipped))
     }
 }
 
 impl Unittest {
-    fn tell(&mut self, line: &str, told: &mut Told) {
+    fn record_line(&mut self, line: &str, record: &mut RunRecord) {
         if line.starts_with("=====") || line.starts_with("Ran ") {
-            told.mark();
+            record.mark_boundary();
         }
         let report = ["FAIL: ", "ERROR: "].iter().find_map(|word| line.strip_prefix(word));
         if let Some(name) = report {
-            self.report_ended(told, Outcome::NotRun);
-            self.begins(told);
+            self.end_report(record, TestOutcome::SetupBroke);
+            self.begin_run(record);
             match test_path(name) {
                 // A class, a module or a file broke, and no test is named.
-                Some(path) if !is_around(&path) => {
-                    told.detail(path.clone());
+                Some(path) if !is_setup(&path) => {
+                    record.begin_failure_report(path.clone());
                     self.reported = Some(path);
                 }
-                _ => told.broken(),
+                _ => record.add_broken(),
             }
-        } else if let Some((_, place)) = line.strip_prefix("  File \"").and_then(|rest| rest.rsplit_once(", in ")) {
-            // What unittest itself did is not in the report, so the first place is the test or what prepares it.
-            let is_around = ["setUp", "asyncSetUp", "tearDown", "asyncTearDown"].contains(&place);
-            self.report_ended(told, if is_around { Outcome::NotRun } else { Outcome::Failed });
+        } else if let Some((_, function)) = line.strip_prefix("  File \"").and_then(|rest| rest.rsplit_once(", in ")) {
+            // The report leaves out unittest's own frames, so the first location is in the test or in its setup.
+            let is_setup = ["setUp", "asyncSetUp", "tearDown", "asyncTearDown"].contains(&function);
+            self.end_report(record, if is_setup { TestOutcome::SetupBroke } else { TestOutcome::Failed });
         } else if line.starts_with("Ran ") {
-            self.report_ended(told, Outcome::NotRun);
+            self.end_report(record, TestOutcome::SetupBroke);
         } else if let Some((path, outcome)) =
             line.rsplit_once(" ... ").and_then(|(name, word)| Some((test_path(name)?, outcome(word)?)))
         {
-            self.begins(told);
-            told.test(path, outcome);
+            self.begin_run(record);
+            record.add_test(path, outcome);
         }
     }
 
-    fn begins(&mut self, told: &mut Told) {
+    fn begin_run(&mut self, record: &mut RunRecord) {
         if std::mem::take(&mut self.is_over) {
-            told.begins();
+            record.begin_run();
         }
     }
 
-    fn report_ended(&mut self, told: &mut Told, outcome: Outcome) {
+    fn end_report(&mut self, record: &mut RunRecord, outcome: TestOutcome) {
         if let Some(path) = self.reported.take() {
-            told.known(path, outcome);
+            record.add_reported_test(path, outcome);
         }
     }
 }
 
-fn outcome(word: &str) -> Option<Outcome> {
+fn outcome(word: &str) -> Option<TestOutcome> {
     match word {
-        "ok" => Some(Outcome::Passed),
-        "expected failure" => Some(Outcome::Skipped),
-        _ if word.starts_with("skipped ") => Some(Outcome::Skipped),
-        // FAIL and ERROR may be of what prepares the test. The report below says which.
+        "ok" => Some(TestOutcome::Passed),
+        "expected failure" => Some(TestOutcome::Skipped),
+        _ if word.starts_with("skipped ") => Some(TestOutcome::Skipped),
+        // FAIL and ERROR may concern the setup of the test. The report below says which.
         _ => None,
     }
 }
@@ -95,15 +95,15 @@ fn outcome(word: &str) -> Option<Outcome> {
 /// `test_adds (test_calc.Calc.test_adds)`, before Python 3.11 `test_adds (test_calc.Calc)`
 fn test_path(text: &str) -> Option<Vec<String>> {
     let (name, rest) = text.split_once(" (")?;
-    let (place, _) = rest.split_once(')')?;
-    let mut parts = path(place, ".");
+    let (location, _) = rest.split_once(')')?;
+    let mut parts = split_path(location, ".");
     if parts.last().is_none_or(|last| last != name) {
         parts.push(name.to_owned());
     }
     (!name.contains(' ')).then_some(parts)
 }
 
-fn is_around(path: &[String]) -> bool {
+fn is_setup(path: &[String]) -> bool {
     let name = path.last().map_or("", String::as_str);
     path.iter().any(|part| part == "_FailedTest" || part == "_ErrorHolder")
         || ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"].contains(&name)

@@ -1,26 +1,26 @@
-//! What the readers of all formats share: records out of a piece, times, the calls that have begun, and answers that
-//! nothing but their text and an exit code explain.
+//! What the readers of all formats share: the records of a piece, times, the calls that have begun, and results of
+//! which only the text and an exit code are known.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use haltline_core::Instant;
-use haltline_core::identity::{Answer, Outcome};
+use haltline_core::identity::{CallResult, Outcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Damaged;
 use crate::json;
 
-/// More calls than this never wait for their answers, nor are more remembered after them; the oldest are given up.
+/// The number of calls without a result that are kept, and of ended calls that are remembered; the oldest are dropped.
 const CALLS_MAX: usize = 1024;
 
-/// A value that nobody has read yet.
+/// A JSON value that has not been parsed yet.
 pub type Unread<'a> = Option<&'a RawValue>;
 
-/// Reads every object of a piece: two writers at a time leave two of them on one line.
-pub fn each<'a, T: Deserialize<'a>>(text: &'a str, mut take: impl FnMut(T)) -> Result<(), Damaged> {
+/// Calls `handle` with every object of a piece: two concurrent writers may leave two objects on one line.
+pub fn for_each_object<'a, T: Deserialize<'a>>(text: &'a str, mut handle: impl FnMut(T)) -> Result<(), Damaged> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<T>();
     loop {
@@ -28,23 +28,23 @@ pub fn each<'a, T: Deserialize<'a>>(text: &'a str, mut take: impl FnMut(T)) -> R
         if rest.is_empty() {
             return Ok(());
         }
-        // A struct is also read from a list, which no record is.
+        // serde also reads a struct from a list, but no record is a list.
         if !rest.starts_with('{') {
             return Err(Damaged);
         }
         match objects.next() {
-            Some(Ok(object)) => take(object),
+            Some(Ok(object)) => handle(object),
             Some(Err(_)) | None => return Err(Damaged),
         }
     }
 }
 
-/// Whether the value is this text, which needs no escapes.
-pub fn is_word(value: Unread<'_>, word: &str) -> bool {
-    value.and_then(|value| value.get().strip_prefix('"')?.strip_suffix('"')).is_some_and(|text| text == word)
+/// True when the value is this text, which must need no escapes.
+pub fn is_text(value: Unread<'_>, expected: &str) -> bool {
+    value.and_then(|value| value.get().strip_prefix('"')?.strip_suffix('"')).is_some_and(|text| text == expected)
 }
 
-/// A time in words, as RFC 3339 has it.
+/// A time as RFC 3339 text.
 pub fn time(value: Unread<'_>) -> Option<Instant> {
     value.and_then(json::text).and_then(|text| Instant::parse(&text).ok())
 }
@@ -54,12 +54,12 @@ pub fn millis(value: Unread<'_>) -> Option<Instant> {
     value.and_then(|value| value.get().parse().ok()).map(Instant::from_millis)
 }
 
-/// A number of tokens; what is none counts nothing.
+/// A number of tokens; 0 for anything that is not a number.
 pub fn tokens(value: Unread<'_>) -> u64 {
     value.and_then(|value| value.get().parse().ok()).unwrap_or_default()
 }
 
-/// The elements one by one: what is of another kind is left out.
+/// The elements of a list, without those of another kind.
 pub fn elements<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Vec<T> {
     json::list(value).unwrap_or_else(|| {
         let each: Vec<&RawValue> = json::list(value).unwrap_or_default();
@@ -67,27 +67,27 @@ pub fn elements<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Vec<T> {
     })
 }
 
-/// What a call was given: an object as it stands, a text without its quotes.
+/// The arguments of a call: an object as it is written, a text without its quotes.
 pub fn input(value: Unread<'_>) -> Cow<'_, str> {
     let Some(value) = value else { return Cow::Borrowed("{}") };
     json::text(value).unwrap_or(Cow::Borrowed(value.get()))
 }
 
-/// The answer of a call. `is_success` is the client's word, which often says only that the tool itself did not break:
-/// the exit code and the text know better.
-pub fn answer(is_success: Option<bool>, exit: Option<i32>, text: &str) -> Answer {
+/// The result of a call. `is_success` is what the client says, which often only means that the tool itself did not
+/// break: the exit code and the text know better.
+pub fn call_result(is_success: Option<bool>, exit: Option<i32>, text: &str) -> CallResult {
     let outcome = if is_success == Some(false) { Outcome::Failed } else { Outcome::Unknown };
-    let told = Answer::new(outcome, exit, text);
-    if told.outcome == Outcome::Unknown && is_success == Some(true) {
-        return Answer::new(Outcome::Ok, exit, text);
+    let result = CallResult::new(outcome, exit, text);
+    if result.outcome == Outcome::Unknown && is_success == Some(true) {
+        return CallResult::new(Outcome::Ok, exit, text);
     }
-    told
+    result
 }
 
 /// Calls that have begun, and the last of those that have ended.
 ///
-/// Some clients and models count their calls anew in every turn. An id that begins again after its end is another call
-/// and gets a name of its own; to the core, which knows a call by its name, it would be the one it has seen.
+/// Some clients and models number their calls from the start in every turn. An id that begins again after its end is
+/// another call and gets a new name; the core identifies a call by its name and would take it for the earlier one.
 #[derive(Debug, Default)]
 pub struct Calls {
     open: Vec<Call>,
@@ -99,22 +99,22 @@ struct Call {
     agent: Option<String>,
     id: String,
     tool: String,
-    /// The how manieth call of this id.
-    round: u64,
+    /// How often this id has begun, starting at 1.
+    occurrence: u64,
     record: Option<u64>,
 }
 
-/// What is left of a call: enough to tell the next one of its id from the same one written again.
+/// What is kept of an ended call: enough to distinguish the next call with its id from a copy of the same record.
 #[derive(Debug)]
 struct Ended {
     key: u64,
-    round: u64,
+    occurrence: u64,
     record: Option<u64>,
 }
 
 impl Calls {
-    /// Takes a call that begins and yields its name; `None` where it has begun before, or is a copy of one that has
-    /// ended: the same id, input and time.
+    /// Begins a call and returns its name; `None` if it has begun already, or is a copy of one that has ended: the same
+    /// id, arguments and time.
     pub fn begin(
         &mut self,
         agent: Option<&str>,
@@ -126,36 +126,36 @@ impl Calls {
         if self.find(agent, id).is_some() {
             return None;
         }
-        // Without a time nobody can tell a copy from the same call made again.
+        // Without a time, a copy cannot be distinguished from the same call made again.
         let record = at.map(|at| hash(&(at.as_millis(), tool, input)));
         let last = self.last(agent, id);
         if last.is_some_and(|last| last.record.is_some() && last.record == record) {
             return None;
         }
-        let round = last.map_or(1, |last| last.round + 1);
+        let occurrence = last.map_or(1, |last| last.occurrence + 1);
         if self.open.len() == CALLS_MAX {
             self.open.remove(0);
         }
         let (agent, tool) = (agent.map(str::to_owned), tool.to_owned());
-        self.open.push(Call { agent, id: id.to_owned(), tool, round, record });
-        Some(named(id, round))
+        self.open.push(Call { agent, id: id.to_owned(), tool, occurrence, record });
+        Some(call_name(id, occurrence))
     }
 
-    /// Takes a call's end; yields its name and its tool, where it has begun.
+    /// Ends a call and returns its name and its tool, if it has begun.
     pub fn end(&mut self, agent: Option<&str>, id: &str) -> Option<(String, String)> {
-        let Call { tool, round, record, .. } = self.open.remove(self.find(agent, id)?);
+        let Call { tool, occurrence, record, .. } = self.open.remove(self.find(agent, id)?);
         let key = hash(&(agent, id));
         self.ended.retain(|ended| ended.key != key);
         if self.ended.len() == CALLS_MAX {
             self.ended.pop_front();
         }
-        self.ended.push_back(Ended { key, round, record });
-        Some((named(id, round), tool))
+        self.ended.push_back(Ended { key, occurrence, record });
+        Some((call_name(id, occurrence), tool))
     }
 
-    /// The name of the last call of this id that has ended.
+    /// The name of the last ended call with this id.
     pub fn ended(&self, agent: Option<&str>, id: &str) -> Option<String> {
-        self.last(agent, id).map(|last| named(id, last.round))
+        self.last(agent, id).map(|last| call_name(id, last.occurrence))
     }
 
     fn find(&self, agent: Option<&str>, id: &str) -> Option<usize> {
@@ -168,8 +168,8 @@ impl Calls {
     }
 }
 
-fn named(id: &str, round: u64) -> String {
-    if round == 1 { id.to_owned() } else { format!("{id}#{round}") }
+fn call_name(id: &str, occurrence: u64) -> String {
+    if occurrence == 1 { id.to_owned() } else { format!("{id}#{occurrence}") }
 }
 
 fn hash(value: &impl Hash) -> u64 {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_written_again_as_it_was_is_no_other_call() {
+    fn a_repeated_record_of_a_call_is_not_another_call() {
         let mut calls = Calls::default();
         assert!(calls.begin(None, "c", "bash", at(1), "ls").is_some());
         assert!(calls.end(None, "c").is_some());
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_is_forgotten_in_the_end() {
+    fn only_the_last_ended_calls_are_remembered() {
         let mut calls = Calls::default();
         for number in 0..=CALLS_MAX {
             assert!(calls.begin(None, &number.to_string(), "bash", None, "ls").is_some());

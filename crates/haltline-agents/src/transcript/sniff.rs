@@ -1,22 +1,19 @@
-//! Which format a file is in, by how it begins.
+//! Detects the format of a file by its first bytes.
 //!
-//! The beginning may be cut anywhere, and its first lines may be damaged: the members of the first objects are looked
-//! at as far as they are there, without asking that an object ends.
+//! The bytes may be cut off anywhere, and the first lines may be damaged: haltline examines the members of the first
+//! objects as far as they are there, and does not require that an object is complete.
 
 use super::Format;
 
-/// How many lines are looked at.
 const LINES_MAX: usize = 32;
-/// How many members of one object are looked at.
 const MEMBERS_MAX: usize = 64;
 
-/// The format of a file that begins like this.
 pub fn format(head: &[u8]) -> Option<Format> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let mut start = 0;
     for _ in 0..LINES_MAX {
         let rest = head.get(start..)?;
-        if let Some(format) = members(rest).and_then(|members| of(&members)) {
+        if let Some(format) = members(rest).and_then(|members| format_of(&members)) {
             return Some(format);
         }
         start += rest.iter().position(|byte| *byte == b'\n')? + 1;
@@ -24,10 +21,10 @@ pub fn format(head: &[u8]) -> Option<Format> {
     None
 }
 
-/// The members of an object, each with its value, as far as they are there.
+/// The members of an object with their values, as far as they are there.
 struct Members<'a> {
     each: Vec<(&'a [u8], &'a [u8])>,
-    /// The object's end is there too.
+    /// The end of the object is there too.
     is_whole: bool,
 }
 
@@ -49,26 +46,26 @@ impl Members<'_> {
     }
 
     /// The value as a text without escapes.
-    fn word(&self, name: &str) -> Option<&str> {
+    fn text(&self, name: &str) -> Option<&str> {
         let text = self.value(name)?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         str::from_utf8(text).ok()
     }
 
-    /// The value's own members.
+    /// The members of the value.
     fn within(&self, name: &str) -> Option<Members<'_>> {
         members(self.value(name)?)
     }
 }
 
-fn of(members: &Members<'_>) -> Option<Format> {
-    match members.word("type") {
-        Some(kind) => of_record(members, kind),
-        None => of_header(members),
+fn format_of(members: &Members<'_>) -> Option<Format> {
+    match members.text("type") {
+        Some(kind) => format_of_record(members, kind),
+        None => format_of_header(members),
     }
 }
 
-/// A record that says of what kind it is.
-fn of_record(members: &Members<'_>, kind: &str) -> Option<Format> {
+/// The format of a record that has a `type`.
+fn format_of_record(members: &Members<'_>, kind: &str) -> Option<Format> {
     if members.value("v") == Some(b"1") && members.has("session") {
         return Some(Format::Plain);
     }
@@ -91,13 +88,13 @@ fn of_record(members: &Members<'_>, kind: &str) -> Option<Format> {
     (is_message && members.has_all(&["id", "timestamp", "content"])).then_some(Format::Gemini)
 }
 
-/// A line about a session, or a document.
-fn of_header(members: &Members<'_>) -> Option<Format> {
+/// The format of a header line or of a document.
+fn format_of_header(members: &Members<'_>) -> Option<Format> {
     if members.value("trajectory").is_some_and(|value| value.starts_with(b"[")) {
         return Some(Format::SweAgent);
     }
     let info = members.within("info");
-    if info.is_some_and(|info| info.word("id").is_some_and(|id| id.starts_with("ses")) || info.has("projectID")) {
+    if info.is_some_and(|info| info.text("id").is_some_and(|id| id.starts_with("ses")) || info.has("projectID")) {
         return Some(Format::OpenCode);
     }
     if members.has_all(&["id", "timestamp", "instructions"]) {
@@ -105,23 +102,23 @@ fn of_header(members: &Members<'_>) -> Option<Format> {
     }
     if members.has_all(&["sessionId", "projectHash"]) {
         let is_document = members.has("messages");
-        // Whether messages follow within is known at the object's end.
+        // Only the end of the object shows whether it contains messages.
         return if is_document { Some(Format::GeminiDocument) } else { members.is_whole.then_some(Format::Gemini) };
     }
     members.has("$set").then_some(Format::Gemini)
 }
 
 fn members(text: &[u8]) -> Option<Members<'_>> {
-    let mut at = blanks(text, 0);
+    let mut at = skip_blanks(text, 0);
     if text.get(at) != Some(&b'{') {
         return None;
     }
     at += 1;
     let mut found = Members { each: Vec::new(), is_whole: false };
     while found.each.len() < MEMBERS_MAX {
-        at = blanks(text, at);
+        at = skip_blanks(text, at);
         if text.get(at) == Some(&b',') {
-            at = blanks(text, at + 1);
+            at = skip_blanks(text, at + 1);
         }
         found.is_whole = text.get(at) == Some(&b'}');
         if text.get(at) != Some(&b'"') {
@@ -129,11 +126,11 @@ fn members(text: &[u8]) -> Option<Members<'_>> {
         }
         let key_end = text_end(text, at);
         let Some(key) = text.get(at + 1..key_end.saturating_sub(1)) else { break };
-        at = blanks(text, key_end);
+        at = skip_blanks(text, key_end);
         if text.get(at) != Some(&b':') {
             break;
         }
-        at = blanks(text, at + 1);
+        at = skip_blanks(text, at + 1);
         let end = value_end(text, at);
         found.each.push((key, text.get(at..end).unwrap_or_default()));
         at = end;
@@ -141,14 +138,14 @@ fn members(text: &[u8]) -> Option<Members<'_>> {
     Some(found)
 }
 
-fn blanks(text: &[u8], mut at: usize) -> usize {
+fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     while text.get(at).is_some_and(u8::is_ascii_whitespace) {
         at += 1;
     }
     at
 }
 
-/// Where a text that begins here has ended, its quotes included.
+/// The index after the closing quote of a text that begins here.
 fn text_end(text: &[u8], mut at: usize) -> usize {
     at += 1;
     while let Some(byte) = text.get(at) {
@@ -161,7 +158,7 @@ fn text_end(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// Where a value that begins here has ended, or where the head is cut.
+/// The index after a value that begins here, or the end of the bytes.
 fn value_end(text: &[u8], mut at: usize) -> usize {
     let mut depth = 0usize;
     while let Some(byte) = text.get(at) {

@@ -1,12 +1,12 @@
-//! SWE-agent's `.traj` files: one document, whose steps are an action, a line for a shell, and what came back.
+//! SWE-agent's `.traj` files: one document with steps, each an action (a shell command line) and its output.
 //!
-//! There are no names, no times and no exit codes. Some actions are the agent's own editing commands; they are told
-//! apart from the shell's so that an edit counts as one.
+//! There are no call ids, no times and no exit codes. Some actions are the agent's own editing commands; they are
+//! distinguished from shell commands so that an edit counts as one.
 
 use std::borrow::Cow;
 
 use haltline_core::identity::Action;
-use haltline_core::loop_::{Happening, Stream, Usage};
+use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -22,7 +22,7 @@ struct Document<'a> {
 }
 
 #[derive(Deserialize)]
-struct Step<'a> {
+struct TrajectoryStep<'a> {
     #[serde(borrow)]
     action: Unread<'a>,
     observation: Unread<'a>,
@@ -43,56 +43,53 @@ struct Stats<'a> {
     tokens_received: Unread<'a>,
 }
 
-/// Reads one document.
 #[derive(Debug)]
 pub struct SweAgentReader {
-    stream: Stream,
+    agent_ref: AgentRef,
 }
 
 impl SweAgentReader {
-    /// A reader of a file of this name, which is the session's.
+    /// A reader of a file of this name, which is also the session's name.
     pub fn new(name: &str) -> Self {
-        Self { stream: Stream { session: name.to_owned(), client: "swe-agent".to_owned(), ..Stream::default() } }
+        Self { agent_ref: AgentRef { session: name.to_owned(), client: "swe-agent".to_owned(), ..AgentRef::default() } }
     }
 
-    /// Reads the document.
-    pub fn take(&mut self, document: &str, entries: &mut Vec<Entry>) -> Result<(), Damaged> {
-        let mut tell = |what| entries.push(Entry { at: None, stream: self.stream.clone(), what, is_echo: false });
-        record::each(document, |document: Document<'_>| {
+    pub fn read_document(&mut self, document: &str, entries: &mut Vec<Entry>) -> Result<(), Damaged> {
+        let mut emit =
+            |event| entries.push(Entry { at: None, agent_ref: self.agent_ref.clone(), event, is_echo: false });
+        record::for_each_object(document, |document: Document<'_>| {
             let Some(trajectory) = document.trajectory else { return };
-            // Whoever started the run set the task.
-            tell(Happening::Prompt { by_user: true, bypass: false });
-            for (number, step) in record::elements::<Step<'_>>(trajectory).iter().enumerate() {
+            // The person who started the run set the task.
+            emit(LoopEvent::Prompt { by_user: true, bypass: false });
+            for (number, step) in record::elements::<TrajectoryStep<'_>>(trajectory).iter().enumerate() {
                 let action = step.action.and_then(json::text).unwrap_or_default();
                 if !action.trim().is_empty() {
-                    call(number + 1, action.trim(), step.observation, &mut tell);
+                    call(number + 1, action.trim(), step.observation, &mut emit);
                 }
             }
             if let Some(info) = document.info.and_then(json::object::<Info<'_>>) {
-                end(&info, &mut tell);
+                end(&info, &mut emit);
             }
         })
     }
 }
 
-fn call(number: usize, action: &str, observation: Option<&RawValue>, tell: &mut impl FnMut(Happening)) {
+fn call(number: usize, action: &str, observation: Option<&RawValue>, emit: &mut impl FnMut(LoopEvent)) {
     let call = format!("step-{number}");
     let (tool, input) = tool(action);
-    tell(Happening::ToolStart {
+    emit(LoopEvent::ToolStart {
         call: call.clone(),
-        message: Some(call.clone()),
+        response: Some(call.clone()),
         action: Box::new(Action::new(tool, &input, None)),
-        guarded: Vec::new(),
-        touched: Vec::new(),
-        tampering: None,
+        context: CallContext::Missing,
     });
     if let Some(observation) = observation {
-        let answer = Box::new(record::answer(Some(true), None, &json::shown(observation)));
-        tell(Happening::ToolEnd { call, action: None, answer });
+        let result = Box::new(record::call_result(Some(true), None, &json::text_for_model(observation)));
+        emit(LoopEvent::ToolEnd { call, action: None, result });
     }
 }
 
-/// The tool that an action means, and what it is given.
+/// The tool that an action uses, and its arguments.
 fn tool(action: &str) -> (&str, Cow<'_, str>) {
     let (first, rest) = action.split_once(char::is_whitespace).unwrap_or((action, ""));
     match first {
@@ -107,17 +104,17 @@ fn tool(action: &str) -> (&str, Cow<'_, str>) {
     }
 }
 
-/// What the run took stands at its end, as one sum.
-fn end(info: &Info<'_>, tell: &mut impl FnMut(Happening)) {
+/// The usage of the run is recorded at its end, as one sum.
+fn end(info: &Info<'_>, emit: &mut impl FnMut(LoopEvent)) {
     if let Some(stats) = info.model_stats.and_then(json::object::<Stats<'_>>) {
         let (input, output) = (record::tokens(stats.tokens_sent), record::tokens(stats.tokens_received));
         let dollars: Option<f64> = stats.instance_cost.and_then(|cost| cost.get().parse().ok());
-        // The agent says 0 where it does not know the price.
+        // The agent writes 0 when it does not know the price.
         let cost = dollars.filter(|dollars| *dollars > 0.0).and_then(price::millionths);
         let usage = Some(Usage { input, output, ..Usage::default() });
-        tell(Happening::Message { usage, cost, offset: None, last: None, said: None });
+        emit(LoopEvent::Message { usage, cost, range: None, last_response: None, text: None });
     }
-    if let Some(reason) = json::name(info.exit_status) {
-        tell(Happening::SessionEnd { reason });
+    if let Some(reason) = json::non_empty_text(info.exit_status) {
+        emit(LoopEvent::SessionEnd { reason });
     }
 }

@@ -1,72 +1,74 @@
 //! How each fact changes a slice. Nothing is decided here.
 
-use super::{Attempted, Deviation, Fact, Prior, PriorTest, Rule, Scope, Slice, Stand, TestName, TestResult, TestState};
+use super::{
+    Attempted, Deviation, Fact, Prior, PriorTest, Rule, Scope, Slice, SliceState, TestName, TestResult, TestState,
+};
 use crate::Moment;
+use crate::circuit::increment;
 use crate::identity::Digest;
-use crate::memory::rise;
 
-/// The slice after a fact.
+/// Returns the slice after a fact.
 pub fn apply(slice: Option<Slice>, fact: &Fact, at: Moment) -> Slice {
     let mut slice = slice.unwrap_or_else(|| Slice::new(Scope::inferred(Vec::new(), None), None, at));
-    slice.seen = at;
+    slice.last_seen = at;
     match fact {
         Fact::Began { scope, checkpoint } => {
             let (totals, generation) = (slice.totals, slice.generation);
             slice = Slice { totals, generation, ..Slice::new(scope.clone(), checkpoint.clone(), at) };
-            change(&mut slice, Stand::UnderWay, at);
+            set_state(&mut slice, SliceState::UnderWay, at);
         }
         Fact::Rescoped { scope, .. } => {
             slice.scope = scope.clone();
-            slice.refused.clear();
+            slice.denied_paths.clear();
         }
-        Fact::Attempted { test, attempt, checkpoint } => attempted(&mut slice, test, attempt, checkpoint.as_ref()),
+        Fact::Attempted { test, attempt, checkpoint } => apply_attempt(&mut slice, test, attempt, checkpoint.as_ref()),
         Fact::Flagged { .. } => {}
         Fact::Tripped { trip } => {
-            rise(&mut slice.totals.trips);
-            change(&mut slice, Stand::Open(trip.clone()), at);
+            increment(&mut slice.totals.trips);
+            set_state(&mut slice, SliceState::Open(trip.clone()), at);
         }
-        Fact::Refused { asker } => refused(&mut slice, *asker),
-        Fact::Ignored { .. } => refused(&mut slice, None),
+        Fact::Denied { requester } => apply_denial(&mut slice, *requester),
+        Fact::Ignored { .. } => apply_denial(&mut slice, None),
         Fact::Justified { justification } => {
-            slice.refused.retain(|refused| refused.path != justification.file);
-            slice.strayed.retain(|path| *path != justification.file);
+            slice.denied_paths.retain(|denied| denied.path != justification.file);
+            slice.out_of_scope_changes.retain(|path| *path != justification.file);
             slice.justified.retain(|known| known.file != justification.file);
             slice.justified.push(justification.clone());
         }
-        Fact::OutOfScope { refused } => {
-            slice.refused.retain(|known| known.path != refused.path);
-            // At its limit the slice stops, so one more is the last: neither it nor the first may be forgotten then.
-            slice.refused.push(refused.clone());
+        Fact::DeniedOutOfScope { denied } => {
+            slice.denied_paths.retain(|known| known.path != denied.path);
+            // At its limit the slice stops, so at most one more comes: neither that one nor the first may be dropped.
+            slice.denied_paths.push(denied.clone());
         }
-        Fact::Strayed { paths } => {
-            // The first are kept: nothing that was once told leaves the report because much followed.
-            let room = Slice::NOTES_MAX.saturating_sub(slice.strayed.len());
-            slice.strayed.extend(paths.iter().take(room).cloned());
+        Fact::ChangedOutOfScope { paths } => {
+            // The first ones are kept: later ones must not push a reported path out of the report.
+            let room = Slice::NOTES_MAX.saturating_sub(slice.out_of_scope_changes.len());
+            slice.out_of_scope_changes.extend(paths.iter().take(room).cloned());
         }
         Fact::Reported { test, report } => {
             if let Some(state) = slice.tests.get_mut(test) {
                 state.report = Some(report.clone());
             }
         }
-        Fact::Deviated { deviation } => deviated(&mut slice.deviations, deviation),
+        Fact::Deviated { deviation } => apply_deviation(&mut slice.deviations, deviation),
         Fact::RolledBack { .. } => {}
         Fact::Reset { guidance, rollback, .. } => reset(&mut slice, guidance, rollback.is_some(), at),
-        Fact::HandedOut => slice.is_prior_untold = false,
-        Fact::Ended { .. } => change(&mut slice, Stand::Ended, at),
+        Fact::HandedOut => slice.has_undelivered_prior = false,
+        Fact::Ended { .. } => set_state(&mut slice, SliceState::Ended, at),
     }
     slice
 }
 
-fn attempted(slice: &mut Slice, test: &TestName, attempt: &Attempted, checkpoint: Option<&String>) {
+fn apply_attempt(slice: &mut Slice, test: &TestName, attempt: &Attempted, checkpoint: Option<&String>) {
     if !slice.tests.contains_key(test) && slice.tests.len() >= Slice::TESTS_MAX {
         forget_one(slice);
     }
     let state = slice.tests.entry(test.clone()).or_default();
     state.attempts_total = attempt.number;
-    keep(&mut state.attempts, attempt);
-    // What began before a person decided tells nothing of this try (E12).
+    keep_attempt(&mut state.attempts, attempt);
+    // A run that began before a person's decision says nothing about the attempts since (E12).
     if attempt.is_stale {
-        rise(&mut slice.totals.stale);
+        increment(&mut slice.totals.stale);
         return;
     }
     if state.checkpoint.is_none() {
@@ -82,26 +84,26 @@ fn attempted(slice: &mut Slice, test: &TestName, attempt: &Attempted, checkpoint
             state.attempt_count = 0;
             state.infrastructure_in_a_row = 0;
             state.report = None;
-            rise(&mut slice.totals.passed);
+            increment(&mut slice.totals.passed);
         }
         TestResult::Fail => {
             state.attempt_count = state.attempt_count.saturating_add(1);
             state.infrastructure_in_a_row = 0;
-            // A report of before does not tell of this failure.
+            // An older report does not describe this failure.
             state.report = None;
             slice.total_failed_attempts = slice.total_failed_attempts.saturating_add(1);
-            rise(&mut slice.totals.failed);
+            increment(&mut slice.totals.failed);
         }
         TestResult::Infra | TestResult::Unclear => {
             state.infrastructure_in_a_row = state.infrastructure_in_a_row.saturating_add(1);
-            rise(&mut slice.totals.infrastructure);
+            increment(&mut slice.totals.infrastructure);
         }
     }
 }
 
-/// Adds an attempt. Failures are all kept, since the report tells of each and the slice stops at the seventh (A1);
-/// of the rest the newest are, and what they printed only until the next.
-fn keep(attempts: &mut Vec<Attempted>, attempt: &Attempted) {
+/// Adds an attempt. All failures are kept, since the report lists each and the slice stops at the seventh (A1). Of the
+/// others only the newest are kept, and their output only until the next attempt.
+fn keep_attempt(attempts: &mut Vec<Attempted>, attempt: &Attempted) {
     if let Some(last) = attempts.last_mut().filter(|last| !last.is_failure()) {
         last.error = None;
     }
@@ -112,7 +114,7 @@ fn keep(attempts: &mut Vec<Attempted>, attempt: &Attempted) {
     }
 }
 
-/// Makes room for another test: one that passes, the oldest, or none.
+/// Makes room for another test by removing the oldest one that passes, if any does.
 fn forget_one(slice: &mut Slice) {
     let passing = slice.tests.iter().filter(|(_, state)| state.attempt_count == 0);
     let oldest = passing.min_by_key(|(_, state)| state.last().map(|attempt| attempt.at)).map(|(name, _)| name.clone());
@@ -121,20 +123,20 @@ fn forget_one(slice: &mut Slice) {
     }
 }
 
-fn refused(slice: &mut Slice, asker: Option<Digest>) {
-    rise(&mut slice.totals.refused);
-    match &mut slice.stand {
-        Stand::Open(trip) => {
-            if trip.refused == 0 {
-                trip.first_asker = asker;
+fn apply_denial(slice: &mut Slice, requester: Option<Digest>) {
+    increment(&mut slice.totals.denied);
+    match &mut slice.state {
+        SliceState::Open(trip) => {
+            if trip.denials == 0 {
+                trip.first_requester = requester;
             }
-            trip.refused = trip.refused.saturating_add(1);
+            trip.denials = trip.denials.saturating_add(1);
         }
-        Stand::UnderWay | Stand::Ended => {}
+        SliceState::UnderWay | SliceState::Ended => {}
     }
 }
 
-/// A fresh start: what was tried is kept, and counts no more (A7).
+/// Restarts the slice: the failed attempts are kept as a prior and no longer count (A7).
 fn reset(slice: &mut Slice, guidance: &str, is_rolled_back: bool, at: Moment) {
     let tests = std::mem::take(&mut slice.tests).into_iter().filter_map(|(test, state)| {
         let attempts: Vec<Attempted> = state.attempts.into_iter().filter(Attempted::is_failure).collect();
@@ -150,24 +152,24 @@ fn reset(slice: &mut Slice, guidance: &str, is_rolled_back: bool, at: Moment) {
     slice.priors.push(prior);
     let excess = slice.priors.len().saturating_sub(Slice::PRIORS_MAX);
     slice.priors.drain(..excess);
-    slice.is_prior_untold = true;
+    slice.has_undelivered_prior = true;
     slice.total_failed_attempts = 0;
-    slice.refused.clear();
-    slice.strayed.clear();
+    slice.denied_paths.clear();
+    slice.out_of_scope_changes.clear();
     slice.justified.clear();
     slice.deviations.clear();
-    rise(&mut slice.totals.resets);
-    change(slice, Stand::UnderWay, at);
+    increment(&mut slice.totals.resets);
+    set_state(slice, SliceState::UnderWay, at);
 }
 
-fn change(slice: &mut Slice, stand: Stand, at: Moment) {
-    slice.stand = stand;
+fn set_state(slice: &mut Slice, state: SliceState, at: Moment) {
+    slice.state = state;
     slice.changed = at;
-    rise(&mut slice.generation);
+    increment(&mut slice.generation);
 }
 
-/// Architectural stops outlast the small repairs that were written down after them.
-fn deviated(deviations: &mut Vec<Deviation>, deviation: &Deviation) {
+/// Keeps architectural stops when newer small fixes fill the list.
+fn apply_deviation(deviations: &mut Vec<Deviation>, deviation: &Deviation) {
     let is_stop = |rule: Rule| match rule {
         Rule::ArchStop => true,
         Rule::BugFix | Rule::CriticalAdd | Rule::Unblock => false,

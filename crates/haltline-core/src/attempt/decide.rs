@@ -1,63 +1,69 @@
-//! What follows from an event on a slice (A2, A3, A5, A7, A8).
+//! Decides events on a slice (A2, A3, A5, A7, A8).
 
 use std::collections::BTreeSet;
 
 use super::{
-    Attempt, Attempted, Covered, Deviation, Fact, Happening, Justification, Letters, Output, Place, Printed,
-    RefusedPath, Rule, Scope, Slice, TestName, TestResult, Touch, Trip, TripCause, apply, words,
+    Attempt, AttemptEvent, Attempted, CaseSensitivity, Covered, DeniedPath, Deviation, Fact, FileLocation,
+    Justification, Output, Printed, Rule, Scope, Slice, TestName, TestResult, Touch, Trip, TripCause, messages,
 };
+use crate::circuit::{self, EscalationLevel, incident_id};
+use crate::draft::Draft;
 use crate::identity::Digest;
-use crate::{
-    CircuitName, Decision, Effect, Fact as AnyFact, Moment, Operator, Policy, Reason, Recorded, Rejection, Retry, Step,
-    Texts, Verdict, digest_hex,
-};
+use crate::{CircuitName, Decision, Halt, Moment, Operator, Policy, Reason, Rejection, Retry, Texts, Verdict};
 
-/// An event with everything the decision needs to know of it.
+/// An event with everything that the decision needs.
 #[derive(Clone, Debug)]
-pub struct Question<'a> {
-    /// The slice's name.
+pub struct AttemptRequest<'a> {
+    /// The slice's circuit.
     pub name: CircuitName,
-    /// The session, where there is one.
     pub session: Option<&'a str>,
-    /// Whether names that differ by capitals only are one file here.
-    pub letters: Letters,
-    /// What happened.
-    pub what: &'a Happening,
+    /// Whether names that differ only in case are one file on this file system.
+    pub case_sensitivity: CaseSensitivity,
+    pub event: &'a AttemptEvent,
 }
 
 /// Decides one event. No policy changes the thresholds (A2).
-pub fn decide(slice: Option<&Slice>, _policy: &Policy, question: &Question<'_>, now: Moment) -> Step {
+pub fn decide(
+    slice: Option<&Slice>,
+    _policy: &Policy,
+    request: &AttemptRequest<'_>,
+    now: Moment,
+) -> Result<Decision, Halt> {
     let begun = slice.filter(|slice| slice.is_begun());
-    let mut draft = Draft { question, now, slice: slice.cloned(), facts: Vec::new() };
-    let outcome = match (question.what, begun) {
-        (Happening::Begin { scope, checkpoint, operator }, begun) => {
+    let mut draft = SliceDraft { request, now, slice: slice.cloned(), draft: Draft::default() };
+    let outcome = match (request.event, begun) {
+        (AttemptEvent::Begin { scope, checkpoint, operator }, begun) => {
             draft.begin(begun, scope, checkpoint.as_ref(), operator.as_ref())
         }
-        (Happening::Attempt(attempt), None) => {
+        (AttemptEvent::Attempt(attempt), None) => {
             let is_stale = slice.is_some_and(|ended| is_stale(ended, attempt));
-            // Programs that only tell of attempts need not tell of their begin: without scope, nothing is locked. What
-            // began before the end begins nothing (E12).
+            // A program that reports only attempts need not report the begin: the slice then begins without a scope, so
+            // the scope lock is off. A run that began before the slice ended does not begin it again (E12).
             if !is_stale {
                 let scope = Scope::inferred(Vec::new(), None);
                 draft.push(Fact::Began { scope, checkpoint: attempt.checkpoint.clone() });
             }
             Ok(draft.attempt(attempt, is_stale))
         }
-        (Happening::Touch(_) | Happening::Stray { .. } | Happening::HandOut, None) => Ok(Verdict::Pass),
+        (AttemptEvent::Touch(_) | AttemptEvent::OutOfScopeChange { .. } | AttemptEvent::HandOut, None) => {
+            Ok(Verdict::Pass)
+        }
         (
-            Happening::Ask { .. }
-            | Happening::File { .. }
-            | Happening::Deviate { .. }
-            | Happening::RollBack { .. }
-            | Happening::Reset { .. }
-            | Happening::End { .. },
+            AttemptEvent::Ask { .. }
+            | AttemptEvent::File { .. }
+            | AttemptEvent::Deviate { .. }
+            | AttemptEvent::RollBack { .. }
+            | AttemptEvent::Reset { .. }
+            | AttemptEvent::End { .. },
             None,
         ) => Err(Rejection::NoSlice),
-        (Happening::Ask { test, strategy }, Some(_)) => Ok(draft.ask(test.as_ref(), strategy.as_deref())),
-        (Happening::Attempt(attempt), Some(slice)) => Ok(draft.attempt(attempt, is_stale(slice, attempt))),
-        (Happening::Touch(touch), Some(slice)) => Ok(draft.touch(slice, touch)),
-        (Happening::Stray { paths }, Some(slice)) => Ok(draft.stray(slice, paths).unwrap_or(Verdict::Pass)),
-        (Happening::File { test, report }, Some(slice)) => {
+        (AttemptEvent::Ask { test, strategy }, Some(_)) => Ok(draft.ask(test.as_ref(), strategy.as_deref())),
+        (AttemptEvent::Attempt(attempt), Some(slice)) => Ok(draft.attempt(attempt, is_stale(slice, attempt))),
+        (AttemptEvent::Touch(touch), Some(slice)) => Ok(draft.touch(slice, touch)),
+        (AttemptEvent::OutOfScopeChange { paths }, Some(slice)) => {
+            Ok(draft.record_out_of_scope_changes(slice, paths).unwrap_or(Verdict::Pass))
+        }
+        (AttemptEvent::File { test, report }, Some(slice)) => {
             if slice.tests.contains_key(test) {
                 draft.push(Fact::Reported { test: test.clone(), report: report.clone() });
                 Ok(Verdict::Pass)
@@ -65,54 +71,49 @@ pub fn decide(slice: Option<&Slice>, _policy: &Policy, question: &Question<'_>, 
                 Err(Rejection::NoTest)
             }
         }
-        (Happening::Deviate { rule, description, file }, Some(slice)) => {
+        (AttemptEvent::Deviate { rule, description, file }, Some(slice)) => {
             Ok(draft.deviate(slice, *rule, description, file.as_ref()))
         }
-        (Happening::RollBack { rollback, operator }, Some(_)) => {
+        (AttemptEvent::RollBack { rollback, operator }, Some(_)) => {
             let fact = Fact::RolledBack { rollback: rollback.clone(), who: operator.who.clone() };
             draft.push_with(fact, operator.reason.clone());
             Ok(Verdict::Pass)
         }
-        (Happening::Reset { guidance, rollback, operator }, Some(_)) => {
+        (AttemptEvent::Reset { guidance, rollback, operator }, Some(_)) => {
             let (guidance, rollback, who) = (guidance.clone(), rollback.clone(), operator.who.clone());
             draft.push_with(Fact::Reset { guidance, rollback, who }, operator.reason.clone());
             Ok(Verdict::Pass)
         }
-        (Happening::HandOut, Some(slice)) => {
-            if slice.is_prior_untold {
+        (AttemptEvent::HandOut, Some(slice)) => {
+            if slice.has_undelivered_prior {
                 draft.push(Fact::HandedOut);
             }
             Ok(Verdict::Pass)
         }
-        (Happening::End { operator }, Some(slice)) => draft.end(slice, operator.as_ref()),
+        (AttemptEvent::End { operator }, Some(slice)) => draft.end(slice, operator.as_ref()),
     };
-    match outcome {
-        Ok(verdict) => Step::Decided(draft.into_decision(verdict)),
-        Err(rejection) => Step::Rejected(rejection),
-    }
+    Ok(draft.draft.into_decision(outcome?))
 }
 
-/// A decision in the making: each fact is applied at once, so that the next thought sees it.
-struct Draft<'a> {
-    question: &'a Question<'a>,
+/// A decision in progress. Each fact is applied at once, so that the following steps see its effect.
+struct SliceDraft<'a> {
+    request: &'a AttemptRequest<'a>,
     now: Moment,
     slice: Option<Slice>,
-    facts: Vec<Recorded>,
+    draft: Draft,
 }
 
-impl Draft<'_> {
+impl SliceDraft<'_> {
     fn push(&mut self, fact: Fact) {
         self.push_with(fact, None);
     }
 
     fn push_with(&mut self, fact: Fact, text: Option<String>) {
-        self.slice = Some(apply(self.slice.take(), &fact, self.now));
-        let texts = Texts { session: self.question.session.map(str::to_owned), text };
-        let circuit = self.question.name.clone();
-        self.facts.push(Recorded { circuit, at: self.now, fact: AnyFact::Attempt(fact), texts });
+        let texts = Texts { session: self.request.session.map(str::to_owned), text };
+        self.slice = Some(self.draft.record(&self.request.name, self.slice.take(), self.now, fact, texts));
     }
 
-    /// A slice that is under way keeps its counts and its scope, whoever begins it again.
+    /// A slice that is under way keeps its counts and its scope when it is begun again.
     fn begin(
         &mut self,
         begun: Option<&Slice>,
@@ -125,52 +126,52 @@ impl Draft<'_> {
                 self.push(Fact::Began { scope: scope.clone(), checkpoint: checkpoint.cloned() });
                 Ok(Verdict::Pass)
             }
-            Some(slice) if slice.scope.is_same(scope) => Ok(self.go_on(None).unwrap_or(Verdict::Pass)),
+            Some(slice) if slice.scope.is_same(scope) => Ok(self.deny_if_open(None).unwrap_or(Verdict::Pass)),
             Some(_) => match operator {
                 Some(Operator { who, reason }) => {
                     let fact = Fact::Rescoped { scope: scope.clone(), who: who.clone() };
                     self.push_with(fact, reason.clone());
-                    Ok(self.go_on(None).unwrap_or(Verdict::Pass))
+                    Ok(self.deny_if_open(None).unwrap_or(Verdict::Pass))
                 }
-                None => self.go_on(None).ok_or(Rejection::ScopeFrozen),
+                None => self.deny_if_open(None).ok_or(Rejection::ScopeFrozen),
             },
         }
     }
 
-    /// `Some` where nothing may go on; that somebody wanted to is written down.
-    fn go_on(&mut self, asker: Option<Digest>) -> Option<Verdict> {
+    /// Returns the stop verdict if the slice is OPEN, and records the denied request.
+    fn deny_if_open(&mut self, requester: Option<Digest>) -> Option<Verdict> {
         let trip = self.slice.as_ref()?.trip()?.clone();
-        self.push(Fact::Refused { asker });
+        self.push(Fact::Denied { requester });
         Some(self.stop(&trip))
     }
 
     fn ask(&mut self, test: Option<&TestName>, strategy: Option<&str>) -> Verdict {
-        if let Some(refused) = self.go_on(None) {
-            return refused;
+        if let Some(verdict) = self.deny_if_open(None) {
+            return verdict;
         }
         let (Some(test), Some(strategy)) = (test, strategy) else { return Verdict::Pass };
         self.flag(test, strategy).unwrap_or(Verdict::Pass)
     }
 
-    /// Tells of a strategy that was tried before (A7).
+    /// Warns about a strategy that failed on this test before (A7).
     fn flag(&mut self, test: &TestName, strategy: &str) -> Option<Verdict> {
         let tried = self.slice.as_ref()?.tried_before(test, strategy)?.clone();
         self.push(Fact::Flagged { test: test.clone(), attempt: tried.number });
-        Some(Verdict::Warn(self.reason("HL-ATTEMPT-06", words::tried_before(test, &tried), Retry::Now)))
+        Some(Verdict::Warn(self.reason("HL-ATTEMPT-06", messages::tried_before(test, &tried), Retry::Now)))
     }
 
     fn attempt(&mut self, attempt: &Attempt, is_stale: bool) -> Verdict {
         let Some(slice) = &self.slice else { return Verdict::Pass };
         let Attempt { test, result, .. } = attempt;
         if let Some(trip) = slice.trip().cloned() {
-            // Kept and counted, and it changes nothing else (E4).
+            // The attempt is recorded and counted, and changes nothing else (E4).
             self.push(Fact::Ignored { test: test.clone(), result: *result });
             return self.stop(&trip);
         }
-        // What passes needs no other strategy.
-        let is_told = !is_stale && *result != TestResult::Pass;
-        let tried = slice.tried_before(test, &attempt.strategy).filter(|_| is_told).cloned();
-        let strayed = if is_stale { Vec::new() } else { self.strays(slice, &attempt.files) };
+        // A test that passes needs no other strategy.
+        let may_warn = !is_stale && *result != TestResult::Pass;
+        let earlier = slice.tried_before(test, &attempt.strategy).filter(|_| may_warn).cloned();
+        let out_of_scope = if is_stale { Vec::new() } else { self.new_out_of_scope_changes(slice, &attempt.files) };
         let attempted = Attempted {
             number: slice.tests.get(test).map_or(0, |state| state.attempts_total).saturating_add(1),
             strategy: attempt.strategy.clone(),
@@ -178,7 +179,7 @@ impl Draft<'_> {
             files_more: attempt.files_more,
             result: *result,
             is_declared: attempt.is_declared,
-            said: attempt.said.clone(),
+            summary: attempt.summary.clone(),
             error: attempt.error.as_ref().map(printed),
             is_stale,
             at: self.now.at,
@@ -189,21 +190,21 @@ impl Draft<'_> {
             checkpoint: attempt.checkpoint.clone(),
         };
         self.push_with(fact, attempt.error.as_ref().map(|error| error.text.clone()));
-        if !strayed.is_empty() {
-            self.push(Fact::Strayed { paths: strayed.clone() });
+        if !out_of_scope.is_empty() {
+            self.push(Fact::ChangedOutOfScope { paths: out_of_scope.clone() });
         }
-        if let Some(tried) = &tried {
-            self.push(Fact::Flagged { test: test.clone(), attempt: tried.number });
+        if let Some(earlier) = &earlier {
+            self.push(Fact::Flagged { test: test.clone(), attempt: earlier.number });
         }
         if is_stale {
             return Verdict::Pass;
         }
-        self.settle(test, *result);
-        self.told(test, tried.as_ref(), &strayed)
+        self.check_limits(test, *result);
+        self.attempt_verdict(test, earlier.as_ref(), &out_of_scope)
     }
 
-    /// Whether a failure was one too many: the test is looked at before the slice (seed 000, section 7).
-    fn settle(&mut self, test: &TestName, result: TestResult) {
+    /// Trips the circuit if the failures reached a limit: the test is checked before the slice (seed 000, section 7).
+    fn check_limits(&mut self, test: &TestName, result: TestResult) {
         match result {
             TestResult::Fail => {}
             TestResult::Pass | TestResult::Infra | TestResult::Unclear => return,
@@ -217,8 +218,8 @@ impl Draft<'_> {
         }
     }
 
-    /// What is said to whoever ran a test.
-    fn told(&self, test: &TestName, tried: Option<&Attempted>, strayed: &[String]) -> Verdict {
+    /// The verdict after a test was run.
+    fn attempt_verdict(&self, test: &TestName, earlier: Option<&Attempted>, out_of_scope: &[String]) -> Verdict {
         let Some(slice) = &self.slice else { return Verdict::Pass };
         if let Some(trip) = slice.trip() {
             return self.stop(trip);
@@ -226,50 +227,52 @@ impl Draft<'_> {
         let state = slice.tests.get(test);
         let blocked = state.filter(|state| state.infrastructure_in_a_row >= Slice::BLOCKED_AFTER);
         let warn = |code, text| Verdict::Warn(self.reason(code, text, Retry::Now));
-        match (blocked, strayed, tried) {
-            (Some(state), _, _) => warn("HL-ATTEMPT-05", words::blocked(test, state)),
-            (None, [_, ..], _) => warn("HL-ATTEMPT-07", words::strayed(strayed)),
-            (None, [], Some(tried)) => warn("HL-ATTEMPT-06", words::tried_before(test, tried)),
+        match (blocked, out_of_scope, earlier) {
+            (Some(state), _, _) => warn("HL-ATTEMPT-05", messages::blocked(test, state)),
+            (None, [_, ..], _) => warn("HL-ATTEMPT-07", messages::changed_out_of_scope(out_of_scope)),
+            (None, [], Some(earlier)) => warn("HL-ATTEMPT-06", messages::tried_before(test, earlier)),
             (None, [], None) => Verdict::Pass,
         }
     }
 
     fn trip(&mut self, cause: TripCause) {
         let Some(slice) = &self.slice else { return };
-        let (generation, at) = (slice.generation.to_be_bytes(), self.now.at.as_millis().to_be_bytes());
-        let incident = digest_hex(&[self.question.name.as_str().as_bytes(), &generation, &at], 4);
+        let incident = incident_id(&self.request.name, slice.generation, self.now);
         let total_failed_attempts = slice.total_failed_attempts;
-        let trip = Trip { incident, since: self.now, cause, total_failed_attempts, refused: 0, first_asker: None };
+        let trip = Trip { incident, since: self.now, cause, total_failed_attempts, denials: 0, first_requester: None };
+        self.draft.notify(&self.request.name, &trip.incident);
         self.push(Fact::Tripped { trip });
     }
 
-    /// A file is about to be changed (A5).
+    /// A tool is about to change a file (A5).
     fn touch(&mut self, slice: &Slice, touch: &Touch) -> Verdict {
-        let (path, letters) = (&touch.path, self.question.letters);
-        let is_covered = match (slice.scope.covers(path, letters), touch.place) {
-            (Covered::By(_), Place::Inside) => true,
-            (Covered::By(_), Place::Outside) | (Covered::Outside | Covered::LockOff, _) => false,
+        let (path, case_sensitivity) = (&touch.path, self.request.case_sensitivity);
+        let is_covered = match (slice.scope.covers(path, case_sensitivity), touch.location) {
+            (Covered::By(_), FileLocation::Inside) => true,
+            (Covered::By(_), FileLocation::Outside) | (Covered::Outside | Covered::LockOff, _) => false,
         };
-        if slice.scope.is_off() {
+        if slice.scope.is_lock_off() {
             return Verdict::Pass;
         }
         if let Some(trip) = slice.trip() {
-            // What belongs to the slice, or was refused to it, stands still until a person decides. The rest was never
-            // its work: a report must be written somewhere.
-            let is_its_own = is_covered
+            // Files that belong to the slice, or that haltline denied to it, must not change until a person decides.
+            // Other files were never its work, and the agent must be able to write its report somewhere.
+            let is_slice_work = is_covered
                 || touch.justification.is_some()
                 || touch.is_unjustifiable
-                || slice.justification(path, letters).is_some()
-                || slice.refusal(path, letters).is_some();
-            let is_first = trip.refused == 0 || (touch.asker.is_some() && touch.asker == trip.first_asker);
-            let refused = is_its_own.then(|| self.go_on(touch.asker)).flatten();
-            return match refused {
-                Some(Verdict::Stop(reason)) if is_first => Verdict::Deny(reason),
+                || slice.justification(path, case_sensitivity).is_some()
+                || slice.denial(path, case_sensitivity).is_some();
+            let last = (trip.denials > 0).then_some(EscalationLevel::Deny);
+            let is_same_response = touch.requester.is_some() && touch.requester == trip.first_requester;
+            let level = EscalationLevel::next(last, is_same_response);
+            let denial = is_slice_work.then(|| self.deny_if_open(touch.requester)).flatten();
+            return match denial {
+                Some(Verdict::Stop(reason)) if level == EscalationLevel::Deny => Verdict::Deny(reason),
                 Some(verdict) => verdict,
                 None => Verdict::Pass,
             };
         }
-        if is_covered || slice.justification(path, letters).is_some() {
+        if is_covered || slice.justification(path, case_sensitivity).is_some() {
             return Verdict::Pass;
         }
         let is_too_much = |known: usize| known >= Slice::NOTES_MAX;
@@ -279,44 +282,47 @@ impl Draft<'_> {
                 self.push(Fact::Justified { justification });
                 return Verdict::Pass;
             }
-            self.trip(TripCause::Architecture { description: words::justified_too_often(slice.justified.len()) });
+            self.trip(TripCause::Architecture { description: messages::justified_too_often(slice.justified.len()) });
         } else {
-            let asked = slice.refusal(path, letters);
-            let is_again = asked.is_some_and(|before| before.asker.is_none() || before.asker != touch.asker);
-            let path = asked.map_or(path, |before| &before.path);
-            self.push(Fact::OutOfScope { refused: RefusedPath { path: path.clone(), asker: touch.asker } });
+            let earlier_denial = slice.denial(path, case_sensitivity);
+            let is_again =
+                earlier_denial.is_some_and(|denial| denial.requester.is_none() || denial.requester != touch.requester);
+            let path = earlier_denial.map_or(path, |denial| &denial.path);
+            self.push(Fact::DeniedOutOfScope { denied: DeniedPath { path: path.clone(), requester: touch.requester } });
             if touch.is_unjustifiable {
-                self.trip(TripCause::Architecture { description: words::unjustifiable(path) });
+                self.trip(TripCause::Architecture { description: messages::unjustifiable(path) });
             } else if is_again {
-                self.trip(TripCause::Architecture { description: words::refused_again(path) });
-            } else if asked.is_none() && is_too_much(slice.refused.len()) {
-                // Whoever asks for so many would otherwise push the first refusals out of memory.
-                self.trip(TripCause::Architecture { description: words::refused_too_often(slice.refused.len()) });
+                self.trip(TripCause::Architecture { description: messages::denied_again(path) });
+            } else if earlier_denial.is_none() && is_too_much(slice.denied_paths.len()) {
+                // Otherwise an agent that asks for many files would push the first denials out of the bounded list.
+                self.trip(TripCause::Architecture {
+                    description: messages::denied_too_often(slice.denied_paths.len()),
+                });
             }
         }
         match self.slice.as_ref().and_then(Slice::trip) {
             Some(trip) => self.stop(trip),
             None => {
-                let text = words::out_of_scope(&self.question.name, slice, path);
+                let text = messages::out_of_scope(&self.request.name, slice, path);
                 Verdict::Deny(self.reason("HL-ATTEMPT-04", text, Retry::Now))
             }
         }
     }
 
-    /// The strays among these files, each once.
-    fn strays(&self, slice: &Slice, paths: &[String]) -> Vec<String> {
-        let is_stray = |path: &&String| slice.is_stray(path, self.question.letters);
-        let strayed: BTreeSet<&String> = paths.iter().filter(is_stray).collect();
-        strayed.into_iter().cloned().collect()
+    /// The files among these that were changed out of scope and not reported yet, each once.
+    fn new_out_of_scope_changes(&self, slice: &Slice, paths: &[String]) -> Vec<String> {
+        let is_new = |path: &&String| slice.is_new_out_of_scope_change(path, self.request.case_sensitivity);
+        let changed: BTreeSet<&String> = paths.iter().filter(is_new).collect();
+        changed.into_iter().cloned().collect()
     }
 
-    fn stray(&mut self, slice: &Slice, paths: &[String]) -> Option<Verdict> {
-        let strayed = self.strays(slice, paths);
-        if strayed.is_empty() {
+    fn record_out_of_scope_changes(&mut self, slice: &Slice, paths: &[String]) -> Option<Verdict> {
+        let changed = self.new_out_of_scope_changes(slice, paths);
+        if changed.is_empty() {
             return None;
         }
-        let text = words::strayed(&strayed);
-        self.push(Fact::Strayed { paths: strayed });
+        let text = messages::changed_out_of_scope(&changed);
+        self.push(Fact::ChangedOutOfScope { paths: changed });
         Some(Verdict::Warn(self.reason("HL-ATTEMPT-07", text, Retry::Now)))
     }
 
@@ -325,9 +331,9 @@ impl Draft<'_> {
         let deviation = Deviation { rule, description: description.clone(), file: file.cloned(), at };
         self.push(Fact::Deviated { deviation });
         match (rule, slice.trip()) {
-            // One opening has one cause; that it was the architecture after all stands in the list.
-            (_, Some(_)) => self.go_on(None).unwrap_or(Verdict::Pass),
-            // It stops at once, whatever the counters say (A8).
+            // A trip has one cause; the list of deviations still shows that the architecture was involved.
+            (_, Some(_)) => self.deny_if_open(None).unwrap_or(Verdict::Pass),
+            // It stops the slice at once, whatever the counts are (A8).
             (Rule::ArchStop, None) => {
                 self.trip(TripCause::Architecture { description });
                 self.slice.as_ref().and_then(Slice::trip).map_or(Verdict::Pass, |trip| self.stop(trip))
@@ -336,14 +342,14 @@ impl Draft<'_> {
         }
     }
 
-    /// Whoever ends a slice whose tests fail, and begins it again, would count anew: that is for people.
+    /// Ending a slice resets its counts, so only a person may end one whose tests fail.
     fn end(&mut self, slice: &Slice, operator: Option<&Operator>) -> Result<Verdict, Rejection> {
         if let Some(Operator { who, reason }) = operator {
             self.push_with(Fact::Ended { who: Some(who.clone()) }, reason.clone());
             return Ok(Verdict::Pass);
         }
-        if let Some(refused) = self.go_on(None) {
-            return Ok(refused);
+        if let Some(verdict) = self.deny_if_open(None) {
+            return Ok(verdict);
         }
         if slice.failing().next().is_some() {
             return Err(Rejection::SliceFailing);
@@ -353,27 +359,18 @@ impl Draft<'_> {
     }
 
     fn reason(&self, code: &'static str, text: String, retry: Retry) -> Reason {
-        Reason { circuit: self.question.name.clone(), code, text, retry }
+        Reason { circuit: self.request.name.clone(), code, text, retry }
     }
 
     fn stop(&self, trip: &Trip) -> Verdict {
-        let refused = self.slice.as_ref().and_then(Slice::trip).map_or(0, |trip| trip.refused);
-        Verdict::Stop(self.reason(trip.cause.code(), words::stopped(trip, refused), Retry::Person))
-    }
-
-    fn into_decision(self, verdict: Verdict) -> Decision {
-        let mut effects = Vec::new();
-        for Recorded { circuit, fact, .. } in &self.facts {
-            let AnyFact::Attempt(Fact::Tripped { trip }) = fact else { continue };
-            effects.push(Effect::Notify { circuit: circuit.clone(), incident: trip.incident.clone() });
-        }
-        Decision { facts: self.facts, verdict, effects, notices: Vec::new() }
+        let denials = self.slice.as_ref().and_then(Slice::trip).map_or(0, |trip| trip.denials);
+        Verdict::Stop(self.reason(trip.cause.code(), messages::stopped(trip, denials), Retry::Person))
     }
 }
 
-/// It began before a person decided (E12).
+/// True if the run began before a person's decision (E12).
 fn is_stale(slice: &Slice, attempt: &Attempt) -> bool {
-    attempt.generation.is_some_and(|generation| generation != slice.generation)
+    circuit::is_stale(attempt.generation, slice.generation)
 }
 
 fn printed(output: &Output) -> Printed {

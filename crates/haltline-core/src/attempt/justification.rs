@@ -1,16 +1,16 @@
-//! Why a file out of scope must be changed all the same: four fields, written by who wants to change it (A5).
+//! Why a file out of scope must be changed: a form with four fields that the agent fills in (A5).
 //!
-//! Whether it is honest is for a person to judge, in the report. Here it is only checked for what is plain to see:
-//! a field that is missing, still the form's own words, or about another file.
+//! A person judges in the report whether a justification is honest. This file only finds obvious defects: a field that
+//! is missing, that still has the form's placeholder, or that names another file.
 
 use serde::{Deserialize, Serialize};
 
 use crate::shorten;
 
-/// How many forms one text may hold.
+/// Limit on the forms in one text.
 const FORMS_MAX: usize = 64;
 
-/// A label of the form, and what the empty form says in its place.
+/// The form's labels, each with its placeholder in the empty form.
 const FIELDS: [(&str, &str); 4] = [
     ("File", "<path of the file>"),
     ("Failing test", "<exact name of the test that cannot pass without this change>"),
@@ -18,20 +18,20 @@ const FIELDS: [(&str, &str); 4] = [
     ("Relationship", "<how this file belongs to what the slice's contract covers>"),
 ];
 
-/// The four fields as they were written.
+/// The four fields as the agent wrote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Justification {
     /// The file out of scope.
     pub file: String,
-    /// The test that needs it.
+    /// The test that needs the change.
     pub failing_test: String,
-    /// Why.
+    /// Why the test needs it.
     pub reason: String,
-    /// What it has to do with the slice.
+    /// What the file has to do with the slice.
     pub relationship: String,
 }
 
-/// The empty form for a path, as a refusal shows it.
+/// The empty form for a path, as haltline shows it with a denial.
 pub fn form(path: &str) -> String {
     let [(file, _), rest @ ..] = FIELDS;
     let mut form = format!("{file}: {path}\n");
@@ -42,8 +42,8 @@ pub fn form(path: &str) -> String {
 }
 
 impl Justification {
-    /// All forms in a text. A form begins with its first label and ends where a label comes again; a value goes on
-    /// over lines that begin with no label. What stands before the first label is nobody's.
+    /// Parses all forms in a text. A form begins with its first label and ends where a label repeats; a value continues
+    /// over lines that begin with no label. Text before the first label is ignored.
     pub fn parse_all(text: &str) -> Vec<Self> {
         let mut forms: Vec<[Option<String>; 4]> = Vec::new();
         let mut current: Option<usize> = None;
@@ -83,7 +83,7 @@ impl Justification {
         Self { file, failing_test, reason, relationship }
     }
 
-    /// The form with its fields filled.
+    /// The form with its fields filled in.
     pub fn render(&self) -> String {
         let values = self.values();
         FIELDS.iter().zip(values).map(|((label, _), value)| format!("{label}: {value}\n")).collect()
@@ -93,8 +93,8 @@ impl Justification {
         [&self.file, &self.failing_test, &self.reason, &self.relationship]
     }
 
-    /// What is missing, or not honest on its face, each as a sentence. `is_path` says whether the named file is the
-    /// one in question, since one file has many spellings; `path` is how to name it.
+    /// Obvious defects, each as a sentence. `is_path` tells whether the named file is the one that is to be changed,
+    /// since one file has many spellings; `path` is its name for messages.
     pub fn problems(&self, path: &str, is_path: impl FnOnce(&str) -> bool) -> Vec<String> {
         let mut problems = Vec::new();
         for ((label, placeholder), value) in FIELDS.iter().zip(self.values()) {
@@ -117,7 +117,7 @@ impl Justification {
     }
 }
 
-/// A line's label, in any case and however it is marked up (`**File**:`, `- File:`), and what follows it.
+/// A line's label, in any case and with any markup (`**File**:`, `- File:`), and the text after it.
 fn label(line: &str) -> Option<(usize, &str)> {
     let start = line.trim_start_matches([' ', '\t', '-', '*', '>', '#']);
     FIELDS.iter().enumerate().find_map(|(field, (label, _))| {
@@ -130,14 +130,14 @@ fn label(line: &str) -> Option<(usize, &str)> {
     })
 }
 
-/// A form copied with its code fence has the fence's end in the last value.
+/// A form that was copied with its code fence has the closing fence in its last value.
 fn without_fence(value: &str) -> &str {
     value.strip_suffix("```").unwrap_or(value)
 }
 
-/// The words of a value, without marks and capitals.
+/// The words of a value in lower case, without punctuation.
 fn bare(value: &str) -> String {
-    let words = value.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = value.split(|letter: char| !letter.is_alphanumeric()).filter(|part| !part.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
@@ -168,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rendered_is_read_back() {
+    fn a_rendered_form_is_parsed_back() {
         assert_eq!(Justification::parse_all(&honest().render()), vec![honest()]);
         assert_eq!(problems(&honest()), Vec::<String>::new());
     }
 
     #[test]
-    fn labels_are_read_in_any_case_and_mark_up() {
+    fn labels_are_parsed_in_any_case_and_markup() {
         for text in [
             "file: a\nfailing test: t\nreason: r\nrelationship: s\n",
             "FILE: a\nFAILING TEST: t\nREASON: r\nRELATIONSHIP: s",
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn several_forms_stand_in_one_text_and_none_in_others() {
+    fn one_text_may_hold_several_forms_or_none() {
         let mut other = honest();
         other.file = "b".to_owned();
         let text = format!("{}\n\n{}", honest().render(), other.render());
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_empty_form_is_refused_field_by_field() {
+    fn the_empty_form_has_a_problem_in_each_field() {
         let form = form("lib/money/round.py");
         let [empty] = Justification::parse_all(&form).try_into().expect("one form");
         assert_eq!(
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_honest_on_its_face_is_named() {
+    fn obvious_defects_are_named() {
         let with = |change: fn(&mut Justification)| {
             let mut justification = honest();
             change(&mut justification);

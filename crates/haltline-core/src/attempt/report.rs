@@ -1,8 +1,9 @@
 //! The diagnostic report after a trip: eight fields, none of them empty (A4).
 //!
-//! A field that does not apply says so and why: `not applicable: the test never got as far as a file`. The same words
-//! may stand in place of a list. An empty list is accepted for the files and the scope violations alone, and only
-//! where the journal knows of none either: there it is a full answer, while an empty log or no way on never is.
+//! A field that does not apply says so and why: `not applicable: the test never got as far as a file`. The same text
+//! may replace a list. An empty list is valid only for the files and the scope violations, and only if the journal has
+//! none either: there it is a complete answer, while an empty attempt log or a report without recovery options never
+//! is.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::shorten;
 
-/// The eight fields in their order, each with what is asked of it.
+/// The eight fields in order, each with what it must contain.
 pub const FIELDS: [(&str, &str); 8] = [
     ("test_expectation", "what the test expects, as behaviour and not as assertion syntax"),
     ("actual_error", "what the test runner printed, unchanged"),
@@ -22,25 +23,25 @@ pub const FIELDS: [(&str, &str); 8] = [
     ("recovery_options", "ways on, each with its risk"),
 ];
 
-/// How many problems are told at most.
+/// Limit on the problems that are listed.
 const PROBLEMS_MAX: usize = 20;
 
-/// A list, or words in its place.
+/// A list, or a text that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Listed<T> {
-    /// The list.
     Items(Vec<T>),
-    /// Why there is none.
-    Words(String),
+    /// Why there is no list.
+    #[serde(rename = "words")]
+    Text(String),
 }
 
 impl<T> Listed<T> {
-    /// The list; none where words stand in its place.
+    /// The list; empty if a text replaces it.
     pub fn items(&self) -> &[T] {
         match self {
             Listed::Items(items) => items,
-            Listed::Words(_) => &[],
+            Listed::Text(_) => &[],
         }
     }
 }
@@ -58,22 +59,20 @@ pub struct LogLine {
     pub attempt: u32,
     /// What was tried.
     pub strategy: String,
-    /// What it changed; an attempt may change nothing.
+    /// The files it changed; may be empty.
     pub files: Vec<String>,
-    /// What came of it.
     pub result: String,
 }
 
 /// A file out of scope that was changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScopeViolation {
-    /// The file.
     pub file: String,
     /// Why it was changed.
     pub justification: String,
 }
 
-/// A way on.
+/// A way to continue the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveryOption {
     /// What to do.
@@ -82,7 +81,7 @@ pub struct RecoveryOption {
     pub risk: String,
 }
 
-/// The report. A field nobody wrote is empty.
+/// The report. A field that was not written is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// What the test expects.
@@ -95,30 +94,30 @@ pub struct Report {
     pub cumulative_files_modified: Listed<String>,
     /// What was changed out of scope.
     pub scope_violations: Listed<ScopeViolation>,
-    /// The best theory.
+    /// The best theory of the root cause.
     pub best_hypothesis: String,
-    /// The one question.
+    /// The one question whose answer would unblock the work.
     pub specific_question: String,
-    /// Ways on.
+    /// Ways to continue the work.
     pub recovery_options: Listed<RecoveryOption>,
 }
 
-/// What the journal knows, which a report must not leave out.
+/// What the journal has and a report must not leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known<'journal> {
+pub struct JournalEvidence<'journal> {
     /// The numbers of the attempts.
     pub attempts: &'journal [u32],
-    /// The files the attempts changed.
+    /// The files that the attempts changed.
     pub files: &'journal [String],
-    /// The files changed out of scope.
+    /// The files that were changed out of scope.
     pub violations: &'journal [String],
-    /// What the runner printed, as it was shown to whoever writes the report.
+    /// The runner's output as haltline showed it to the author of the report.
     pub actual_error: Option<&'journal str>,
 }
 
 impl Report {
     /// Why the report cannot be filed yet, each as a sentence that names the field.
-    pub fn missing(&self, known: Known<'_>) -> Vec<String> {
+    pub fn problems(&self, known: JournalEvidence<'_>) -> Vec<String> {
         let mut problems = Vec::new();
         let text = |field: &str, value: &str, problems: &mut Vec<String>| {
             problems.extend(lacking(value).map(|lacking| lacking.sentence(field)));
@@ -127,7 +126,7 @@ impl Report {
         text("actual_error", &self.actual_error, &mut problems);
         if let Some(printed) = known.actual_error
             && lacking(&self.actual_error).is_none()
-            && !holds(&self.actual_error, printed)
+            && !contains_text(&self.actual_error, printed)
         {
             problems.push("actual_error is not what the runner printed; put its output there unchanged.".to_owned());
         }
@@ -135,7 +134,7 @@ impl Report {
             text(&format!("attempt_log[{at}].strategy"), &line.strategy, problems);
             text(&format!("attempt_log[{at}].result"), &line.result, problems);
         });
-        // An empty log has been named as such already.
+        // An empty log was reported above.
         if self.attempt_log != Listed::default() {
             let logged: BTreeSet<u32> = self.attempt_log.items().iter().map(|line| line.attempt).collect();
             for attempt in known.attempts.iter().filter(|attempt| !logged.contains(attempt)).take(PROBLEMS_MAX) {
@@ -157,9 +156,9 @@ impl Report {
         left_out("scope_violations", violations, known.violations, |violation| &violation.file, &mut problems);
         text("best_hypothesis", &self.best_hypothesis, &mut problems);
         text("specific_question", &self.specific_question, &mut problems);
-        list("recovery_options", &self.recovery_options, false, &mut problems, |at, way, problems| {
-            text(&format!("recovery_options[{at}].option"), &way.option, problems);
-            text(&format!("recovery_options[{at}].risk"), &way.risk, problems);
+        list("recovery_options", &self.recovery_options, false, &mut problems, |at, recovery, problems| {
+            text(&format!("recovery_options[{at}].option"), &recovery.option, problems);
+            text(&format!("recovery_options[{at}].risk"), &recovery.risk, problems);
         });
         if problems.len() > PROBLEMS_MAX {
             let more = problems.len() - PROBLEMS_MAX;
@@ -184,15 +183,15 @@ fn list<T>(
                 each(at + 1, item, problems);
             }
         }
-        Listed::Words(words) => match lacking(words) {
+        Listed::Text(text) => match lacking(text) {
             Some(lacking) => problems.push(lacking.sentence(field)),
-            None if reason_for_none(words).is_some() => {}
-            None => problems.push(format!("{field} is {}: expected a list, or `not applicable: …`.", shorten(words))),
+            None if reason_for_none(text).is_some() => {}
+            None => problems.push(format!("{field} is {}: expected a list, or `not applicable: …`.", shorten(text))),
         },
     }
 }
 
-/// A list that says less than the journal knows is not filed.
+/// Adds a problem for each item that the journal has and the list leaves out.
 fn left_out<T>(
     field: &str,
     listed: &Listed<T>,
@@ -202,7 +201,7 @@ fn left_out<T>(
 ) {
     let named: BTreeSet<&str> = listed.items().iter().map(|item| name(item).trim().trim_start_matches("./")).collect();
     let is_empty_list = matches!(listed, Listed::Items(items) if items.is_empty());
-    // An empty list has been named as such already.
+    // An empty list was reported by `list`.
     if is_empty_list {
         return;
     }
@@ -216,7 +215,7 @@ fn left_out<T>(
 enum Lacking {
     Empty,
     Reason,
-    Answer,
+    Unfilled,
 }
 
 impl Lacking {
@@ -224,7 +223,7 @@ impl Lacking {
         match self {
             Lacking::Empty => format!("{field} is missing or empty."),
             Lacking::Reason => format!("{field} says it does not apply and not why; write `not applicable: …`."),
-            Lacking::Answer => format!("{field} is still to be filled in."),
+            Lacking::Unfilled => format!("{field} is still to be filled in."),
         }
     }
 }
@@ -237,7 +236,7 @@ fn lacking(text: &str) -> Option<Lacking> {
     if matches!(text.to_lowercase().as_str(), "todo" | "tbd" | "fixme" | "null" | "...")
         || (text.starts_with('<') && text.ends_with('>') && !text[1..text.len() - 1].contains(['<', '>']))
     {
-        return Some(Lacking::Answer);
+        return Some(Lacking::Unfilled);
     }
     match reason_for_none(text) {
         Some(reason) if !is_reason(reason) => Some(Lacking::Reason),
@@ -245,7 +244,7 @@ fn lacking(text: &str) -> Option<Lacking> {
     }
 }
 
-/// What follows "not applicable" and its like, if the text says that; a sentence that only begins alike does not.
+/// The text after "not applicable" or a synonym, if the text begins with one as a statement of its own.
 fn reason_for_none(text: &str) -> Option<&str> {
     let text = text.trim();
     ["not applicable", "not available", "n/a", "n.a.", "none", "nothing", "na"].iter().find_map(|word| {
@@ -257,16 +256,16 @@ fn reason_for_none(text: &str) -> Option<&str> {
     })
 }
 
-/// One word is no reason, and neither is saying again that it does not apply.
+/// One word is not a reason, and neither is another "not applicable".
 fn is_reason(reason: &str) -> bool {
     let words = reason.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).count();
     words >= 2 && reason_for_none(reason).is_none()
 }
 
-/// Whether `text` has all of `printed` in it, whatever an editor did to white space.
-fn holds(text: &str, printed: &str) -> bool {
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words(text).contains(&words(printed))
+/// True if `text` contains all of `printed`, ignoring differences in white space.
+fn contains_text(text: &str, printed: &str) -> bool {
+    let normalized = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    normalized(text).contains(&normalized(printed))
 }
 
 #[cfg(test)]
@@ -284,7 +283,7 @@ mod tests {
                 result: "the form is not asked".to_owned(),
             }]),
             cumulative_files_modified: Listed::Items(vec!["parcel/form.py".to_owned()]),
-            scope_violations: Listed::Words("not applicable: only files of the slice were changed".to_owned()),
+            scope_violations: Listed::Text("not applicable: only files of the slice were changed".to_owned()),
             best_hypothesis: "None of the requests reach the form".to_owned(),
             specific_question: "Who checks the weight?".to_owned(),
             recovery_options: Listed::Items(vec![RecoveryOption {
@@ -297,20 +296,25 @@ mod tests {
     fn problems(change: fn(&mut Report)) -> Vec<String> {
         let mut report = full();
         change(&mut report);
-        report.missing(Known::default())
+        report.problems(JournalEvidence::default())
     }
 
     #[test]
-    fn a_full_report_lacks_nothing_and_an_empty_one_all_that_the_journal_cannot_vouch_for() {
+    fn a_full_report_lacks_nothing_and_an_empty_one_lacks_all_that_the_journal_does_not_excuse() {
         assert_eq!(problems(|_| {}), Vec::<String>::new());
         let empty = Report::default();
         let named = ["test_expectation", "actual_error", "attempt_log"];
         let after = ["best_hypothesis", "specific_question", "recovery_options"];
         let expected: Vec<String> =
             named.iter().chain(&after).map(|field| format!("{field} is missing or empty.")).collect();
-        assert_eq!(empty.missing(Known::default()), expected);
+        assert_eq!(empty.problems(JournalEvidence::default()), expected);
         let files = ["a".to_owned()];
-        let all = empty.missing(Known { attempts: &[1], files: &files, violations: &files, actual_error: Some("x") });
+        let all = empty.problems(JournalEvidence {
+            attempts: &[1],
+            files: &files,
+            violations: &files,
+            actual_error: Some("x"),
+        });
         let expected: Vec<String> = FIELDS.iter().map(|(field, _)| format!("{field} is missing or empty.")).collect();
         assert_eq!(all, expected);
     }
@@ -336,8 +340,8 @@ mod tests {
             ("", Some(Lacking::Empty)),
             (" \n\t", Some(Lacking::Empty)),
             ("---", Some(Lacking::Empty)),
-            ("TODO", Some(Lacking::Answer)),
-            ("<the best theory>", Some(Lacking::Answer)),
+            ("TODO", Some(Lacking::Unfilled)),
+            ("<the best theory>", Some(Lacking::Unfilled)),
             ("<div> is closed by </div>", None),
             ("für 30 kg fehlt der Preis", None),
         ] {
@@ -350,38 +354,38 @@ mod tests {
         let mut report = full();
         report.cumulative_files_modified = Listed::default();
         report.scope_violations = Listed::default();
-        assert_eq!(report.missing(Known::default()), Vec::<String>::new());
+        assert_eq!(report.problems(JournalEvidence::default()), Vec::<String>::new());
         let files = ["parcel/form.py".to_owned(), "parcel/gate.py".to_owned()];
-        let known = Known { files: &files, ..Known::default() };
-        assert_eq!(report.missing(known), ["cumulative_files_modified is missing or empty."]);
+        let known = JournalEvidence { files: &files, ..JournalEvidence::default() };
+        assert_eq!(report.problems(known), ["cumulative_files_modified is missing or empty."]);
         let left_out = r#"cumulative_files_modified leaves out "parcel/gate.py", which the journal has."#;
-        assert_eq!(full().missing(known), [left_out]);
-        let known = Known { attempts: &[1, 2], ..Known::default() };
-        assert_eq!(full().missing(known), ["attempt_log leaves out attempt 2, which the journal has."]);
-        let known = Known { violations: &files[1..], ..Known::default() };
+        assert_eq!(full().problems(known), [left_out]);
+        let known = JournalEvidence { attempts: &[1, 2], ..JournalEvidence::default() };
+        assert_eq!(full().problems(known), ["attempt_log leaves out attempt 2, which the journal has."]);
+        let known = JournalEvidence { violations: &files[1..], ..JournalEvidence::default() };
         let left_out = r#"scope_violations leaves out "parcel/gate.py", which the journal has."#;
-        assert_eq!(full().missing(known), [left_out]);
+        assert_eq!(full().problems(known), [left_out]);
     }
 
     #[test]
-    fn what_is_empty_within_a_list_is_named_with_its_place() {
+    fn an_empty_field_within_a_list_is_named_with_its_position() {
         assert_eq!(
             problems(|report| report.recovery_options = Listed::Items(vec![RecoveryOption::default()])),
             ["recovery_options[1].option is missing or empty.", "recovery_options[1].risk is missing or empty."]
         );
         assert_eq!(
-            problems(|report| report.attempt_log = Listed::Words("tried a lot".to_owned())),
+            problems(|report| report.attempt_log = Listed::Text("tried a lot".to_owned())),
             [r#"attempt_log is "tried a lot": expected a list, or `not applicable: …`."#]
         );
         assert_eq!(problems(|report| report.attempt_log = Listed::Items(vec![LogLine::default(); 50])).len(), 21);
     }
 
     #[test]
-    fn the_runners_words_must_be_there_whatever_stands_around_them() {
-        let known = |printed| Known { actual_error: Some(printed), ..Known::default() };
-        assert_eq!(full().missing(known("assertion failed: 422 != 200  \n  at parcel.py:17")), Vec::<String>::new());
+    fn the_runners_output_must_be_included_whatever_surrounds_it() {
+        let known = |printed| JournalEvidence { actual_error: Some(printed), ..JournalEvidence::default() };
+        assert_eq!(full().problems(known("assertion failed: 422 != 200  \n  at parcel.py:17")), Vec::<String>::new());
         assert_eq!(
-            full().missing(known("assertion failed: 422 != 201")),
+            full().problems(known("assertion failed: 422 != 201")),
             ["actual_error is not what the runner printed; put its output there unchanged."]
         );
     }

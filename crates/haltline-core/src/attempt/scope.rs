@@ -1,11 +1,11 @@
-//! The files a slice may change without saying why (A5), frozen when its attempt begins.
+//! The files that a slice may change without a justification (A5), fixed when the slice begins.
 //!
-//! An explicit list replaces all else. Without one, what the contracts name and what the graph lists are joined. With
-//! neither the lock is off, which is not the same as an empty list: that one leaves nothing in scope.
+//! An explicit list replaces everything else. Without one, the scope is what the contracts name and the graph lists.
+//! Without either the scope lock is off. That differs from an empty list, which leaves nothing in scope.
 //!
 //! An entry covers its own path and everything below it. Whether `internal/version` is a file or a folder need not be
-//! known: below a file there is nothing. Whole names are compared, so `src/user` never covers `src/users.rs`.
-//! Paths are the project's own, with `/`; where a write really lands is for the engine to find out.
+//! known: there is nothing below a file. Whole names are compared, so `src/user` never covers `src/users.rs`.
+//! Paths are relative to the project, with `/`; the engine resolves where a write really goes.
 
 use std::fmt;
 
@@ -18,11 +18,11 @@ use crate::glob_matches;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// A list somebody wrote down for this slice.
+    /// A list that was written for this slice.
     Explicit,
     /// Contracts and graph.
     Inferred,
-    /// Nothing says what is in scope: the lock is off.
+    /// Nothing defines the scope: the lock is off.
     None,
 }
 
@@ -30,13 +30,13 @@ pub enum Origin {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// It was given when the attempt began.
+    /// It was given when the slice began.
     Given,
     /// The graph's `files_in_scope`.
     FilesInScope,
     /// A contract names it.
     Contract {
-        /// The contract's file, and its section where only that was read.
+        /// The contract's file, with the section if only that was read.
         file: String,
     },
     /// The graph's `packages`.
@@ -57,26 +57,24 @@ impl fmt::Display for Source {
     }
 }
 
-/// Something in scope.
+/// A file, folder or pattern in scope.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Entry {
-    /// A file or folder of the project; `*`, `**` and `?` stand for names. A trailing `/` is kept to be shown; the
+    /// A file or folder of the project; `*`, `**` and `?` are wildcards. A trailing `/` is kept for display; the
     /// project itself is `.`.
     pub path: String,
-    /// Where it comes from.
     pub source: Source,
 }
 
-/// Why a text is no entry.
+/// Why a text is not a valid entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryError {
-    /// Nothing is left of it.
     Empty,
     /// It begins at the root of the file system.
     Absolute,
-    /// It climbs out of where it starts.
+    /// It contains `..`.
     Climbs,
-    /// It holds a character no path has.
+    /// It contains a control character.
     Unwritable,
 }
 
@@ -91,9 +89,9 @@ impl fmt::Display for EntryError {
     }
 }
 
-/// A path in one spelling: no `.`, no doubled or trailing `/`, the root as the empty text.
+/// Normalises a path: no `.`, no doubled or trailing `/`; the root becomes the empty string.
 ///
-/// `..` is refused and not resolved: what it leads to depends on links, which only the file system knows.
+/// `..` is an error and is not resolved: where it leads depends on links, which only the file system knows.
 pub fn normalise(path: &str) -> Result<String, EntryError> {
     if path.chars().any(char::is_control) {
         return Err(EntryError::Unwritable);
@@ -112,10 +110,10 @@ pub fn normalise(path: &str) -> Result<String, EntryError> {
 }
 
 impl Entry {
-    /// An entry as people write it: `src/users/`, `./internal/version`, `internal/...`, `src/**/*.rs`.
+    /// Parses an entry as people write it: `src/users/`, `./internal/version`, `internal/...`, `src/**/*.rs`.
     pub fn parse(text: &str, source: Source) -> Result<Self, EntryError> {
         let text = text.trim();
-        // Go's way to say "and everything below".
+        // Go's notation for "and everything below".
         let text = text.strip_suffix("...").filter(|rest| rest.is_empty() || rest.ends_with('/')).unwrap_or(text);
         let is_folder = text.is_empty() || text.ends_with('/');
         let path = if text.is_empty() { Err(EntryError::Empty) } else { normalise(text) }?;
@@ -127,42 +125,42 @@ impl Entry {
         Ok(Self { path, source })
     }
 
-    /// Whether the entry holds characters that stand for others.
+    /// True if the entry contains wildcards.
     pub fn is_pattern(&self) -> bool {
         self.path.contains(['*', '?'])
     }
 
-    /// The path without what is only shown; the project itself is empty.
-    pub fn place(&self) -> &str {
+    /// The path without the parts that are kept only for display; empty for the project itself.
+    pub fn bare_path(&self) -> &str {
         match self.path.as_str() {
             "." => "",
             path => path.trim_end_matches('/'),
         }
     }
 
-    /// Whether `path` is this entry's, or below it.
-    fn covers(&self, path: &str, letters: Letters) -> bool {
-        match letters {
-            Letters::Distinct => covers(self.place(), path),
-            Letters::Alike => covers(&self.place().to_lowercase(), &path.to_lowercase()),
+    /// True if `path` is this entry's path or below it.
+    fn covers(&self, path: &str, case_sensitivity: CaseSensitivity) -> bool {
+        match case_sensitivity {
+            CaseSensitivity::Sensitive => covers(self.bare_path(), path),
+            CaseSensitivity::Insensitive => covers(&self.bare_path().to_lowercase(), &path.to_lowercase()),
         }
     }
 }
 
-fn covers(place: &str, path: &str) -> bool {
-    if place.is_empty() {
+fn covers(entry_path: &str, path: &str) -> bool {
+    if entry_path.is_empty() {
         return true;
     }
-    // The name as it stands comes first: a file may well be called `what?.md`.
-    let is_below = path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    is_below || (place.contains(['*', '?']) && is_matched(place, path))
+    // The literal name is tried first: a file can be called `what?.md`.
+    let is_below = path.strip_prefix(entry_path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    is_below || (entry_path.contains(['*', '?']) && is_matched(entry_path, path))
 }
 
-/// Whether the pattern describes the path or a folder above it. `*` and `?` stay within one name, `**` is any number
-/// of names. Work is bounded by the product of both lengths.
+/// True if the pattern matches the path or a folder above it. `*` and `?` stay within one name, `**` matches any number
+/// of names. The work is bounded by the product of both lengths.
 fn is_matched(pattern: &str, path: &str) -> bool {
     let names: Vec<&str> = path.split('/').collect();
-    // Which beginnings of the path, by number of names, the pattern so far describes.
+    // `reached[n]`: the pattern so far matches the first n names of the path.
     let mut reached = vec![false; names.len() + 1];
     reached[0] = true;
     for part in pattern.split('/') {
@@ -171,100 +169,101 @@ fn is_matched(pattern: &str, path: &str) -> bool {
             let first = reached.iter().position(|&is_reached| is_reached).unwrap_or(reached.len());
             next[first.min(names.len() + 1)..].fill(true);
         } else {
-            for (at, name) in names.iter().enumerate() {
-                next[at + 1] = reached[at] && glob_matches(part, name);
+            for (index, name) in names.iter().enumerate() {
+                next[index + 1] = reached[index] && glob_matches(part, name);
             }
         }
         reached = next;
     }
-    // The empty beginning is the project itself, which only `**` alone describes.
+    // The empty prefix is the project itself, which only `**` alone matches.
     reached.contains(&true)
 }
 
-/// Whether names that differ by capitals only are one name, as the file system has it.
+/// Whether the file system treats names that differ only in case as one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Letters {
+pub enum CaseSensitivity {
     /// `A` and `a` are two files.
-    Distinct,
+    Sensitive,
     /// `A` and `a` are one file.
-    Alike,
+    Insensitive,
 }
 
-impl Letters {
-    /// Whether both paths name one file.
+impl CaseSensitivity {
+    /// True if both paths name one file.
     pub fn is_same(self, one: &str, other: &str) -> bool {
         match self {
-            Letters::Distinct => one == other,
-            Letters::Alike => one == other || one.to_lowercase() == other.to_lowercase(),
+            CaseSensitivity::Sensitive => one == other,
+            CaseSensitivity::Insensitive => one == other || one.to_lowercase() == other.to_lowercase(),
         }
     }
 }
 
-/// What a scope says of a path.
+/// Whether a scope covers a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covered<'scope> {
     /// In scope, by this entry.
     By(&'scope Entry),
-    /// Not in scope: a justification is owed.
+    /// Out of scope: the change needs a justification.
     Outside,
-    /// Nothing says what is in scope.
+    /// Nothing defines the scope.
     LockOff,
 }
 
-/// What a slice may change, as it was when its attempt began.
+/// What a slice may change; fixed when the slice begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// What it was made from.
     pub origin: Origin,
-    /// What is in scope, in order and each once.
+    /// The entries, sorted and without duplicates.
     pub entries: Vec<Entry>,
-    /// The SHA-256 of the graph's file, as hex, where one was read.
+    /// The SHA-256 of the graph's file in hex, if one was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<String>,
 }
 
 impl Scope {
-    /// A list that replaces all else. An empty one leaves nothing in scope.
+    /// A list that replaces everything else. An empty one leaves nothing in scope.
     pub fn explicit(entries: Vec<Entry>, graph: Option<String>) -> Self {
         Self { origin: Origin::Explicit, entries: in_order(entries), graph }
     }
 
-    /// What contracts and graph name, joined. If they name nothing the lock is off.
+    /// What contracts and graph name together. If they name nothing the lock is off.
     pub fn inferred(entries: Vec<Entry>, graph: Option<String>) -> Self {
         let origin = if entries.is_empty() { Origin::None } else { Origin::Inferred };
         Self { origin, entries: in_order(entries), graph }
     }
 
-    /// Whether nothing says what is in scope.
-    pub fn is_off(&self) -> bool {
+    /// True if nothing defines the scope.
+    pub fn is_lock_off(&self) -> bool {
         match self.origin {
             Origin::None => true,
             Origin::Explicit | Origin::Inferred => false,
         }
     }
 
-    /// Whether a path is in scope. The path is the project's, normalised, and is where the write lands.
-    pub fn covers(&self, path: &str, letters: Letters) -> Covered<'_> {
-        if self.is_off() {
+    /// Whether a path is in scope. The path must be relative to the project, normalised, and resolved to where the
+    /// write really goes.
+    pub fn covers(&self, path: &str, case_sensitivity: CaseSensitivity) -> Covered<'_> {
+        if self.is_lock_off() {
             return Covered::LockOff;
         }
         let path = path.trim_end_matches('/');
-        // Nobody knows where it lands: it ought to have been resolved.
+        // Where `..` leads is unknown; the engine should have resolved it.
         if path.split('/').any(|name| name == "..") {
             return Covered::Outside;
         }
-        match self.entries.iter().find(|entry| entry.covers(path, letters)) {
+        match self.entries.iter().find(|entry| entry.covers(path, case_sensitivity)) {
             Some(entry) => Covered::By(entry),
             None => Covered::Outside,
         }
     }
 
-    /// Whether both allow the same, wherever they have it from: a graph that changed elsewhere is no other scope.
+    /// True if both allow the same paths, from whatever source: a graph that changed elsewhere does not change the
+    /// scope.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.is_off() == other.is_off() && places(self) == places(other)
+        self.is_lock_off() == other.is_lock_off() && entry_paths(self) == entry_paths(other)
     }
 
-    /// What is in scope in one sentence, for a refusal; at most `entries_max` entries are named.
+    /// Describes the scope in one sentence for a denial; names at most `entries_max` entries.
     pub fn sentence(&self, entries_max: usize) -> String {
         let in_list = match self.origin {
             Origin::None => return "Nothing says which files are in scope, so the scope lock is off.".to_owned(),
@@ -283,7 +282,7 @@ impl Scope {
     }
 }
 
-/// The SHA-256 of a file's bytes as hex, as `sha256sum` prints it, so that people can compare.
+/// The SHA-256 of a file's bytes in hex, as `sha256sum` prints it, so that people can compare.
 pub fn file_digest(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -294,11 +293,11 @@ fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-fn places(scope: &Scope) -> Vec<&str> {
-    let mut places: Vec<&str> = scope.entries.iter().map(Entry::place).collect();
-    places.sort_unstable();
-    places.dedup();
-    places
+fn entry_paths(scope: &Scope) -> Vec<&str> {
+    let mut paths: Vec<&str> = scope.entries.iter().map(Entry::bare_path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
 }
 
 #[cfg(test)]
@@ -314,11 +313,11 @@ mod tests {
     }
 
     fn is_in(paths: &[&str], path: &str) -> bool {
-        matches!(scope(paths).covers(path, Letters::Distinct), Covered::By(_))
+        matches!(scope(paths).covers(path, CaseSensitivity::Sensitive), Covered::By(_))
     }
 
     #[test]
-    fn an_entry_covers_itself_and_all_below_it_and_no_name_that_only_begins_alike() {
+    fn an_entry_covers_itself_and_everything_below_but_no_name_that_only_begins_the_same() {
         for (entry, path, expected) in [
             ("src/users/", "src/users/service.ts", true),
             ("src/users/", "src/users/deep/er/x.ts", true),
@@ -349,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stay_within_a_name_and_two_stars_are_any_number_of_names() {
+    fn one_star_stays_within_a_name_and_two_stars_match_any_number_of_names() {
         for (entry, path, expected) in [
             ("src/*.ts", "src/a.ts", true),
             ("src/*.ts", "src/deep/a.ts", false),
@@ -372,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_cost_no_more_than_their_number() {
+    fn many_stars_take_linear_time() {
         let pattern = vec!["**"; 400].join("/") + "/x";
         let path = vec!["a"; 2000].join("/");
         assert!(!is_in(&[&pattern], &path));
@@ -381,15 +380,15 @@ mod tests {
     #[test]
     fn an_empty_list_leaves_nothing_in_scope_and_no_list_leaves_the_lock_off() {
         let empty = Scope::explicit(Vec::new(), None);
-        assert_eq!(empty.covers("a", Letters::Distinct), Covered::Outside);
+        assert_eq!(empty.covers("a", CaseSensitivity::Sensitive), Covered::Outside);
         let off = Scope::inferred(Vec::new(), Some("00".to_owned()));
-        assert_eq!((off.origin, off.covers("a", Letters::Distinct)), (Origin::None, Covered::LockOff));
+        assert_eq!((off.origin, off.covers("a", CaseSensitivity::Sensitive)), (Origin::None, Covered::LockOff));
         assert!(!empty.is_same(&off));
         assert_eq!(empty.sentence(3), "The list of files in scope is empty: nothing is in scope.");
     }
 
     #[test]
-    fn inferred_entries_are_a_union_and_say_where_they_come_from() {
+    fn inferred_entries_are_merged_and_keep_their_sources() {
         let contract = Source::Contract { file: "CONTRACTS.md".to_owned() };
         let entries = vec![
             Entry::parse("src/users/", Source::Packages).expect("a path"),
@@ -399,7 +398,7 @@ mod tests {
         let scope = Scope::inferred(entries, None);
         let expected = Entry { path: "src/users/".to_owned(), source: contract };
         assert_eq!(scope.entries.len(), 2);
-        assert_eq!(scope.covers("src/users/a", Letters::Distinct), Covered::By(&expected));
+        assert_eq!(scope.covers("src/users/a", CaseSensitivity::Sensitive), Covered::By(&expected));
         assert_eq!(scope.sentence(1), "In scope: src/users/ (named in CONTRACTS.md) and 1 more.");
     }
 
@@ -413,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_of_the_project_is_no_entry() {
+    fn a_text_that_is_not_a_project_path_is_not_an_entry() {
         for (text, expected) in [
             ("", EntryError::Empty),
             ("  ", EntryError::Empty),
@@ -429,16 +428,16 @@ mod tests {
     }
 
     #[test]
-    fn capitals_are_one_name_only_where_the_file_system_says_so() {
+    fn case_is_ignored_only_where_the_file_system_ignores_it() {
         let scope = scope(&["Src/Users/", "docs/*.MD"]);
         for path in ["src/users/a.ts", "Docs/a.md"] {
-            assert_eq!(scope.covers(path, Letters::Distinct), Covered::Outside, "{path}");
-            assert!(matches!(scope.covers(path, Letters::Alike), Covered::By(_)), "{path}");
+            assert_eq!(scope.covers(path, CaseSensitivity::Sensitive), Covered::Outside, "{path}");
+            assert!(matches!(scope.covers(path, CaseSensitivity::Insensitive), Covered::By(_)), "{path}");
         }
     }
 
     #[test]
-    fn a_scope_is_read_back_as_it_was_written() {
+    fn a_scope_survives_serialization() {
         let scope = Scope::inferred(vec![entry("a/"), entry("**/b")], Some("ab".to_owned()));
         let text = serde_json::to_string(&scope).expect("written");
         assert_eq!(

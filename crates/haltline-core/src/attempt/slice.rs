@@ -1,106 +1,100 @@
-//! The state of a slice: what was tried on each of its tests, and whether it may go on (A1, A2).
+//! The state of a slice: the attempts on each of its tests, and whether work may go on (A1, A2).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attempted, Covered, Justification, Letters, Report, Rule, Scope, TestName, TestState};
+use super::{Attempted, CaseSensitivity, Covered, Justification, Report, Rule, Scope, TestName, TestState};
 use crate::identity::Digest;
 use crate::{Instant, Moment};
 
 /// One slice of work in one work tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
-    /// What may be changed without a justification, as it was at the begin.
+    /// What may be changed without a justification; fixed at the begin.
     pub scope: Scope,
-    /// Where it stands.
-    pub stand: Stand,
-    /// Its tests, by the names the runner gives them.
+    #[serde(rename = "stand")]
+    pub state: SliceState,
+    /// The tests by the names that the runner gives them.
     #[serde(default)]
     pub tests: BTreeMap<TestName, TestState>,
-    /// Failures of all tests. Falls only when a person resets the slice.
+    /// Failures of all tests. Only a person's reset lowers it.
     #[serde(default)]
     pub total_failed_attempts: u32,
     /// The tree before anything was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// Justifications that were given, newest last.
+    /// Justifications that the agent gave, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub justified: Vec<Justification>,
-    /// Paths whose change was refused, newest last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused: Vec<RefusedPath>,
-    /// Paths that were changed outside the scope without anybody asking, newest last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub strayed: Vec<String>,
-    /// Unplanned work that was written down, newest last.
+    /// Paths whose change haltline denied, newest last.
+    #[serde(rename = "refused", default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_paths: Vec<DeniedPath>,
+    /// Paths outside the scope that were changed without a request, newest last.
+    #[serde(rename = "strayed", default, skip_serializing_if = "Vec::is_empty")]
+    pub out_of_scope_changes: Vec<String>,
+    /// Unplanned work that the agent recorded, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<Deviation>,
-    /// Tries before this one, oldest first.
+    /// Attempts from before each reset, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priors: Vec<Prior>,
-    /// The last prior try waits to be told to the next session.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_prior_untold: bool,
-    /// When this execution began.
+    /// The next session has yet to receive the last of the priors.
+    #[serde(rename = "is_prior_untold", default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_undelivered_prior: bool,
+    /// When this execution of the slice began.
     pub begun: Moment,
     /// When the state last changed.
     pub changed: Moment,
-    /// When it was last heard of.
-    pub seen: Moment,
-    /// Over its life.
+    /// When the last fact was applied.
+    #[serde(rename = "seen")]
+    pub last_seen: Moment,
     #[serde(default)]
     pub totals: Totals,
-    /// Rises with every change of state (E12).
+    /// Increases with every change of state (E12).
     #[serde(default)]
     pub generation: u64,
 }
 
-/// Where a slice stands.
+/// The state of a slice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stand {
+pub enum SliceState {
     /// Attempts may be made.
     UnderWay,
     /// Stopped until a person decides.
     Open(Trip),
-    /// Nobody works on it.
+    /// The work is done or was given up.
     Ended,
 }
 
-/// One opening.
+/// One transition to OPEN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trip {
-    /// Names it everywhere.
+    /// Id of the incident.
     pub incident: String,
-    /// When.
     pub since: Moment,
-    /// Why.
     pub cause: TripCause,
-    /// How many failures the slice had.
+    /// Failures of all tests at that time.
     pub total_failed_attempts: u32,
-    /// How often somebody wanted to go on since.
-    #[serde(default)]
-    pub refused: u32,
-    /// Who wanted to first: all calls of that response share the answer (E5).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_asker: Option<Digest>,
+    /// Requests that haltline denied since.
+    #[serde(rename = "refused", default)]
+    pub denials: u32,
+    /// The requester that was denied first: all calls of that model response share one verdict (E5).
+    #[serde(rename = "first_asker", default, skip_serializing_if = "Option::is_none")]
+    pub first_requester: Option<Digest>,
 }
 
-/// What opened a circuit, the weightiest first (seed 000, section 7).
+/// What opened a circuit, the most important first (seed 000, section 7).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TripCause {
     /// The work needs a change of architecture: rule 4 of the deviation rules.
-    Architecture {
-        /// Which.
-        description: String,
-    },
+    Architecture { description: String },
     /// One test failed too often.
     Test {
-        /// Which.
         test: TestName,
-        /// How often.
+        /// Failed attempts on that test.
         failed: u32,
     },
     /// All tests together failed too often.
@@ -117,8 +111,7 @@ impl TripCause {
         }
     }
 
-    /// The word for it.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             TripCause::Test { .. } => "test",
             TripCause::Slice => "slice",
@@ -127,178 +120,168 @@ impl TripCause {
     }
 }
 
-/// A path whose change was refused.
+/// A path whose change haltline denied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RefusedPath {
-    /// The path.
+pub struct DeniedPath {
     pub path: String,
-    /// Who asked: the answer to one response of a model is one refusal, however many calls it holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asker: Option<Digest>,
+    /// The requester: all calls of one model response count as one denial.
+    #[serde(rename = "asker", default, skip_serializing_if = "Option::is_none")]
+    pub requester: Option<Digest>,
 }
 
 /// Unplanned work (A8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deviation {
-    /// Under which rule.
     pub rule: Rule,
-    /// What.
     pub description: String,
-    /// In which file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// When.
     pub at: Instant,
 }
 
-/// A try that a person ended (A7).
+/// The attempts up to a person's reset (A7).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prior {
-    /// How many failures it had.
+    /// Failures of all tests.
     pub total_failed_attempts: u32,
-    /// What was tried on each test that failed in it.
+    /// The failed attempts by test.
     pub tests: Vec<PriorTest>,
     /// What the person wants done differently.
     pub guidance: String,
-    /// The tree was taken back to before it.
+    /// The tree was rolled back to before these attempts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_rolled_back: bool,
-    /// When it ended.
+    /// When the person reset the slice.
     pub at: Instant,
 }
 
-/// What was tried on one test.
+/// The failed attempts on one test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriorTest {
-    /// Which.
     pub test: TestName,
-    /// The failed attempts.
     pub attempts: Vec<Attempted>,
-    /// Its report, where one was filed.
+    /// The report, if the agent filed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Box<Report>>,
 }
 
-/// Over a slice's life.
+/// Totals over the life of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Attempts that passed.
     pub passed: u64,
-    /// Attempts that failed.
     pub failed: u64,
     /// Runs that say nothing about the test.
     pub infrastructure: u64,
-    /// Asked or reported while nothing may go on.
-    pub refused: u64,
+    /// Requests and results that came while the slice was OPEN.
+    #[serde(rename = "refused")]
+    pub denied: u64,
     /// Results of an older generation.
     pub stale: u64,
-    /// Openings.
     pub trips: u64,
-    /// Fresh starts.
     pub resets: u64,
 }
 
 impl Slice {
-    /// Failures of one test that stop the slice. Nothing changes it (A2).
+    /// Failures of one test that stop the slice. Nothing changes this limit (A2).
     pub const TEST_FAILURES_MAX: u32 = 3;
-    /// Failures of all tests that stop the slice. Nothing changes it (A2).
+    /// Failures of all tests that stop the slice. Nothing changes this limit (A2).
     pub const SLICE_FAILURES_MAX: u32 = 7;
-    /// Runs in a row that say nothing about a test before that is told as blocking (A3).
+    /// After this many runs in a row that say nothing about a test, haltline warns that something blocks it (A3).
     pub const BLOCKED_AFTER: u32 = 3;
-    /// How many tests are kept: beyond that those that pass are forgotten, the oldest first.
+    /// Limit on the tests that are kept: beyond it haltline forgets passing tests, oldest first.
     pub(super) const TESTS_MAX: usize = 256;
-    /// How many paths, justifications and deviations are kept. What is asked for beyond that is no work on a slice.
+    /// Limit on paths, justifications and deviations each. Work that needs more does not fit the slice.
     pub(super) const NOTES_MAX: usize = 256;
-    /// How many earlier tries are kept.
+    /// Limit on the priors that are kept.
     pub(super) const PRIORS_MAX: usize = 8;
 
     /// A slice that begins.
     pub fn new(scope: Scope, checkpoint: Option<String>, at: Moment) -> Self {
         Self {
             scope,
-            stand: Stand::UnderWay,
+            state: SliceState::UnderWay,
             tests: BTreeMap::new(),
             total_failed_attempts: 0,
             checkpoint,
             justified: Vec::new(),
-            refused: Vec::new(),
-            strayed: Vec::new(),
+            denied_paths: Vec::new(),
+            out_of_scope_changes: Vec::new(),
             deviations: Vec::new(),
             priors: Vec::new(),
-            is_prior_untold: false,
+            has_undelivered_prior: false,
             begun: at,
             changed: at,
-            seen: at,
+            last_seen: at,
             totals: Totals::default(),
             generation: 0,
         }
     }
 
-    /// The trip it is in.
+    /// The trip that opened the circuit, while it is OPEN.
     pub fn trip(&self) -> Option<&Trip> {
-        match &self.stand {
-            Stand::Open(trip) => Some(trip),
-            Stand::UnderWay | Stand::Ended => None,
+        match &self.state {
+            SliceState::Open(trip) => Some(trip),
+            SliceState::UnderWay | SliceState::Ended => None,
         }
     }
 
-    /// Whether somebody works on it, or is kept from it.
+    /// True while the slice is under way or OPEN.
     pub fn is_begun(&self) -> bool {
-        match self.stand {
-            Stand::UnderWay | Stand::Open(_) => true,
-            Stand::Ended => false,
+        match self.state {
+            SliceState::UnderWay | SliceState::Open(_) => true,
+            SliceState::Ended => false,
         }
     }
 
-    /// The tests whose last counted attempt failed: each owes a report when the circuit opens (A4).
+    /// The tests whose last counted attempt failed: each needs a report when the circuit opens (A4).
     pub fn failing(&self) -> impl Iterator<Item = (&TestName, &TestState)> {
         self.tests.iter().filter(|(_, test)| test.attempt_count > 0)
     }
 
-    /// Whether losing this state would let something through that is counted, guarded or stopped now.
-    pub fn is_held(&self) -> bool {
+    /// True if losing this state would let through what haltline counts, guards or stops now.
+    pub fn is_tripped(&self) -> bool {
         self.is_begun()
     }
 
-    /// Whether somebody justified a change of this path.
-    pub fn justification(&self, path: &str, letters: Letters) -> Option<&Justification> {
-        self.justified.iter().rev().find(|justification| letters.is_same(&justification.file, path))
+    /// The newest justification for a change of this path.
+    pub fn justification(&self, path: &str, case_sensitivity: CaseSensitivity) -> Option<&Justification> {
+        self.justified.iter().rev().find(|justification| case_sensitivity.is_same(&justification.file, path))
     }
 
-    /// Whether a change of this path is outside the scope, asked for by nobody, and nobody was told of it yet.
-    pub fn is_stray(&self, path: &str, letters: Letters) -> bool {
-        match self.scope.covers(path, letters) {
+    /// True if a change of this path is out of scope, has no justification, and was not reported yet.
+    pub fn is_new_out_of_scope_change(&self, path: &str, case_sensitivity: CaseSensitivity) -> bool {
+        match self.scope.covers(path, case_sensitivity) {
             Covered::Outside => {
-                let is_told = self.strayed.iter().any(|known| letters.is_same(known, path));
-                !is_told && self.justification(path, letters).is_none()
+                let is_reported = self.out_of_scope_changes.iter().any(|known| case_sensitivity.is_same(known, path));
+                !is_reported && self.justification(path, case_sensitivity).is_none()
             }
             Covered::By(_) | Covered::LockOff => false,
         }
     }
 
-    /// Whether a change of this path was refused in this try.
-    pub fn refusal(&self, path: &str, letters: Letters) -> Option<&RefusedPath> {
-        self.refused.iter().find(|refused| letters.is_same(&refused.path, path))
+    /// The denial of a change of this path, if there was one since the last reset.
+    pub fn denial(&self, path: &str, case_sensitivity: CaseSensitivity) -> Option<&DeniedPath> {
+        self.denied_paths.iter().find(|denied| case_sensitivity.is_same(&denied.path, path))
     }
 
-    /// An attempt with the same strategy on this test, in this try or in one before it (A7). What never ran may be
-    /// tried again.
+    /// A failed attempt with the same strategy on this test, including those before a reset (A7). A strategy whose test
+    /// never ran may be tried again.
     pub fn tried_before(&self, test: &TestName, strategy: &str) -> Option<&Attempted> {
         let current = self.tests.get(test).into_iter().flat_map(|state| &state.attempts);
         let prior = self.priors.iter().flat_map(|prior| &prior.tests).filter(|prior| prior.test == *test);
         let mut logged = prior.flat_map(|prior| &prior.attempts).chain(current);
-        let mark = super::strategy::mark(strategy)?;
-        logged.find(|attempt| attempt.is_failure() && super::strategy::mark(&attempt.strategy) == Some(mark))
+        let digest = super::strategy::strategy_digest(strategy)?;
+        logged
+            .find(|attempt| attempt.is_failure() && super::strategy::strategy_digest(&attempt.strategy) == Some(digest))
     }
 }
 
-impl Stand {
-    /// The word for it.
-    pub fn word(&self) -> &'static str {
+impl SliceState {
+    pub fn as_str(&self) -> &'static str {
         match self {
-            Stand::UnderWay => "CLOSED",
-            Stand::Open(_) => "OPEN",
-            Stand::Ended => "ENDED",
+            SliceState::UnderWay => "CLOSED",
+            SliceState::Open(_) => "OPEN",
+            SliceState::Ended => "ENDED",
         }
     }
 }

@@ -1,9 +1,9 @@
-//! When two strategies are the same: the words are (A7).
+//! Two strategies are the same if their wording is the same (A7).
 
-use crate::identity::{Digest, wording};
+use crate::identity::{Digest, wording_digest};
 
-/// A mark of a strategy; `None` where nothing was said.
-pub(super) fn mark(strategy: &str) -> Option<Digest> {
-    let mark = wording(strategy);
-    (mark != wording("")).then_some(mark)
+/// Digest of a strategy's wording; `None` if the text is empty.
+pub(super) fn strategy_digest(strategy: &str) -> Option<Digest> {
+    let digest = wording_digest(strategy);
+    (digest != wording_digest("")).then_some(digest)
 }

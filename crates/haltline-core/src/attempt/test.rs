@@ -12,24 +12,22 @@ use crate::{Instant, shorten};
 #[serde(transparent)]
 pub struct TestName(String);
 
-/// The text cannot name a test.
+/// The text is not a valid name of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestNameError {
     shown: String,
 }
 
 impl TestName {
-    /// How long a name may be, in bytes.
     pub const BYTES_MAX: usize = 1024;
 
-    /// Takes a text as a name: one line, not empty. Blanks around it are no part of it.
+    /// Parses a name: one line, not empty. Surrounding blanks are removed.
     pub fn parse(text: &str) -> Result<Self, TestNameError> {
         let name = text.trim();
         let fits = !name.is_empty() && name.len() <= Self::BYTES_MAX && !name.chars().any(char::is_control);
         if fits { Ok(Self(name.to_owned())) } else { Err(TestNameError { shown: shorten(text) }) }
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -51,64 +49,63 @@ impl fmt::Display for TestNameError {
 
 impl std::error::Error for TestNameError {}
 
-/// What is known of one test.
+/// The attempts on one test and their counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestState {
-    /// Failed attempts since it last passed.
+    /// Failed attempts since the test last passed.
     pub attempt_count: u32,
     /// The newest attempts, oldest first.
     #[serde(default)]
     pub attempts: Vec<Attempted>,
-    /// How many attempts there were in this try, of any outcome.
+    /// Number of attempts with any result since the slice began or was reset.
     #[serde(default)]
     pub attempts_total: u64,
     /// Runs in a row that say nothing about the test.
     #[serde(default)]
     pub infrastructure_in_a_row: u32,
-    /// Every file that was changed during attempts on it.
+    /// Every file that was changed during attempts on the test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files_touched: Vec<String>,
-    /// The tree before anything was changed for it.
+    /// The tree before anything was changed for the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// Its report, once one was filed. What the runner printed stands with the attempts.
+    /// The report, once the agent filed one. The runner's output is kept with the attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Box<Report>>,
 }
 
-/// An attempt, as it was judged.
+/// An attempt after its evaluation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempted {
-    /// Its number among all attempts on the test in this try.
+    /// Number among all attempts on the test since the slice began or was reset.
     pub number: u64,
-    /// What was tried.
+    /// What the agent tried.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub strategy: String,
     /// The files that were changed for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// How many more files were changed than are listed.
+    /// Number of changed files beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub files_more: u64,
-    /// What came of it.
     pub result: TestResult,
-    /// Somebody said so by hand; no runner did.
+    /// The result was entered by hand; no runner reported it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_declared: bool,
-    /// One sentence of what the runner said.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub said: String,
-    /// What it printed.
+    /// One sentence about what the runner reported.
+    #[serde(rename = "said", default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// The runner's output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Printed>,
-    /// It began before a person decided, so it counts for nothing (E12).
+    /// It began before a person's decision, so it does not count (E12).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_stale: bool,
     /// When it ended.
     pub at: Instant,
 }
 
-/// What came of a run of a test.
+/// The result of running a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestResult {
@@ -116,15 +113,14 @@ pub enum TestResult {
     Pass,
     /// It ran and failed.
     Fail,
-    /// It did not run: this says nothing about the test (A3).
+    /// It did not run, which says nothing about the test (A3).
     Infra,
-    /// Nobody can tell whether it ran, so it is taken as not run.
+    /// haltline cannot tell whether it ran, and treats it as not run.
     Unclear,
 }
 
 impl TestResult {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             TestResult::Pass => "pass",
             TestResult::Fail => "fail",
@@ -134,27 +130,27 @@ impl TestResult {
     }
 }
 
-/// What a runner printed. The whole text stands in the journal.
+/// A runner's output. The journal has the whole text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Printed {
-    /// The lines that tell of the failure, word for word.
+    /// The lines that describe the failure, verbatim.
     pub excerpt: String,
-    /// How long the whole is.
+    /// Length of the whole output.
     pub bytes: u64,
-    /// It holds what looks like a secret: masked where it is shown (E10).
+    /// It contains something that looks like a secret, which haltline masks when it displays the text (E10).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
 }
 
 impl Printed {
-    /// The longest text of a runner that is kept (E10).
+    /// Limit on the output that the journal keeps (E10).
     pub const BYTES_MAX: usize = 256 * 1024;
-    /// The longest part of it that is kept at hand.
+    /// Limit on the excerpt that the slice's row keeps.
     pub const EXCERPT_BYTES_MAX: usize = 4 * 1024;
 }
 
 impl Attempted {
-    /// Whether it counted.
+    /// True if the attempt counts as a failure.
     pub fn is_failure(&self) -> bool {
         match self.result {
             TestResult::Fail => !self.is_stale,
@@ -164,12 +160,12 @@ impl Attempted {
 }
 
 impl TestState {
-    /// How many attempts are kept at hand; the journal keeps all.
+    /// Limit on the attempts in the row; the journal keeps all.
     pub(super) const ATTEMPTS_MAX: usize = 32;
-    /// How many files are listed.
+    /// Limit on the files listed per test.
     pub(super) const FILES_MAX: usize = 256;
 
-    /// The failed attempts since it last passed: the seed's `attempt_log`.
+    /// The failed attempts since the test last passed: the seed's `attempt_log`.
     pub fn log(&self) -> Vec<&Attempted> {
         let failures = self.attempts.iter().filter(|attempt| attempt.is_failure());
         let failures: Vec<&Attempted> = failures.collect();
@@ -177,7 +173,6 @@ impl TestState {
         failures[behind..].to_vec()
     }
 
-    /// The newest attempt.
     pub fn last(&self) -> Option<&Attempted> {
         self.attempts.last()
     }

@@ -1,16 +1,16 @@
 //! How each fact changes a claim. Nothing is decided here.
 
 use super::{
-    Changes, Claim, Dispute, Examined, Fact, HistoryLine, Objection, OpenExamination, Outcome, Queued, Refusal,
-    Reviewed, Settled, Settlement, Standing, Status, Weight,
+    Changes, Claim, ClaimState, Denial, Dispute, ExaminationOutcome, Examined, Fact, HistoryLine, Objection,
+    OpenExamination, Queued, ResolvedDispute, Reviewed, Settlement, Status, Weight,
 };
-use crate::memory::rise;
+use crate::circuit::increment;
 use crate::{Instant, Moment};
 
-/// The claim after a fact.
+/// Returns the claim after a fact.
 pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
     let mut claim = claim.unwrap_or_else(|| unknown(at));
-    claim.seen = at;
+    claim.last_seen = at;
     match fact {
         Fact::Added(added) => {
             claim.text.clone_from(&added.text);
@@ -30,54 +30,54 @@ pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
             claim.updated = at.at;
         }
         Fact::Moved { to, reason } => {
-            stand(&mut claim, *to, at.at);
+            set_status(&mut claim, *to, at.at);
             claim.reason.clone_from(reason);
         }
-        Fact::Challenged { .. } => stand(&mut claim, Status::Challenged, at.at),
+        Fact::Challenged { .. } => set_status(&mut claim, Status::Challenged, at.at),
         Fact::Queued { base, fell } => {
-            if let Standing::Disputed(dispute) = &mut claim.standing {
-                // One claim below that fell twice is one change.
+            if let ClaimState::Disputed(dispute) = &mut claim.state {
+                // If one dependency falls twice, that is one change.
                 dispute.queued.retain(|queued| queued.base != *base);
                 dispute.queued.push(Queued { base: base.clone(), fell: *fell, at: at.at });
-                rise(&mut claim.generation);
+                increment(&mut claim.generation);
             }
         }
         Fact::Released { applied, .. } => {
             if *applied {
-                stand(&mut claim, Status::Challenged, at.at);
+                set_status(&mut claim, Status::Challenged, at.at);
             }
         }
         Fact::Disputed { dispute } => {
-            rise(&mut claim.totals.disputes);
-            rise(&mut claim.generation);
-            claim.standing = Standing::Disputed(dispute.clone());
+            increment(&mut claim.totals.disputes);
+            increment(&mut claim.generation);
+            claim.state = ClaimState::Disputed(dispute.clone());
             claim.updated = at.at;
         }
-        Fact::WouldDispute { .. } => rise(&mut claim.totals.would_dispute),
+        Fact::WouldDispute { .. } => increment(&mut claim.totals.would_dispute),
         Fact::Resolved { how, to } => resolve(&mut claim, how, *to, at.at),
         Fact::ExaminationOpened { trigger, detail } => {
-            if let Standing::Disputed(dispute) = &mut claim.standing {
-                // One that waits for its outcome is brought up once more, not twice.
+            if let ClaimState::Disputed(dispute) = &mut claim.state {
+                // A trigger that already waits for its outcome replaces itself and is not listed twice.
                 dispute.examinations.retain(|open| open.trigger != *trigger);
                 let open = OpenExamination { trigger: *trigger, detail: detail.clone(), at: at.at };
                 dispute.examinations.push(open);
             }
         }
         Fact::Examined { outcome, reason } => {
-            if let Standing::Disputed(dispute) = &mut claim.standing {
+            if let ClaimState::Disputed(dispute) = &mut claim.state {
                 let triggers = dispute.examinations.drain(..).map(|open| open.trigger).collect();
                 let over = Examined { triggers, outcome: *outcome, reason: reason.clone(), at: at.at };
                 dispute.examined.push(over);
                 let excess = dispute.examined.len().saturating_sub(Dispute::EXAMINED_MAX);
                 dispute.examined.drain(..excess);
-                if *outcome == Outcome::Unresolved {
-                    rise(&mut dispute.unresolved);
+                if *outcome == ExaminationOutcome::Unresolved {
+                    increment(&mut dispute.unresolved);
                 }
             }
         }
-        Fact::Refused { .. } => rise(&mut claim.totals.refused),
+        Fact::Denied { .. } => increment(&mut claim.totals.denied),
     }
-    claim.history.push(HistoryLine { at: at.at, what: fact.word().to_owned(), text: line(&claim, fact) });
+    claim.history.push(HistoryLine { at: at.at, kind: fact.as_str().to_owned(), text: history_text(&claim, fact) });
     let excess = claim.history.len().saturating_sub(Claim::HISTORY_MAX);
     claim.history.drain(..excess);
     claim
@@ -92,40 +92,40 @@ fn unknown(at: Moment) -> Claim {
         assumptions: Vec::new(),
         confidence: None,
         depends_on: Vec::new(),
-        standing: Standing::Free(Status::Unverified),
+        state: ClaimState::Free(Status::Unverified),
         objections: Vec::new(),
         changed_in: Vec::new(),
         position: None,
-        settled: Vec::new(),
+        resolved_disputes: Vec::new(),
         history: Vec::new(),
         reason: None,
         totals: super::Totals::default(),
         generation: 0,
         created: at.at,
         updated: at.at,
-        seen: at,
+        last_seen: at,
     }
 }
 
-/// A frozen claim has no status to set: only its resolution does.
-fn stand(claim: &mut Claim, to: Status, at: Instant) {
-    if claim.standing != Standing::Free(to) && claim.dispute().is_none() {
-        claim.standing = Standing::Free(to);
+/// Sets the status of a claim that is not DISPUTED: only a resolution ends a dispute.
+fn set_status(claim: &mut Claim, to: Status, at: Instant) {
+    if claim.state != ClaimState::Free(to) && claim.dispute().is_none() {
+        claim.state = ClaimState::Free(to);
         claim.reason = None;
-        rise(&mut claim.generation);
+        increment(&mut claim.generation);
         claim.updated = at;
     }
 }
 
 fn review(claim: &mut Claim, reviewed: &Reviewed, at: Instant) {
     let totals = &mut claim.totals;
-    rise(&mut totals.rounds);
+    increment(&mut totals.rounds);
     match reviewed.weight {
         Weight::Counted => {}
-        Weight::Changed => rise(&mut totals.changed),
-        Weight::Repeated => rise(&mut totals.repeated),
-        // Written down, and it moves nothing (E12).
-        Weight::Stale => return rise(&mut totals.stale),
+        Weight::Changed => increment(&mut totals.changed),
+        Weight::Repeated => increment(&mut totals.repeated),
+        // Recorded, without any other effect (E12).
+        Weight::Stale => return increment(&mut totals.stale),
     }
     if let Some(answer) = &reviewed.answer {
         claim.position = Some(answer.clone());
@@ -137,16 +137,16 @@ fn review(claim: &mut Claim, reviewed: &Reviewed, at: Instant) {
         let excess = claim.changed_in.len().saturating_sub(Claim::CHANGED_IN_MAX);
         claim.changed_in.drain(..excess);
     }
-    object(claim, reviewed);
+    record_objection(claim, reviewed);
 }
 
-fn object(claim: &mut Claim, reviewed: &Reviewed) {
-    // Words that were another objection's first stay that one's.
-    let is_taken = |known: &Objection| {
+fn record_objection(claim: &mut Claim, reviewed: &Reviewed) {
+    // A wording that another objection had first stays with that objection.
+    let is_of_other_objection = |known: &Objection| {
         let is_other = !known.numbers.contains(&reviewed.objection) && !reviewed.joined.contains(&known.number());
         is_other && reviewed.wording.is_some_and(|wording| known.wordings.contains(&wording))
     };
-    let wording = reviewed.wording.filter(|_| !claim.objections.iter().any(is_taken));
+    let wording = reviewed.wording.filter(|_| !claim.objections.iter().any(is_of_other_objection));
     let mut joined: Vec<Objection> = Vec::new();
     claim.objections.retain(|known| {
         let is_joined = reviewed.joined.contains(&known.number());
@@ -184,14 +184,14 @@ fn object(claim: &mut Claim, reviewed: &Reviewed) {
     if let Some(text) = &reviewed.text {
         objection.text.clone_from(text);
     }
-    rise(&mut objection.rounds);
+    increment(&mut objection.rounds);
     objection.count = reviewed.count;
     if reviewed.weight == Weight::Counted {
         reviewed.round.iter().for_each(|round| remember(&mut objection.counted, round));
     }
 }
 
-/// A change of the claim makes every objection count anew (D1).
+/// Applies changes of the claim; any change restarts the counts of all objections (D1).
 fn change(claim: &mut Claim, changes: &Changes, at: Instant) {
     if changes.is_empty() {
         return;
@@ -203,10 +203,10 @@ fn change(claim: &mut Claim, changes: &Changes, at: Instant) {
         claim.text.clone_from(text);
     }
     claim.updated = at;
-    count_anew(claim);
+    restart_counts(claim);
 }
 
-fn count_anew(claim: &mut Claim) {
+fn restart_counts(claim: &mut Claim) {
     for objection in &mut claim.objections {
         objection.count = 0;
         objection.counted.clear();
@@ -214,20 +214,20 @@ fn count_anew(claim: &mut Claim) {
 }
 
 fn resolve(claim: &mut Claim, how: &Settlement, to: Status, at: Instant) {
-    let Standing::Disputed(dispute) = std::mem::replace(&mut claim.standing, Standing::Free(to)) else { return };
-    rise(&mut claim.generation);
+    let ClaimState::Disputed(dispute) = std::mem::replace(&mut claim.state, ClaimState::Free(to)) else { return };
+    increment(&mut claim.generation);
     claim.updated = at;
     claim.reason = None;
-    count_anew(claim);
+    restart_counts(claim);
     if let Settlement::NewData { evidence } = how {
         claim.evidence.push(evidence.clone());
     }
-    claim.settled.push(Settled { dispute: *dispute, how: how.clone(), to, at });
-    let excess = claim.settled.len().saturating_sub(Claim::SETTLED_MAX);
-    claim.settled.drain(..excess);
+    claim.resolved_disputes.push(ResolvedDispute { dispute: *dispute, how: how.clone(), to, at });
+    let excess = claim.resolved_disputes.len().saturating_sub(Claim::RESOLVED_DISPUTES_MAX);
+    claim.resolved_disputes.drain(..excess);
 }
 
-/// Adds what is not there; the oldest goes where the list is full.
+/// Adds an item that is not in the list yet; a full list drops its oldest item.
 fn remember<T: Clone + PartialEq>(list: &mut Vec<T>, item: &T) {
     if !list.contains(item) {
         if list.len() >= Objection::NAMES_MAX {
@@ -237,37 +237,39 @@ fn remember<T: Clone + PartialEq>(list: &mut Vec<T>, item: &T) {
     }
 }
 
-/// A line of history, in words, without the texts of the claim.
-fn line(claim: &Claim, fact: &Fact) -> String {
+/// The text of a history line, without the texts of the claim.
+fn history_text(claim: &Claim, fact: &Fact) -> String {
     match fact {
-        Fact::Added(_) => format!("made as {}", claim.word()),
+        Fact::Added(_) => format!("made as {}", claim.listed_status()),
         Fact::Reviewed(reviewed) => review_line(reviewed),
         Fact::Edited { changes, respelled, depends_on } => {
-            let mut what: Vec<&str> = changes.kinds().into_iter().map(super::Change::word).collect();
+            let mut changed: Vec<&str> = changes.kinds().into_iter().map(super::Change::as_str).collect();
             if respelled.is_some() {
-                what.push("spelling");
+                changed.push("spelling");
             }
             if !depends_on.is_empty() {
-                what.push("depends_on");
+                changed.push("depends_on");
             }
-            format!("changed: {}", what.join(", "))
+            format!("changed: {}", changed.join(", "))
         }
         Fact::Moved { to, .. } => format!("now {to}"),
-        Fact::Challenged { base, fell } => format!("{base} is {fell}: now {}", claim.word()),
+        Fact::Challenged { base, fell } => format!("{base} is {fell}: now {}", claim.listed_status()),
         Fact::Queued { base, fell } => format!("{base} is {fell}: waits for the dispute's end"),
-        Fact::Released { base, fell, applied: true } => format!("{base} is {fell}, which waited: now {}", claim.word()),
+        Fact::Released { base, fell, applied: true } => {
+            format!("{base} is {fell}, which waited: now {}", claim.listed_status())
+        }
         Fact::Released { base, fell, applied: false } => {
-            format!("{base} is {fell}, which waited: nothing to change, it is {}", claim.word())
+            format!("{base} is {fell}, which waited: nothing to change, it is {}", claim.listed_status())
         }
         Fact::Disputed { dispute } => dispute_line(dispute, "now DISPUTED"),
         Fact::WouldDispute { dispute } => dispute_line(dispute, "would be DISPUTED; observe mode lets it go on"),
-        Fact::Resolved { how, to } => format!("{}: now {to}", how.word()),
-        Fact::ExaminationOpened { trigger, .. } => format!("re-examination opened by {}", trigger.word()),
-        Fact::Examined { outcome, .. } => format!("re-examined: {}", outcome.word()),
-        Fact::Refused { verb, because } => match because {
-            Refusal::Frozen => format!("{verb} refused: it is DISPUTED"),
-            Refusal::Transition { from, to: Some(to) } => format!("{verb} refused: no way from {from} to {to}"),
-            Refusal::Transition { from, to: None } => format!("{verb} refused: it is {from}"),
+        Fact::Resolved { how, to } => format!("{}: now {to}", how.as_str()),
+        Fact::ExaminationOpened { trigger, .. } => format!("re-examination opened by {}", trigger.as_str()),
+        Fact::Examined { outcome, .. } => format!("re-examined: {}", outcome.as_str()),
+        Fact::Denied { verb, because } => match because {
+            Denial::Frozen => format!("{verb} refused: it is DISPUTED"),
+            Denial::Transition { from, to: Some(to) } => format!("{verb} refused: no way from {from} to {to}"),
+            Denial::Transition { from, to: None } => format!("{verb} refused: it is {from}"),
         },
     }
 }
@@ -282,7 +284,7 @@ fn review_line(reviewed: &Reviewed) -> String {
     match reviewed.weight {
         Weight::Counted => format!("round on O-{objection}, no change: {count} counted"),
         Weight::Changed => {
-            let kinds: Vec<&str> = changes.kinds().into_iter().map(super::Change::word).collect();
+            let kinds: Vec<&str> = changes.kinds().into_iter().map(super::Change::as_str).collect();
             format!("round on O-{objection}, changed: {}", kinds.join(", "))
         }
         Weight::Repeated => format!("round on O-{objection}, counted before: {count} counted"),

@@ -1,4 +1,4 @@
-//! The four changes of a claim that count (D1), and what is none: a value equal to the one before.
+//! The four changes of a claim that count (D1). A value equal to the one before is not a change.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use super::Claim;
 use crate::identity::is_same_wording;
 use crate::shorten;
 
-/// How sure somebody is, from 0 to 1, in millionths.
+/// A confidence from 0 to 1, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Confidence(u32);
 
-/// The text is no confidence.
+/// The text is not a valid confidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfidenceError {
     shown: String,
@@ -26,7 +26,7 @@ impl fmt::Display for ConfidenceError {
 }
 
 impl Confidence {
-    /// Takes a number from 0 to 1; beyond six digits it is rounded.
+    /// Parses a number from 0 to 1 and rounds it to six digits.
     pub fn parse(text: &str) -> Result<Self, ConfidenceError> {
         let number: Option<f64> = text.trim().parse().ok();
         match number.filter(|number| (0.0..=1.0).contains(number)) {
@@ -35,7 +35,7 @@ impl Confidence {
         }
     }
 
-    /// The number.
+    /// The confidence as a number from 0 to 1.
     pub fn number(self) -> f64 {
         f64::from(self.0) / 1e6
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// What is said to have changed, or what did.
+/// Changes that a round or an edit states, or those that took effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     /// Evidence that was not presented before.
@@ -56,30 +56,25 @@ pub struct Changes {
     /// A test that was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_run: Option<String>,
-    /// Another confidence.
+    /// The new confidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// Another text.
+    /// The new text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_text: Option<String>,
 }
 
-/// One of the four.
+/// The kinds of changes that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Evidence.
     NewEvidence,
-    /// A test.
     TestRun,
-    /// The confidence.
     Confidence,
-    /// The text.
     ClaimText,
 }
 
 impl Change {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Change::NewEvidence => "new_evidence",
             Change::TestRun => "test_run",
@@ -90,12 +85,11 @@ impl Change {
 }
 
 impl Changes {
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.kinds().is_empty()
     }
 
-    /// Which of the four there are.
+    /// The kinds of changes that are present.
     pub fn kinds(&self) -> Vec<Change> {
         let Self { new_evidence, test_run, confidence, claim_text } = self;
         let mut kinds = Vec::new();
@@ -106,8 +100,8 @@ impl Changes {
         kinds
     }
 
-    /// Those that differ from what the claim has: the rest is none (D1).
-    pub fn against(&self, claim: &Claim) -> Changes {
+    /// Keeps the changes that differ from what the claim has; the others do not count (D1).
+    pub fn differing_from(&self, claim: &Claim) -> Changes {
         let is_new = |known: &[String], text: &String| !known.iter().any(|known| is_same_wording(known, text));
         Changes {
             new_evidence: self.new_evidence.clone().filter(|text| is_new(&claim.evidence, text)),
@@ -123,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_confidence_is_a_number_and_not_its_spelling() {
+    fn equal_confidences_may_be_spelled_differently() {
         assert_eq!(Confidence::parse("0.70"), Confidence::parse("7e-1"));
         assert_eq!(Confidence::parse(" 1 ").expect("good").number(), 1.0);
         assert_eq!(Confidence::parse("0.85").expect("good").to_string(), "0.85");

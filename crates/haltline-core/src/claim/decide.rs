@@ -1,80 +1,72 @@
-//! What follows from an event on claims (D1–D5).
+//! Decides events on claims (D1–D5).
 //!
-//! Each thought writes facts into a draft and sees the rows as they are after them. A claim's own row and the pipeline's
-//! index change together, in one decision.
+//! Each step writes facts into a draft and sees the rows as they are after those facts. A claim's own row and the
+//! pipeline's index change together, in one decision.
 
 mod draft;
+mod resolution;
 mod review;
-mod settle;
 mod stage;
 
 use super::{
-    Added, ClaimId, Edit, Fact, Happening, Limits, NewClaim, PipelineFact, PipelineName, Problem, Refusal, Status, Word,
+    Added, ClaimEvent, ClaimId, Denial, Edit, Fact, Limits, ListedStatus, NewClaim, PipelineFact, PipelineName,
+    Problem, Status,
 };
 use crate::identity::is_same_wording;
-use crate::{Memory, Moment, Policy, Rejection, Step, Verdict};
-use draft::{Draft, Stop};
+use crate::{Decision, Halt, Memory, Moment, Policy, Verdict};
+use draft::ClaimDraft;
 
-/// An event with everything the decision needs to know of it.
+/// An event with everything that the decision needs.
 #[derive(Clone, Debug)]
-pub struct Question<'a> {
-    /// The pipeline.
+pub struct ClaimRequest<'a> {
     pub pipeline: &'a PipelineName,
-    /// The session, where there is one.
     pub session: Option<&'a str>,
-    /// What happened.
-    pub what: &'a Happening,
+    pub event: &'a ClaimEvent,
 }
 
 /// Decides one event.
-pub fn decide(memory: &Memory, policy: &Policy, question: &Question<'_>, now: Moment) -> Step {
-    let outcome = Draft::new(memory, policy, question, now).and_then(|mut draft| {
-        let verdict = take(&mut draft, question.what)?;
-        draft.into_decision(verdict)
-    });
-    match outcome {
-        Ok(decision) => Step::Decided(decision),
-        Err(Stop::Needs(names)) => Step::Needs(names),
-        Err(Stop::Problem(problem)) => Step::Rejected(Rejection::Claim(problem)),
-    }
+pub fn decide(memory: &Memory, policy: &Policy, request: &ClaimRequest<'_>, now: Moment) -> Result<Decision, Halt> {
+    let mut draft = ClaimDraft::new(memory, policy, request, now)?;
+    let verdict = handle_event(&mut draft, request.event)?;
+    Ok(draft.into_decision(verdict))
 }
 
-fn take(draft: &mut Draft<'_>, what: &Happening) -> Result<Verdict, Stop> {
-    match what {
-        Happening::Add(new) => add(draft, new),
-        Happening::Round(round) => review::round(draft, round),
-        Happening::Edit(edit) => self::edit(draft, edit),
-        Happening::Promote { claim, to, reason } => {
+fn handle_event(draft: &mut ClaimDraft<'_>, event: &ClaimEvent) -> Result<Verdict, Halt> {
+    match event {
+        ClaimEvent::Add(new) => add(draft, new),
+        ClaimEvent::Round(round) => review::round(draft, round),
+        ClaimEvent::Edit(edit) => self::edit(draft, edit),
+        ClaimEvent::Promote { claim, to, reason } => {
             optional("reason", reason.as_deref())?;
-            let status = match draft.free(claim)? {
+            let status = match draft.status_or_denial(claim)? {
                 Ok(status) => status,
                 Err(verdict) => return Ok(verdict),
             };
             if !status.rises_to(*to) {
-                return Ok(draft.refuse(claim, Refusal::Transition { from: status, to: Some(*to) }));
+                return Ok(draft.deny(claim, Denial::Transition { from: status, to: Some(*to) }));
             }
             draft.move_to(claim, *to, reason.clone())?;
             Ok(Verdict::Pass)
         }
-        Happening::Kill { claim, reason } => {
+        ClaimEvent::Kill { claim, reason } => {
             required("reason", reason)?;
-            match draft.free(claim)? {
+            match draft.status_or_denial(claim)? {
                 Ok(_status) => draft.move_to(claim, Status::Killed, Some(reason.clone())).map(|()| Verdict::Pass),
                 Err(verdict) => Ok(verdict),
             }
         }
-        Happening::Resolve { claim, how } => settle::resolve(draft, claim, how),
-        Happening::Reexamine { claim, trigger, outcome } => {
-            settle::reexamine(draft, claim, trigger.as_ref(), outcome.as_ref())
+        ClaimEvent::Resolve { claim, how } => resolution::resolve(draft, claim, how),
+        ClaimEvent::Reexamine { claim, trigger, outcome } => {
+            resolution::reexamine(draft, claim, trigger.as_ref(), outcome.as_ref())
         }
-        Happening::CycleBegin => stage::begin_cycle(draft),
-        Happening::CycleEnd => stage::end_cycle(draft),
-        Happening::AdvanceStage { stage } => stage::advance(draft, stage),
-        Happening::CloseStage { stage } => stage::close(draft, stage),
+        ClaimEvent::CycleBegin => stage::begin_cycle(draft),
+        ClaimEvent::CycleEnd => stage::end_cycle(draft),
+        ClaimEvent::AdvanceStage { stage } => stage::advance(draft, stage),
+        ClaimEvent::CloseStage { stage } => stage::close(draft, stage),
     }
 }
 
-fn add(draft: &mut Draft<'_>, new: &NewClaim) -> Result<Verdict, Stop> {
+fn add(draft: &mut ClaimDraft<'_>, new: &NewClaim) -> Result<Verdict, Halt> {
     required("text", &new.text)?;
     label("type", new.kind.as_deref())?;
     for text in &new.evidence {
@@ -83,11 +75,11 @@ fn add(draft: &mut Draft<'_>, new: &NewClaim) -> Result<Verdict, Stop> {
     for text in &new.assumptions {
         required("assumption", text)?;
     }
-    if let Some(verdict) = draft.refuse_over(new.id.as_ref()) {
+    if let Some(verdict) = draft.deny_if_over(new.id.as_ref()) {
         return Ok(verdict);
     }
     let id = new.id.clone().unwrap_or_else(|| draft.pipeline.free_id());
-    // One that only the index knows was lost with a damaged store, and may be made again.
+    // A claim that only the index has was lost with a damaged store, and may be added again.
     if draft.peek(&id)?.is_some() {
         return Err(Problem::Exists(id).into());
     }
@@ -99,23 +91,23 @@ fn add(draft: &mut Draft<'_>, new: &NewClaim) -> Result<Verdict, Stop> {
     let NewClaim { text, kind, evidence, assumptions, confidence, .. } = new.clone();
     let added = Added { text, kind, evidence, assumptions, confidence, depends_on: depends_on.clone() };
     draft.push(&id, Fact::Added(Box::new(added)));
-    let word = Word::Free(Status::Unverified);
-    draft.push_pipeline(PipelineFact::Added { claim: id.clone(), word, depends_on: depends_on.clone() });
+    let status = ListedStatus::Free(Status::Unverified);
+    draft.push_pipeline(PipelineFact::Added { claim: id.clone(), status, depends_on: depends_on.clone() });
     challenge_by(draft, &id, &depends_on);
-    draft.check_room(&id)?;
+    draft.check_limits(&id)?;
     Ok(Verdict::Pass)
 }
 
-fn edit(draft: &mut Draft<'_>, edit: &Edit) -> Result<Verdict, Stop> {
+fn edit(draft: &mut ClaimDraft<'_>, edit: &Edit) -> Result<Verdict, Halt> {
     let id = &edit.claim;
     optional("reason", edit.reason.as_deref())?;
     check_changes(&edit.changes)?;
-    let status = match draft.free(id)? {
+    let status = match draft.status_or_denial(id)? {
         Ok(status) => status,
         Err(verdict) => return Ok(verdict),
     };
     let claim = draft.claim(id)?;
-    let changes = edit.changes.against(claim);
+    let changes = edit.changes.differing_from(claim);
     let respelled = edit.changes.claim_text.clone();
     let respelled = respelled.filter(|text| *text != claim.text && is_same_wording(text, &claim.text));
     let known = claim.depends_on.clone();
@@ -126,7 +118,7 @@ fn edit(draft: &mut Draft<'_>, edit: &Edit) -> Result<Verdict, Stop> {
         return Err(Problem::NothingChanges(id.clone()).into());
     }
     if let Some(to) = to.filter(|to| !status.turns_to(*to)) {
-        return Ok(draft.refuse(id, Refusal::Transition { from: status, to: Some(to) }));
+        return Ok(draft.deny(id, Denial::Transition { from: status, to: Some(to) }));
     }
     if !changes.is_empty() || respelled.is_some() || !depends_on.is_empty() {
         draft.push(id, Fact::Edited { changes, respelled, depends_on: depends_on.clone() });
@@ -138,12 +130,12 @@ fn edit(draft: &mut Draft<'_>, edit: &Edit) -> Result<Verdict, Stop> {
         draft.move_to(id, to, edit.reason.clone())?;
     }
     challenge_by(draft, id, &depends_on);
-    draft.check_room(id)?;
+    draft.check_limits(id)?;
     Ok(Verdict::Pass)
 }
 
-/// The claims one stands on: they must be there, and each counts once.
-fn bases(draft: &Draft<'_>, id: &ClaimId, on: &[ClaimId]) -> Result<Vec<ClaimId>, Stop> {
+/// The dependencies of a claim without duplicates. Each must exist, and must not be the claim itself.
+fn bases(draft: &ClaimDraft<'_>, id: &ClaimId, on: &[ClaimId]) -> Result<Vec<ClaimId>, Halt> {
     let mut bases: Vec<ClaimId> = Vec::new();
     for base in on {
         if base == id {
@@ -159,8 +151,8 @@ fn bases(draft: &Draft<'_>, id: &ClaimId, on: &[ClaimId]) -> Result<Vec<ClaimId>
     Ok(bases)
 }
 
-/// A claim that is put on one that has fallen is in doubt from the start.
-fn challenge_by(draft: &mut Draft<'_>, id: &ClaimId, bases: &[ClaimId]) {
+/// A claim that depends on a fallen one is CHALLENGED from the start.
+fn challenge_by(draft: &mut ClaimDraft<'_>, id: &ClaimId, bases: &[ClaimId]) {
     for base in bases {
         if let Some(fell) = draft.pipeline.status(base).filter(|status| status.is_fallen()) {
             draft.challenge(id, base, fell);
@@ -168,8 +160,8 @@ fn challenge_by(draft: &mut Draft<'_>, id: &ClaimId, bases: &[ClaimId]) {
     }
 }
 
-/// A text that must be there.
-fn required(what: &'static str, text: &str) -> Result<(), Stop> {
+/// Checks a text that must not be empty.
+fn required(what: &'static str, text: &str) -> Result<(), Halt> {
     if text.trim().is_empty() {
         return Err(Problem::Blank(what).into());
     }
@@ -180,13 +172,13 @@ fn required(what: &'static str, text: &str) -> Result<(), Stop> {
     Ok(())
 }
 
-/// A text that may be missing, but not empty.
-fn optional(what: &'static str, text: Option<&str>) -> Result<(), Stop> {
+/// Checks a text that may be missing, but must not be empty.
+fn optional(what: &'static str, text: Option<&str>) -> Result<(), Halt> {
     text.map_or(Ok(()), |text| required(what, text))
 }
 
-/// A short name that may be missing.
-fn label(what: &'static str, text: Option<&str>) -> Result<(), Stop> {
+/// Checks a short name that may be missing.
+fn label(what: &'static str, text: Option<&str>) -> Result<(), Halt> {
     optional(what, text)?;
     let most = Limits::LABEL_BYTES_MAX;
     match text.map(str::len).filter(|length| *length > most) {
@@ -195,7 +187,7 @@ fn label(what: &'static str, text: Option<&str>) -> Result<(), Stop> {
     }
 }
 
-fn check_changes(changes: &super::Changes) -> Result<(), Stop> {
+fn check_changes(changes: &super::Changes) -> Result<(), Halt> {
     optional("new-evidence", changes.new_evidence.as_deref())?;
     optional("test-run", changes.test_run.as_deref())?;
     optional("claim-text", changes.claim_text.as_deref())

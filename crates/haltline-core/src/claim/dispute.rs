@@ -1,20 +1,19 @@
-//! A dispute: what froze a claim, what waits behind it, and how it ended (D2–D4).
+//! A dispute: what froze a claim, what is queued behind it, and how it ended (D2–D4).
 
 use serde::{Deserialize, Serialize};
 
 use super::{ClaimId, Status};
 use crate::{Instant, Moment};
 
-/// A disagreement that led nowhere. The two positions stand as they were said.
+/// A disagreement that rounds did not settle. Both positions are stored verbatim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispute {
-    /// Names it everywhere.
+    /// Id of the incident.
     pub incident: String,
-    /// When.
     pub since: Moment,
-    /// The pipeline's cycle then; 0 where none had begun.
+    /// The pipeline's cycle at that time; 0 if none had begun.
     pub cycle: u64,
-    /// The pipeline's stage then.
+    /// The pipeline's stage at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
     /// The objection's number within the claim.
@@ -24,76 +23,69 @@ pub struct Dispute {
     /// The last answer, verbatim: `researcher_position`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<String>,
-    /// How many rounds.
+    /// Number of rounds without a change.
     pub count: u32,
-    /// How many were allowed.
+    /// The limit that the count reached.
     pub limit: u32,
-    /// What the claim was before.
+    /// The claim's status before the dispute.
     pub before: Status,
-    /// Changes that wait until it is resolved, oldest first.
+    /// Changes that wait until the dispute ends, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queued: Vec<Queued>,
-    /// What brought it up again and has no outcome yet.
+    /// Re-examinations without an outcome yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examinations: Vec<OpenExamination>,
-    /// Times it was looked at again and stayed.
+    /// Number of re-examinations that left the dispute unresolved.
     #[serde(default)]
     pub unresolved: u64,
-    /// What came of that, oldest first; the last ones.
+    /// The last re-examinations that ended, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examined: Vec<Examined>,
 }
 
-/// A change that waits: a claim below fell.
+/// A queued change: a claim that this one depends on fell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
-    /// Which fell.
+    /// The claim that fell.
     pub base: ClaimId,
-    /// What became of it.
+    /// The status of the fallen claim.
     pub fell: Status,
-    /// When.
     pub at: Instant,
 }
 
 /// A re-examination that has begun.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenExamination {
-    /// What brought it up.
     pub trigger: Trigger,
-    /// In words.
+    /// A description of the cause.
     pub detail: String,
-    /// When.
     pub at: Instant,
 }
 
-/// A re-examination that is over.
+/// A re-examination that ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Examined {
-    /// What had brought it up.
+    /// What caused it.
     pub triggers: Vec<Trigger>,
-    /// What came of it.
-    pub outcome: Outcome,
-    /// Why.
+    pub outcome: ExaminationOutcome,
     pub reason: String,
-    /// When.
     pub at: Instant,
 }
 
-/// What brings a dispute up again (D4).
+/// What causes a re-examination of a dispute (D4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
     /// The pipeline entered a stage.
     StageTransition,
-    /// A dataset, an annotation or a tool is there.
+    /// A new dataset, annotation or tool is available.
     NewData,
-    /// A judge or another model looked at it.
+    /// A judge or another model reviewed it.
     CrossModelAudit,
 }
 
 impl Trigger {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Trigger::StageTransition => "stage_transition",
             Trigger::NewData => "new_data",
@@ -102,22 +94,21 @@ impl Trigger {
     }
 }
 
-/// What came of a re-examination.
+/// The outcome of a re-examination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ExaminationOutcome {
     /// The objection is answered.
     Resolved,
-    /// It stands.
+    /// The objection remains.
     Unresolved,
 }
 
-impl Outcome {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+impl ExaminationOutcome {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Outcome::Resolved => "resolved",
-            Outcome::Unresolved => "unresolved",
+            ExaminationOutcome::Resolved => "resolved",
+            ExaminationOutcome::Unresolved => "unresolved",
         }
     }
 }
@@ -126,33 +117,22 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settlement {
-    /// Evidence or a tool is there that was not.
-    NewData {
-        /// What.
-        evidence: String,
-    },
+    /// New evidence or a new tool is available.
+    NewData { evidence: String },
     /// The claim was withdrawn.
-    Dropped {
-        /// Why.
-        rationale: String,
-    },
+    Dropped { rationale: String },
     /// A person decided.
     Overridden {
-        /// Who.
         who: String,
-        /// Why: `human_override_rationale`.
+        /// `human_override_rationale`.
         rationale: String,
     },
     /// A re-examination answered the objection.
-    Examined {
-        /// Why.
-        reason: String,
-    },
+    Examined { reason: String },
 }
 
 impl Settlement {
-    /// The word for it.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Settlement::NewData { .. } => "new_data",
             Settlement::Dropped { .. } => "drop",
@@ -161,8 +141,8 @@ impl Settlement {
         }
     }
 
-    /// What was said for it.
-    pub fn said(&self) -> &str {
+    /// The evidence, rationale or reason that was given.
+    pub fn text(&self) -> &str {
         match self {
             Settlement::NewData { evidence } => evidence,
             Settlement::Dropped { rationale } | Settlement::Overridden { rationale, .. } => rationale,
@@ -171,21 +151,18 @@ impl Settlement {
     }
 }
 
-/// A dispute that is over, kept in the claim's record.
+/// A dispute that ended, kept in the claim's row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settled {
-    /// What it was.
+pub struct ResolvedDispute {
     pub dispute: Dispute,
-    /// How it ended.
     pub how: Settlement,
-    /// What became of the claim.
+    /// The claim's new status.
     pub to: Status,
-    /// When.
     pub at: Instant,
 }
 
 impl Dispute {
-    /// How many re-examinations that are over are kept; the journal has them all.
+    /// Limit on the ended re-examinations in the row; the journal has all.
     pub(super) const EXAMINED_MAX: usize = 8;
 
     /// The bytes of its texts.

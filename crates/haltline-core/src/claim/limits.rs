@@ -1,15 +1,15 @@
-//! How much patience the family has, and how large anything in it may become (D5, E10, E11).
+//! The number of rounds that make a dispute, and the limits on sizes (D5, E10, E11).
 
 use serde::{Deserialize, Serialize};
 
-/// The limits of the family.
+/// The limits of the claim breaker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// So many rounds on one objection without a change make a claim DISPUTED.
+    /// Rounds on one objection without a change that make a claim DISPUTED.
     pub circuit_breaker_rounds: u32,
-    /// Why that is more than three: without a reason three apply.
+    /// Why the number of rounds is above three; without a reason three apply.
     pub circuit_breaker_rounds_reason: String,
-    /// The stage that does not close while a claim is DISPUTED.
+    /// The stage that cannot close while a claim is DISPUTED.
     pub final_stage: String,
 }
 
@@ -28,29 +28,29 @@ impl Limits {
     pub const ROUNDS: u32 = 3;
     /// Seed 004's final stage.
     pub const FINAL_STAGE: &'static str = "S5";
-    /// The longest text, in bytes. A longer one is refused, never cut.
+    /// Limit on one text in bytes. A longer text is an error; haltline never cuts it.
     pub const TEXT_BYTES_MAX: usize = 256 * 1024;
-    /// The longest name of an objection, a reviewer or a round, and the longest kind of a claim, in bytes.
+    /// Limit in bytes on the name of an objection, a reviewer or a round, and on the kind of a claim.
     pub const LABEL_BYTES_MAX: usize = 200;
-    /// All texts of one claim together, in bytes.
+    /// Limit on all texts of one claim together, in bytes.
     pub const CLAIM_BYTES_MAX: u64 = 4 * 1024 * 1024;
-    /// All texts of one pipeline together, in bytes.
+    /// Limit on all texts of one pipeline together, in bytes.
     pub const PIPELINE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-    /// Claims of one pipeline.
+    /// Limit on the claims of one pipeline.
     pub const CLAIMS_MAX: usize = 2_000;
-    /// Objections to one claim.
+    /// Limit on the objections to one claim.
     pub const OBJECTIONS_MAX: usize = 256;
-    /// Pieces of evidence, tests, assumptions or bases of one claim, each.
+    /// Limit on the pieces of evidence, tests, assumptions and dependencies of one claim, each.
     pub const ITEMS_MAX: usize = 256;
-    /// Stages of one pipeline that are closed.
+    /// Limit on the closed stages of one pipeline.
     pub const STAGES_MAX: usize = 256;
 
-    /// The rounds that apply: more than three only with a reason (D5).
+    /// The number of rounds that applies: more than three only with a reason (D5).
     pub fn rounds(&self) -> u32 {
         if self.is_raised() && !self.has_reason() { Self::ROUNDS } else { self.circuit_breaker_rounds.max(1) }
     }
 
-    /// Whether nobody changed anything. Asked on every hook, so nothing is put together for it.
+    /// True if all values are the defaults. Every hook calls this, so it allocates nothing.
     pub(crate) fn is_default(&self) -> bool {
         let Self { circuit_breaker_rounds, circuit_breaker_rounds_reason, final_stage } = self;
         *circuit_breaker_rounds == Self::ROUNDS
@@ -58,12 +58,12 @@ impl Limits {
             && final_stage == Self::FINAL_STAGE
     }
 
-    /// Whether somebody asks for more patience than the seed has.
+    /// True if the configured number of rounds is above the seed's.
     pub fn is_raised(&self) -> bool {
         self.circuit_breaker_rounds > Self::ROUNDS
     }
 
-    /// Whether they say why.
+    /// True if the configuration gives a reason for that.
     pub fn has_reason(&self) -> bool {
         !self.circuit_breaker_rounds_reason.trim().is_empty()
     }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_other_value_is_no_default() {
+    fn any_changed_value_is_not_the_default() {
         let plain = Limits::default();
         assert!(plain.is_default());
         for changed in [

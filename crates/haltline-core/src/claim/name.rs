@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::name::is_plain;
 use crate::shorten;
 
-/// How long a name may be, in bytes.
+/// Limit on a name.
 const BYTES_MAX: usize = 64;
 
-/// The text cannot name such a thing.
+/// The text is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameError {
     what: &'static str,
@@ -37,17 +37,15 @@ fn plain(what: &'static str, text: &str) -> Result<String, NameError> {
 pub struct ClaimId(String);
 
 impl ClaimId {
-    /// Takes a text as a name.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         plain("claim", text).map(Self)
     }
 
-    /// The name a claim gets that came without one.
+    /// The name of a claim that was added without one.
     pub fn numbered(number: u64) -> Self {
         Self(format!("C-{number:03}"))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -65,12 +63,11 @@ impl fmt::Display for ClaimId {
 pub struct StageName(String);
 
 impl StageName {
-    /// Takes a text as a name.
+    /// Parses a name, in any case.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         plain("stage", text).map(|name| Self(name.to_ascii_uppercase()))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -88,15 +85,13 @@ impl fmt::Display for StageName {
 pub struct PipelineName(String);
 
 impl PipelineName {
-    /// The one that is meant where nobody says which.
+    /// The pipeline of commands that name none.
     pub const DEFAULT: &'static str = "main";
 
-    /// Takes a text as a name.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         plain("pipeline", text).map(Self)
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

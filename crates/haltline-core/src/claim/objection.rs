@@ -1,34 +1,33 @@
-//! Objections: which are the same, and how often each was raised without anything changing (D1).
+//! Objections: which are the same, and how often each was raised without a change of the claim (D1).
 
 use serde::{Deserialize, Serialize};
 
 use super::Claim;
 use crate::identity::Digest;
-use crate::identity::wording;
+use crate::identity::wording_digest;
 
-/// An objection, as a round brings it.
+/// An objection as a round states it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ObjectionSaid {
-    /// The name its reviewer gives it.
+pub struct ObjectionText {
+    /// The name that the reviewer gives it.
     pub id: Option<String>,
-    /// Its words.
     pub text: Option<String>,
-    /// A known objection that this one is in other words: a name, a number such as `O-2`, or its words.
+    /// A known objection that this one repeats in other words: its name, its number such as `O-2`, or its text.
     pub same_as: Option<String>,
 }
 
 /// An objection to a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
-    /// Its numbers within the claim; more than one where several turned out to be the same. The first is its own.
+    /// Its numbers within the claim; more than one if several objections were merged. The first is its own.
     pub numbers: Vec<u32>,
-    /// The names reviewers gave it.
+    /// The names that reviewers gave it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
-    /// What tells its words from others, in every way it was put.
+    /// Digests of every wording it was raised in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wordings: Vec<Digest>,
-    /// Its words, verbatim, as they were put last.
+    /// The text of the latest wording, verbatim.
     pub text: String,
     /// Who raised it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,16 +35,16 @@ pub struct Objection {
     /// Rounds on it since the claim last changed.
     #[serde(default)]
     pub count: u32,
-    /// The names of those rounds, where they have names.
+    /// The names of those rounds, if they have names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<String>,
-    /// Rounds on it in all.
+    /// All rounds on it.
     #[serde(default)]
     pub rounds: u64,
 }
 
 impl Objection {
-    /// How many names, wordings, reviewers or rounds are remembered of one objection.
+    /// Limit on the names, wordings, reviewers and rounds that are kept of one objection, each.
     pub(super) const NAMES_MAX: usize = 256;
 
     /// Its own number.
@@ -53,22 +52,22 @@ impl Objection {
         self.numbers.first().copied().unwrap_or_default()
     }
 
-    /// How people call it: `O-1`.
+    /// Its label for people: `O-1`.
     pub fn label(&self) -> String {
         format!("O-{}", self.number())
     }
 }
 
-/// Which known objection is meant, by its reviewer's name for it, else by its words (D1). Where the name is a new one
-/// the words still count: a reviewer that numbers its flaws anew in each report says the same thing.
-pub(super) fn find(claim: &Claim, said: &ObjectionSaid) -> Option<u32> {
-    let by_id = said.id.as_ref().and_then(|id| with_id(claim, id));
-    by_id.or_else(|| said.text.as_ref().and_then(|text| with_words(claim, text)))
+/// Finds the known objection by the reviewer's name for it, else by its wording (D1). If the name is new the wording
+/// still counts: a reviewer that renumbers its objections in each report raises the same ones.
+pub(super) fn find(claim: &Claim, stated: &ObjectionText) -> Option<u32> {
+    let by_id = stated.id.as_ref().and_then(|id| with_id(claim, id));
+    by_id.or_else(|| stated.text.as_ref().and_then(|text| with_wording(claim, text)))
 }
 
-/// Which known objection a caller points at.
-pub(super) fn pointed(claim: &Claim, at: &str) -> Option<u32> {
-    with_id(claim, at).or_else(|| with_number(claim, at)).or_else(|| with_words(claim, at))
+/// Finds the known objection that `same_as` refers to.
+pub(super) fn find_reference(claim: &Claim, at: &str) -> Option<u32> {
+    with_id(claim, at).or_else(|| with_number(claim, at)).or_else(|| with_wording(claim, at))
 }
 
 fn with_id(claim: &Claim, id: &str) -> Option<u32> {
@@ -80,7 +79,7 @@ fn with_number(claim: &Claim, text: &str) -> Option<u32> {
     claim.objections.iter().find(|known| known.numbers.contains(&number)).map(Objection::number)
 }
 
-fn with_words(claim: &Claim, text: &str) -> Option<u32> {
-    let words = wording(text);
-    claim.objections.iter().find(|known| known.wordings.contains(&words)).map(Objection::number)
+fn with_wording(claim: &Claim, text: &str) -> Option<u32> {
+    let digest = wording_digest(text);
+    claim.objections.iter().find(|known| known.wordings.contains(&digest)).map(Objection::number)
 }

@@ -1,147 +1,130 @@
 //! A pipeline: the index of its claims, its stages and its cycle, in one small row, so that closing a stage is decided
-//! from what is committed and from nothing else.
+//! from committed data alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClaimId, Limits, StageName, Status, Word};
+use super::{ClaimId, Limits, ListedStatus, StageName, Status};
 use crate::Instant;
 
-/// One pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pipeline {
-    /// The stage that does not close while a claim is DISPUTED. As it was when the pipeline began: a later
-    /// configuration opens no back door.
+    /// The stage that cannot close while a claim is DISPUTED. Fixed when the pipeline began, so that a later
+    /// configuration cannot evade it.
     pub final_stage: StageName,
-    /// The stage it is in.
+    /// The current stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<EnteredStage>,
-    /// Stages that are closed, in order.
+    /// Closed stages in the order of closing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<ClosedStage>,
-    /// The cycle it is in, or the last one.
+    /// The current cycle, or the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle: Option<Cycle>,
-    /// Its claims.
     pub claims: BTreeMap<ClaimId, Entry>,
-    /// The number the next claim without a name gets.
+    /// The number that the next claim without a name gets.
     pub next: u64,
-    /// Over its life.
     #[serde(default)]
     pub totals: PipelineTotals,
-    /// Rises with every change but rounds (E12).
+    /// Increases with every change except rounds (E12).
     #[serde(default)]
     pub generation: u64,
-    /// When it began.
     pub began: Instant,
 }
 
 /// A claim in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its status, or that it is DISPUTED.
-    pub word: Word,
-    /// Claims that stand on it.
+    /// The claim's status, or DISPUTED.
+    #[serde(rename = "word")]
+    pub status: ListedStatus,
+    /// Claims that depend on this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependents: Vec<ClaimId>,
-    /// The bytes of its texts.
+    /// The bytes of the claim's texts.
     #[serde(default)]
     pub bytes: u64,
 }
 
-/// A stage that was entered.
+/// The stage that a pipeline is in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnteredStage {
-    /// Which.
     pub name: StageName,
-    /// When.
     pub since: Instant,
 }
 
-/// A stage that is closed.
+/// A closed stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClosedStage {
-    /// Which.
     pub name: StageName,
-    /// When.
     pub at: Instant,
 }
 
-/// A cycle, and what happened in it.
+/// A cycle and what happened in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
-    /// Its number.
     pub number: u64,
-    /// When it began.
     pub began: Instant,
-    /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Instant>,
-    /// Rounds in it.
     #[serde(default)]
     pub rounds: u64,
     /// Claims that had rounds.
     #[serde(default)]
     pub reviewed: BTreeSet<ClaimId>,
-    /// What else happened, oldest first.
+    /// Other events, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
-    /// Notes beyond what is kept.
+    /// Number of notes beyond the limit.
     #[serde(default)]
     pub notes_left_out: u64,
 }
 
-/// Something that happened in a cycle.
+/// Something that happened to a claim in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// To which claim.
     pub claim: ClaimId,
-    /// What.
-    pub what: NoteKind,
+    #[serde(rename = "what")]
+    pub kind: NoteKind,
 }
 
-/// What can happen in a cycle.
+/// What can happen to a claim in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
-    /// It was made.
     Added,
-    /// Its status changed.
+    /// The status changed.
     Moved {
-        /// From.
-        from: Word,
-        /// To.
-        to: Word,
+        from: ListedStatus,
+        to: ListedStatus,
     },
-    /// A change waits for its dispute's end.
+    /// A change is queued until the claim's dispute ends.
     Queued {
-        /// The claim below that fell.
+        /// The dependency that fell.
         base: ClaimId,
     },
-    /// Something was tried and not allowed.
-    Refused {
-        /// What.
+    /// haltline denied an operation.
+    #[serde(rename = "refused")]
+    Denied {
         verb: String,
     },
 }
 
-/// Over a pipeline's life.
+/// Totals over the life of a pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PipelineTotals {
-    /// Rounds.
     pub rounds: u64,
-    /// Disputes.
     pub disputes: u64,
-    /// What was tried and not allowed.
-    pub refused: u64,
+    #[serde(rename = "refused")]
+    pub denied: u64,
 }
 
 impl Pipeline {
-    /// How many notes of a cycle are kept.
+    /// Limit on the notes of a cycle.
     pub(super) const NOTES_MAX: usize = 500;
 
-    /// A pipeline nobody has heard of.
+    /// A pipeline without any history.
     pub fn new(final_stage: StageName, began: Instant) -> Self {
         Self {
             final_stage,
@@ -156,23 +139,21 @@ impl Pipeline {
         }
     }
 
-    /// The claims that are DISPUTED.
     pub fn disputed(&self) -> Vec<ClaimId> {
-        let disputed = self.claims.iter().filter(|(_, entry)| entry.word == Word::Disputed);
+        let disputed = self.claims.iter().filter(|(_, entry)| entry.status == ListedStatus::Disputed);
         disputed.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Whether a stage is closed.
     pub fn is_closed(&self, stage: &StageName) -> bool {
         self.closed.iter().any(|closed| closed.name == *stage)
     }
 
-    /// Whether its final stage is closed: nothing in it changes any more.
+    /// True if the final stage is closed: nothing in the pipeline changes any more.
     pub fn is_over(&self) -> bool {
         self.is_closed(&self.final_stage)
     }
 
-    /// The number of the current cycle, or of the last one.
+    /// The number of the current cycle, or of the last one; 0 if none began.
     pub fn cycle_number(&self) -> u64 {
         self.cycle.as_ref().map_or(0, |cycle| cycle.number)
     }
@@ -182,23 +163,23 @@ impl Pipeline {
         self.claims.values().map(|entry| entry.bytes).sum()
     }
 
-    /// A name for a claim that came without one.
+    /// A name for a claim that was added without one.
     pub(super) fn free_id(&self) -> ClaimId {
-        let taken = |number: &u64| self.claims.contains_key(&ClaimId::numbered(*number));
-        let number = (self.next..).take(Limits::CLAIMS_MAX + 1).find(|number| !taken(number));
+        let is_taken = |number: &u64| self.claims.contains_key(&ClaimId::numbered(*number));
+        let number = (self.next..).take(Limits::CLAIMS_MAX + 1).find(|number| !is_taken(number));
         ClaimId::numbered(number.unwrap_or(self.next))
     }
 
-    /// The status in the index, of a claim that is not DISPUTED.
+    /// The status of a claim that is not DISPUTED, from the index.
     pub fn status(&self, id: &ClaimId) -> Option<Status> {
-        match self.claims.get(id)?.word {
-            Word::Free(status) => Some(status),
-            Word::Disputed => None,
+        match self.claims.get(id)?.status {
+            ListedStatus::Free(status) => Some(status),
+            ListedStatus::Disputed => None,
         }
     }
 
-    /// Whether losing this state would let the final stage close over a dispute, or open again.
-    pub fn is_held(&self) -> bool {
-        self.is_over() || self.claims.values().any(|entry| entry.word == Word::Disputed)
+    /// True if losing this state would let the final stage close over a dispute, or reopen it.
+    pub fn is_tripped(&self) -> bool {
+        self.is_over() || self.claims.values().any(|entry| entry.status == ListedStatus::Disputed)
     }
 }

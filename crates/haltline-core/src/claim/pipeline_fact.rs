@@ -1,103 +1,87 @@
-//! What becomes true of a pipeline, and how that changes it. Nothing is decided here.
+//! The facts of a pipeline, and how each changes it. Nothing is decided here.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ClaimId, ClosedStage, Cycle, EnteredStage, Entry, Note, NoteKind, Pipeline, StageName, Word, limits::Limits,
+    ClaimId, ClosedStage, Cycle, EnteredStage, Entry, ListedStatus, Note, NoteKind, Pipeline, StageName, limits::Limits,
 };
 use crate::Moment;
-use crate::memory::rise;
+use crate::circuit::increment;
 
-/// What became true of a pipeline.
+/// A change of a pipeline, as the journal keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PipelineFact {
-    /// It began.
+    /// The pipeline began.
     Began {
-        /// The stage that does not close while a claim is DISPUTED.
+        /// The stage that cannot close while a claim is DISPUTED.
         final_stage: StageName,
     },
-    /// A claim was made.
     Added {
-        /// Which.
         claim: ClaimId,
-        /// Its status.
-        word: Word,
-        /// Claims it stands on.
+        #[serde(rename = "word")]
+        status: ListedStatus,
+        /// Claims that this one depends on.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         depends_on: Vec<ClaimId>,
     },
-    /// A claim stands on others as well.
+    /// A claim depends on additional claims.
     Depends {
-        /// Which.
         claim: ClaimId,
-        /// On these.
         on: Vec<ClaimId>,
     },
-    /// A round on a claim closed.
+    /// A review round on a claim closed.
     Reviewed {
-        /// Which.
         claim: ClaimId,
     },
     /// A claim's status changed.
     Moved {
-        /// Which.
         claim: ClaimId,
-        /// To what.
-        to: Word,
+        to: ListedStatus,
     },
-    /// A change waits for a dispute's end.
+    /// A change is queued until a dispute ends.
     Queued {
-        /// The claim it waits for.
+        /// The DISPUTED claim.
         claim: ClaimId,
-        /// The claim below that fell.
+        /// The dependency that fell.
         base: ClaimId,
     },
-    /// The texts of a claim take this much room.
+    /// The size of a claim's texts changed.
     Sized {
-        /// Which.
         claim: ClaimId,
-        /// In bytes.
         bytes: u64,
     },
-    /// A cycle began.
     CycleBegan {
-        /// Its number.
         number: u64,
     },
-    /// The cycle ended.
     CycleEnded {
-        /// Its number.
         number: u64,
     },
-    /// A stage was entered.
     StageEntered {
-        /// Which.
         stage: StageName,
     },
-    /// A stage was closed.
     StageClosed {
-        /// Which.
         stage: StageName,
     },
-    /// Somebody tried what is not allowed.
-    Refused {
-        /// What.
+    /// haltline denied an operation.
+    #[serde(rename = "refused")]
+    Denied {
+        /// The operation's verb.
         verb: String,
-        /// With which claim, where it is about one.
+        /// The claim, if the operation is about one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         claim: Option<ClaimId>,
-        /// The disputes in the way, where those are why.
+        /// The disputes that prevent the operation, if they are the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         disputed: Vec<ClaimId>,
     },
 }
 
 impl PipelineFact {
-    /// Stages and disputes survive a power cut.
-    pub fn is_momentous(&self) -> bool {
+    /// True for stages and changes of status: they must survive a power cut.
+    pub fn needs_sync(&self) -> bool {
         match self {
             PipelineFact::Moved { .. }
             | PipelineFact::Queued { .. }
@@ -110,12 +94,12 @@ impl PipelineFact {
             | PipelineFact::Sized { .. }
             | PipelineFact::CycleBegan { .. }
             | PipelineFact::CycleEnded { .. }
-            | PipelineFact::Refused { .. } => false,
+            | PipelineFact::Denied { .. } => false,
         }
     }
 
-    /// The word for it in listings.
-    pub fn word(&self) -> &'static str {
+    /// The fact's name in listings.
+    pub fn as_str(&self) -> &'static str {
         match self {
             PipelineFact::Began { .. } => "began",
             PipelineFact::Added { .. } => "added",
@@ -128,12 +112,12 @@ impl PipelineFact {
             PipelineFact::CycleEnded { .. } => "cycle_ended",
             PipelineFact::StageEntered { .. } => "stage_entered",
             PipelineFact::StageClosed { .. } => "stage_closed",
-            PipelineFact::Refused { .. } => "refused",
+            PipelineFact::Denied { .. } => "refused",
         }
     }
 }
 
-/// The pipeline after a fact.
+/// Returns the pipeline after a fact.
 pub fn apply_pipeline(pipeline: Option<Pipeline>, fact: &PipelineFact, at: Moment) -> Pipeline {
     let unknown = || {
         let final_stage = StageName::parse(&Limits::default().final_stage).expect("the built-in name is one");
@@ -142,24 +126,24 @@ pub fn apply_pipeline(pipeline: Option<Pipeline>, fact: &PipelineFact, at: Momen
     let mut pipeline = pipeline.unwrap_or_else(unknown);
     match fact {
         PipelineFact::Began { final_stage } => pipeline = Pipeline::new(final_stage.clone(), at.at),
-        PipelineFact::Added { claim, word, depends_on } => add(&mut pipeline, claim, *word, depends_on),
+        PipelineFact::Added { claim, status, depends_on } => add(&mut pipeline, claim, *status, depends_on),
         PipelineFact::Depends { claim, on } => {
-            rise(&mut pipeline.generation);
+            increment(&mut pipeline.generation);
             depend(&mut pipeline, claim, on);
         }
         PipelineFact::Reviewed { claim } => {
-            rise(&mut pipeline.totals.rounds);
+            increment(&mut pipeline.totals.rounds);
             if let Some(cycle) = open_cycle(&mut pipeline) {
-                rise(&mut cycle.rounds);
+                increment(&mut cycle.rounds);
                 cycle.reviewed.insert(claim.clone());
             }
         }
         PipelineFact::Moved { claim, to } => {
-            rise(&mut pipeline.generation);
+            increment(&mut pipeline.generation);
             let Some(entry) = pipeline.claims.get_mut(claim) else { return pipeline };
-            let from = std::mem::replace(&mut entry.word, *to);
-            if *to == Word::Disputed {
-                rise(&mut pipeline.totals.disputes);
+            let from = std::mem::replace(&mut entry.status, *to);
+            if *to == ListedStatus::Disputed {
+                increment(&mut pipeline.totals.disputes);
             }
             note(&mut pipeline, claim, NoteKind::Moved { from, to: *to });
         }
@@ -172,7 +156,7 @@ pub fn apply_pipeline(pipeline: Option<Pipeline>, fact: &PipelineFact, at: Momen
             }
         }
         PipelineFact::CycleBegan { number } => {
-            rise(&mut pipeline.generation);
+            increment(&mut pipeline.generation);
             pipeline.cycle = Some(Cycle {
                 number: *number,
                 began: at.at,
@@ -184,33 +168,33 @@ pub fn apply_pipeline(pipeline: Option<Pipeline>, fact: &PipelineFact, at: Momen
             });
         }
         PipelineFact::CycleEnded { .. } => {
-            rise(&mut pipeline.generation);
+            increment(&mut pipeline.generation);
             if let Some(cycle) = open_cycle(&mut pipeline) {
                 cycle.ended = Some(at.at);
             }
         }
         PipelineFact::StageEntered { stage } => {
-            rise(&mut pipeline.generation);
+            increment(&mut pipeline.generation);
             pipeline.stage = Some(EnteredStage { name: stage.clone(), since: at.at });
         }
         PipelineFact::StageClosed { stage } => {
-            rise(&mut pipeline.generation);
+            increment(&mut pipeline.generation);
             pipeline.closed.push(ClosedStage { name: stage.clone(), at: at.at });
         }
-        PipelineFact::Refused { verb, claim, .. } => {
-            rise(&mut pipeline.totals.refused);
+        PipelineFact::Denied { verb, claim, .. } => {
+            increment(&mut pipeline.totals.denied);
             if let Some(claim) = claim {
-                note(&mut pipeline, claim, NoteKind::Refused { verb: verb.clone() });
+                note(&mut pipeline, claim, NoteKind::Denied { verb: verb.clone() });
             }
         }
     }
     pipeline
 }
 
-fn add(pipeline: &mut Pipeline, claim: &ClaimId, word: Word, depends_on: &[ClaimId]) {
-    rise(&mut pipeline.generation);
+fn add(pipeline: &mut Pipeline, claim: &ClaimId, status: ListedStatus, depends_on: &[ClaimId]) {
+    increment(&mut pipeline.generation);
     let dependents = pipeline.claims.remove(claim).map(|known| known.dependents).unwrap_or_default();
-    let entry = Entry { word, dependents, bytes: 0 };
+    let entry = Entry { status, dependents, bytes: 0 };
     pipeline.claims.insert(claim.clone(), entry);
     if *claim == ClaimId::numbered(pipeline.next) {
         pipeline.next = pipeline.next.saturating_add(1);
@@ -229,12 +213,12 @@ fn depend(pipeline: &mut Pipeline, claim: &ClaimId, on: &[ClaimId]) {
     }
 }
 
-fn note(pipeline: &mut Pipeline, claim: &ClaimId, what: NoteKind) {
+fn note(pipeline: &mut Pipeline, claim: &ClaimId, kind: NoteKind) {
     let Some(cycle) = open_cycle(pipeline) else { return };
     if cycle.notes.len() < Pipeline::NOTES_MAX {
-        cycle.notes.push(Note { claim: claim.clone(), what });
+        cycle.notes.push(Note { claim: claim.clone(), kind });
     } else {
-        rise(&mut cycle.notes_left_out);
+        increment(&mut cycle.notes_left_out);
     }
 }
 

@@ -1,65 +1,62 @@
-//! Why something cannot happen to claims: a mistake of the caller's, after which nothing has changed (E8).
+//! Why an event on claims is invalid: a mistake of the caller, after which nothing has changed (E8).
 
 use std::fmt;
 
 use super::{ClaimId, StageName, Status};
 
-/// What is wrong with it.
+/// What is wrong with an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// No such claim.
     NoClaim(ClaimId),
-    /// There is one by that name.
+    /// A claim with this name already exists.
     Exists(ClaimId),
-    /// It would stand on a claim that is not there.
+    /// It would depend on a claim that does not exist.
     NoBase(ClaimId),
-    /// It would stand on itself.
+    /// It would depend on itself.
     OwnBase(ClaimId),
-    /// A text that must say something says nothing.
+    /// A required text is empty.
     Blank(&'static str),
-    /// A text is longer than what is kept.
+    /// A text is above the limit.
     TooLong {
-        /// Which.
+        /// Which text.
         what: &'static str,
         /// Its length in bytes.
         bytes: u64,
-        /// What is kept.
+        /// The limit.
         most: u64,
     },
-    /// There are too many of something.
+    /// A list is above its limit.
     TooMany {
-        /// What.
+        /// The items of the list.
         what: &'static str,
-        /// How many are kept.
+        /// The limit.
         most: usize,
     },
-    /// A round without an objection, or a new one without its words.
+    /// A round has no objection, or a new objection has no text.
     NoObjection,
-    /// `same_as` points at nothing.
+    /// `same_as` refers to no known objection.
     NoSuchObjection,
-    /// Nothing in it differs from what is there.
+    /// The edit equals what the claim has.
     NothingChanges(ClaimId),
-    /// The claim is not DISPUTED.
     NotDisputed(ClaimId),
     /// The evidence was presented before.
     KnownEvidence,
-    /// A dispute does not end with this status.
+    /// A dispute cannot end with this status.
     NotFinal(Status),
-    /// Neither a trigger nor an outcome.
+    /// The request has neither a trigger nor an outcome.
     NothingExamined,
-    /// An outcome without anything that brought the dispute up.
+    /// The request has an outcome, but nothing caused a re-examination.
     NoExamination(ClaimId),
     /// The pipeline has no claims.
     NoPipeline,
-    /// A cycle is under way.
+    /// A cycle has begun and not ended.
     CycleOpen(u64),
-    /// None is.
+    /// No cycle has begun.
     NoCycle,
-    /// The pipeline is in that stage already.
+    /// The pipeline is already in this stage.
     InStage(StageName),
-    /// That stage is closed.
     StageClosed(StageName),
-    /// The configured final stage cannot be a stage's name.
+    /// The configured final stage is not a valid name of a stage.
     BadFinalStage,
 }
 

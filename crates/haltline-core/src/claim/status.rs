@@ -1,15 +1,15 @@
-//! Statuses of the origin's ledger, and the ways between them.
+//! Statuses of the ledger that seed 004 comes from, and the transitions between them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a claim can be while nobody disputes it. DISPUTED is no status but a [`super::Standing`]: only rounds lead
-/// there, and only a resolution leads out.
+/// The status of a claim. DISPUTED is not a status but a [`super::ClaimState`]: only rounds lead to it, and only a
+/// resolution ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
-    /// Nobody has looked yet.
+    /// Not reviewed yet.
     Unverified,
     /// It holds so far.
     Verified,
@@ -19,28 +19,27 @@ pub enum Status {
     Rejected,
     /// It held again.
     Confirmed,
-    /// What was seen came from the method.
+    /// The method produced the observation.
     Artifact,
     /// Something else explains it.
     Confounded,
-    /// It holds however it is looked at.
+    /// It holds from every angle.
     Robust,
     /// It was given up, for good.
     Killed,
 }
 
-/// A status, or DISPUTED: what listings say of a claim.
+/// A claim's status, or DISPUTED, as listings show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
-    /// This status.
+pub enum ListedStatus {
     Free(Status),
     /// Frozen.
     Disputed,
 }
 
 impl Status {
-    /// All of them, in the origin's order.
+    /// All statuses, in the ledger's order.
     pub const ALL: [Status; 9] = [
         Status::Unverified,
         Status::Verified,
@@ -53,8 +52,7 @@ impl Status {
         Status::Killed,
     ];
 
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Status::Unverified => "UNVERIFIED",
             Status::Verified => "VERIFIED",
@@ -68,12 +66,12 @@ impl Status {
         }
     }
 
-    /// A status by its word, in any case.
-    pub fn named(word: &str) -> Option<Self> {
-        Status::ALL.into_iter().find(|status| status.word().eq_ignore_ascii_case(word))
+    /// Finds a status by its name, in any case.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Status::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// How far a claim has risen; `None` for one that has fallen.
+    /// How far a claim has risen; `None` for a fallen one.
     fn rank(self) -> Option<u8> {
         match self {
             Status::Unverified | Status::Challenged => Some(0),
@@ -84,12 +82,12 @@ impl Status {
         }
     }
 
-    /// Whether it has fallen: what stands on it is in doubt.
+    /// True if the claim has fallen: the claims that depend on it are in doubt.
     pub fn is_fallen(self) -> bool {
         self.rank().is_none()
     }
 
-    /// Whether `promote` leads from here to there: upwards, and never for one that has fallen.
+    /// True if `promote` leads from here to there: upwards, and never from a fallen status.
     pub fn rises_to(self, to: Status) -> bool {
         match (self.rank(), to.rank()) {
             (Some(from), Some(to)) => to > from,
@@ -97,12 +95,12 @@ impl Status {
         }
     }
 
-    /// Whether `edit --status` leads from here to there: anything that is no promotion, no kill, and not from KILLED.
+    /// True if `edit --status` leads from here to there: neither a promotion nor a kill, and not from KILLED.
     pub fn turns_to(self, to: Status) -> bool {
         self != to && self != Status::Killed && to != Status::Killed && matches!(to.rank(), None | Some(0))
     }
 
-    /// Whether a person can end a dispute with it (the origin's five final statuses).
+    /// True if a person can end a dispute with it (the ledger's five final statuses).
     pub fn is_final(self) -> bool {
         match self {
             Status::Verified | Status::Confirmed | Status::Robust | Status::Rejected | Status::Killed => true,
@@ -111,25 +109,24 @@ impl Status {
     }
 }
 
-impl Word {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+impl ListedStatus {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Word::Free(status) => status.word(),
-            Word::Disputed => "DISPUTED",
+            ListedStatus::Free(status) => status.as_str(),
+            ListedStatus::Disputed => "DISPUTED",
         }
     }
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.word())
+        formatter.write_str(self.as_str())
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for ListedStatus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.word())
+        formatter.write_str(self.as_str())
     }
 }
 
@@ -138,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_leads_out_of_killed_and_only_promotion_leads_up() {
+    fn killed_is_final_and_only_promotion_raises_a_status() {
         for to in Status::ALL {
             assert!(!Status::Killed.rises_to(to) && !Status::Killed.turns_to(to), "{to}");
         }
@@ -152,11 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_written_as_the_origin_writes_it() {
+    fn statuses_are_serialized_as_in_the_original_ledger() {
         for status in Status::ALL {
-            assert_eq!(serde_json::to_string(&status).expect("written"), format!("\"{}\"", status.word()));
-            assert_eq!(Status::named(&status.word().to_lowercase()), Some(status));
+            assert_eq!(serde_json::to_string(&status).expect("written"), format!("\"{}\"", status.as_str()));
+            assert_eq!(Status::from_name(&status.as_str().to_lowercase()), Some(status));
         }
-        assert_eq!(Status::named("DISPUTED"), None);
+        assert_eq!(Status::from_name("DISPUTED"), None);
     }
 }

@@ -3,141 +3,87 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Limits, Rule, Source};
+use crate::circuit::{Cooldown, OpenPeriod, StateName};
 use crate::{Elapsed, Instant, Moment};
 
-/// The word for a state. `HALF-OPEN` is read as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Condition {
-    /// Normal: violations are counted.
-    #[serde(rename = "CLOSED")]
-    Closed,
-    /// Tripped: actions are refused.
-    #[serde(rename = "OPEN")]
-    Open,
-    /// On trial.
-    #[serde(rename = "HALF_OPEN", alias = "HALF-OPEN")]
-    HalfOpen,
-    /// Ended for good.
-    #[serde(rename = "RETIRED")]
-    Retired,
-}
-
-impl Condition {
-    /// As seed 003's screens and files spell it.
-    pub fn dashed(self) -> &'static str {
-        match self {
-            Condition::Closed => "CLOSED",
-            Condition::Open => "OPEN",
-            Condition::HalfOpen => "HALF-OPEN",
-            Condition::Retired => "RETIRED",
-        }
-    }
-}
-
-/// One opening of a circuit.
+/// One transition of a circuit from CLOSED or HALF_OPEN to OPEN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trip {
-    /// Names it everywhere.
+    /// The incident id.
     pub incident: String,
-    /// When it opened.
     pub since: Moment,
-    /// How long it stays open; fixed at the trip, so a later rule changes nothing (E3).
+    /// How long the circuit stays OPEN; fixed at the trip, so a later rule does not change it (E3).
     pub cooldown_ms: u64,
-    /// How many violations counted then.
+    /// The number of violations that counted at the trip.
     pub count: u32,
 }
 
-/// Where a cooldown stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cooldown {
-    /// It ended.
-    Over,
-    /// It ends in this many milliseconds.
-    Running {
-        /// Milliseconds left.
-        remaining_ms: u64,
-    },
-    /// Its start lies in the future of this clock; the circuit stays OPEN (E3).
-    Unreadable,
-}
-
 impl Trip {
+    /// The wait of the circuit after this trip.
+    pub fn open_period(&self) -> OpenPeriod {
+        OpenPeriod { since: self.since, cooldown_ms: self.cooldown_ms }
+    }
+
     /// When the cooldown ends, by the wall clock of the trip.
     pub fn until(&self) -> Instant {
-        self.since.plus_millis(self.cooldown_ms).at
-    }
-
-    /// Where the cooldown stands at `now`. It is over at its end instant (E13).
-    pub fn cooldown(&self, now: Moment) -> Cooldown {
-        match now.since(self.since) {
-            Elapsed::Known(elapsed) if elapsed >= self.cooldown_ms => Cooldown::Over,
-            Elapsed::Known(elapsed) => Cooldown::Running { remaining_ms: self.cooldown_ms - elapsed },
-            Elapsed::Unknown => Cooldown::Unreadable,
-        }
+        self.open_period().until()
     }
 }
 
-/// The stored state; what it means at an instant is [`StandingAt`].
+/// The stored state; [`CircuitStateAt`] says what it means at an instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// Counting.
+pub enum CircuitState {
+    /// Violations are counted.
     #[default]
     Closed,
-    /// Tripped. Once the cooldown is over this reads as on trial.
+    /// Tripped. Once the cooldown is over, this state reads as HALF_OPEN.
     Open(Trip),
-    /// On trial after that trip.
+    /// HALF_OPEN after that trip.
     HalfOpen(Trip),
     /// Ended for good.
     Retired {
-        /// When.
         at: Instant,
-        /// The state it was in.
-        from: Condition,
+        /// The state before it was retired.
+        from: StateName,
     },
 }
 
-/// The state as it is at an instant: a cooldown that has ended is seen, though nobody wrote it down yet.
+/// The state at an instant: an ended cooldown shows as HALF_OPEN even before a fact records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StandingAt<'a> {
-    /// Counting.
+pub enum CircuitStateAt<'a> {
     Closed,
     /// Tripped, and the cooldown is not over.
     Open(&'a Trip, Cooldown),
-    /// On trial.
     HalfOpen(&'a Trip),
-    /// Ended, when.
     Retired(Instant),
 }
 
-impl StandingAt<'_> {
-    /// The word for it.
-    pub fn condition(&self) -> Condition {
+impl CircuitStateAt<'_> {
+    pub fn name(&self) -> StateName {
         match self {
-            StandingAt::Closed => Condition::Closed,
-            StandingAt::Open(..) => Condition::Open,
-            StandingAt::HalfOpen(_) => Condition::HalfOpen,
-            StandingAt::Retired(_) => Condition::Retired,
+            CircuitStateAt::Closed => StateName::Closed,
+            CircuitStateAt::Open(..) => StateName::Open,
+            CircuitStateAt::HalfOpen(_) => StateName::HalfOpen,
+            CircuitStateAt::Retired(_) => StateName::Retired,
         }
     }
 }
 
-/// One action a person allowed although the circuit is OPEN.
+/// Permission from a person for one action although the circuit is OPEN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
-    /// Since when.
     pub since: Moment,
-    /// For how long.
     pub lifetime_ms: u64,
-    /// Who allowed it.
+    /// The account of the person who allowed it.
     pub who: String,
 }
 
 impl Override {
-    /// The longest life of an override: a day.
+    /// The longest lifetime of an override: a day.
     pub const LIFETIME_MS_MAX: u64 = 86_400_000;
 
-    /// Whether it can be used at `now`. A clock that cannot tell does not let it be used.
+    /// Returns whether the override can be used at `now`. If the elapsed time is unknown, it cannot.
     pub fn is_ready(&self, now: Moment) -> bool {
         match now.since(self.since) {
             Elapsed::Known(elapsed) => elapsed < self.lifetime_ms,
@@ -145,7 +91,6 @@ impl Override {
         }
     }
 
-    /// When it ends.
     pub fn until(&self) -> Instant {
         self.since.plus_millis(self.lifetime_ms).at
     }
@@ -154,121 +99,118 @@ impl Override {
 /// Counts over the circuit's whole life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Every violation of any weight but deduplicated ones.
+    /// All violations except deduplicated ones.
     pub violations: u64,
-    /// Those that counted towards a trip.
+    /// Violations that counted towards a trip.
     pub counted: u64,
     /// Repeats within the dedup window.
     pub deduplicated: u64,
-    /// Those that came while OPEN: stops that were ignored.
+    /// Violations that came while OPEN: the agent ignored the denial.
     pub while_open: u64,
     /// Clean actions.
     pub passes: u64,
-    /// Actions refused.
-    pub refused: u64,
-    /// Trips, re-openings included.
+    /// Denied actions.
+    #[serde(rename = "refused")]
+    pub denied: u64,
+    /// Trips, including re-openings.
     pub trips: u64,
-    /// Overrides spent.
+    /// Used overrides.
     pub overrides: u64,
 }
 
 /// A trip and how it ended, as the archive keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TripRecord {
-    /// When it opened.
+    /// When the circuit opened.
     pub tripped: Instant,
-    /// When it closed.
+    /// When the circuit closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Instant>,
-    /// Closed by a person, not by a clean action after the cooldown.
+    /// True if a person closed it, false if a clean action after the cooldown did.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_person: bool,
 }
 
-/// Everything haltline knows of one constraint's circuit.
+/// Everything haltline keeps about one constraint's circuit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Circuit {
     /// The rule in force.
     pub rule: Rule,
-    /// The file it was read from.
+    /// The file that sets the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// A looser rule the file asks for, waiting for the operator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<RuleAsked>,
-    /// The state.
+    /// A looser rule that the file asks for, waiting for the operator.
+    #[serde(rename = "asked", default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<RequestedRule>,
     #[serde(rename = "phase")]
-    pub standing: Standing,
-    /// Rises with every change of state (E12).
+    pub state: CircuitState,
+    /// A number that rises with every change of state (E12).
     pub generation: u64,
-    /// When the newest counted violations since the last close happened; at most `violation_threshold` of them.
+    /// The times of the newest counted violations since the last close; at most `violation_threshold` of them.
     pub counted: Vec<Moment>,
-    /// Over the whole life.
     pub totals: Totals,
-    /// The first event.
+    /// The time of the first event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Instant>,
-    /// The newest trip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_trip: Option<Instant>,
-    /// The newest close, by whoever.
+    /// The time of the newest close, by a person or by a clean action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reset: Option<Instant>,
     /// The newest trips, oldest first; at most [`Circuit::TRIPS_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trips: Vec<TripRecord>,
-    /// An action a person allowed.
+    /// The override a person granted, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted: Option<Override>,
-    /// When the constraint was made, known once it is retired.
+    /// When the constraint was created; known once it is retired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<Instant>,
 }
 
 /// A rule that waits for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RuleAsked {
-    /// What the file says.
+pub struct RequestedRule {
     pub rule: Rule,
-    /// The file.
     pub source: Source,
 }
 
 impl Circuit {
-    /// How many trips are kept with their ends.
+    /// How many trips the circuit keeps.
     pub const TRIPS_MAX: usize = 100;
 
     /// The state at `now`.
-    pub fn standing_at(&self, now: Moment) -> StandingAt<'_> {
-        match &self.standing {
-            Standing::Closed => StandingAt::Closed,
-            Standing::Open(trip) => match trip.cooldown(now) {
-                Cooldown::Over => StandingAt::HalfOpen(trip),
-                cooldown @ (Cooldown::Running { .. } | Cooldown::Unreadable) => StandingAt::Open(trip, cooldown),
+    pub fn state_at(&self, now: Moment) -> CircuitStateAt<'_> {
+        match &self.state {
+            CircuitState::Closed => CircuitStateAt::Closed,
+            CircuitState::Open(trip) => match trip.open_period().cooldown(now) {
+                Cooldown::Over => CircuitStateAt::HalfOpen(trip),
+                cooldown @ (Cooldown::Running { .. } | Cooldown::Unreadable) => CircuitStateAt::Open(trip, cooldown),
             },
-            Standing::HalfOpen(trip) => StandingAt::HalfOpen(trip),
-            Standing::Retired { at, .. } => StandingAt::Retired(*at),
+            CircuitState::HalfOpen(trip) => CircuitStateAt::HalfOpen(trip),
+            CircuitState::Retired { at, .. } => CircuitStateAt::Retired(*at),
         }
     }
 
-    /// The generation at `now`: a trial that nobody wrote down yet has begun a new one.
+    /// The generation at `now`: a HALF_OPEN state that no fact has recorded yet already has the next generation.
     pub fn generation_at(&self, now: Moment) -> u64 {
-        match (&self.standing, self.standing_at(now)) {
-            (Standing::Open(_), StandingAt::HalfOpen(_)) => self.generation.saturating_add(1),
-            (Standing::Open(_) | Standing::Closed | Standing::HalfOpen(_) | Standing::Retired { .. }, _) => {
-                self.generation
-            }
+        match (&self.state, self.state_at(now)) {
+            (CircuitState::Open(_), CircuitStateAt::HalfOpen(_)) => self.generation.saturating_add(1),
+            (
+                CircuitState::Open(_) | CircuitState::Closed | CircuitState::HalfOpen(_) | CircuitState::Retired { .. },
+                _,
+            ) => self.generation,
         }
     }
 
-    /// How many counted violations lie in the window at `now`.
+    /// The number of counted violations that lie in the window at `now`.
     pub fn in_window(&self, now: Moment) -> u32 {
         let window = self.rule.limits.window_ms();
-        let counts = self.counted.iter().filter(|&&then| is_in_window(now, then, window)).count();
-        u32::try_from(counts).unwrap_or(u32::MAX)
+        let count = self.counted.iter().filter(|&&then| is_in_window(now, then, window)).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Whether a violation at `now` repeats the last counted one (C3).
+    /// Returns whether a violation at `now` repeats the last counted one (C3).
     pub fn repeats_last(&self, now: Moment) -> bool {
         let Some(&last) = self.counted.last() else { return false };
         match now.since(last) {
@@ -277,19 +219,18 @@ impl Circuit {
         }
     }
 
-    /// The override that could be spent at `now`.
+    /// The override that can be used at `now`.
     pub fn ready_override(&self, now: Moment) -> Option<&Override> {
         self.granted.as_ref().filter(|granted| granted.is_ready(now))
     }
 
-    /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.rule.limits
     }
 }
 
-/// Whether a violation at `then` counts at `now`. One exactly a window old does not (E13); one whose age cannot be
-/// told does (E3).
+/// Returns whether a violation at `then` counts at `now`. One that is exactly a window old does not count (E13); one
+/// of unknown age does (E3).
 pub(super) fn is_in_window(now: Moment, then: Moment, window_ms: u64) -> bool {
     match now.since(then) {
         Elapsed::Known(age) => age < window_ms,
@@ -302,16 +243,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trial_that_nobody_wrote_down_yet_is_a_generation_of_its_own() {
-        let tripped = Moment::recorded(Instant::from_millis(0));
+    fn a_half_open_state_without_a_fact_yet_has_the_next_generation() {
+        let tripped = Moment::from_wall_clock(Instant::from_millis(0));
         let trip = Trip { incident: "1".to_owned(), since: tripped, cooldown_ms: 1000, count: 5 };
-        let at = |standing: Standing, millis: u64| {
-            let circuit = Circuit { standing, generation: 7, ..Circuit::default() };
+        let generation_of = |state: CircuitState, millis: u64| {
+            let circuit = Circuit { state, generation: 7, ..Circuit::default() };
             circuit.generation_at(tripped.plus_millis(millis))
         };
-        assert_eq!(at(Standing::Open(trip.clone()), 999), 7);
-        assert_eq!(at(Standing::Open(trip.clone()), 1000), 8);
-        assert_eq!(at(Standing::HalfOpen(trip), 1000), 7);
-        assert_eq!(at(Standing::Closed, 1000), 7);
+        assert_eq!(generation_of(CircuitState::Open(trip.clone()), 999), 7);
+        assert_eq!(generation_of(CircuitState::Open(trip.clone()), 1000), 8);
+        assert_eq!(generation_of(CircuitState::HalfOpen(trip), 1000), 7);
+        assert_eq!(generation_of(CircuitState::Closed, 1000), 7);
     }
 }

@@ -1,141 +1,182 @@
-//! What follows from an event on a constraint's circuit (C2–C4, C8).
+//! Decides events that concern a constraint's circuit (C2–C4, C8).
 
 use super::{
-    Circuit, Condition, Cooldown, Fact, Foreign, Happening, Override, Rule, Seen, Standing, StandingAt, Trip, Weight,
-    apply, fingerprint,
+    Circuit, CircuitState, CircuitStateAt, ConstraintEvent, Cooldown, Fact, ForeignCircuit, Override, Rule, RuleFile,
+    StateName, Trip, Weight, fingerprint,
 };
+use crate::circuit::{incident_id, is_stale};
+use crate::draft::Draft;
 use crate::{
-    CircuitName, Decision, Effect, Elapsed, Fact as AnyFact, Moment, Operator, Policy, Reason, Recorded, Rejection,
-    Retry, Step, Texts, Verdict, digest_hex,
+    CircuitName, Decision, Effect, Elapsed, Halt, Mode, Moment, Operator, Policy, Reason, Rejection, Retry, Texts,
+    Verdict,
 };
 
-/// What session a violation is filed under when nobody says.
+/// The session under which a violation is recorded if the caller names none.
 const SESSION_UNKNOWN: &str = "unknown";
 
-/// An event with everything the decision needs to know of it.
+/// An event with everything the decision needs to know about it.
 #[derive(Clone, Debug)]
-pub struct Question<'a> {
-    /// The circuit's name.
+pub struct ConstraintRequest<'a> {
     pub name: CircuitName,
-    /// The session, where there is one.
+    /// The session in which it happened, if any.
     pub session: Option<&'a str>,
-    /// The constraint's file, where there is an active one.
-    pub seen: Option<&'a Seen>,
-    /// What happened.
-    pub what: &'a Happening,
+    /// The constraint's file, if there is an active one.
+    pub file: Option<&'a RuleFile>,
+    pub event: &'a ConstraintEvent,
 }
 
-/// What an asker may do now. Only reads.
+/// Returns what an agent may do now. Only reads.
 pub fn check(name: &CircuitName, circuit: &Circuit, now: Moment) -> Verdict {
-    match circuit.standing_at(now) {
-        StandingAt::Closed => Verdict::Pass,
-        StandingAt::HalfOpen(_) => Verdict::Warn(Reason {
+    match circuit.state_at(now) {
+        CircuitStateAt::Closed => Verdict::Pass,
+        CircuitStateAt::HalfOpen(_) => Verdict::Warn(Reason {
             circuit: name.clone(),
             code: "HL-CON-03",
             text: "on trial after its cooldown: one violation re-opens it, a clean action closes it".to_owned(),
             retry: Retry::Now,
         }),
-        StandingAt::Open(trip, cooldown) => Verdict::Deny(open_reason(name, trip, cooldown, now)),
-        StandingAt::Retired(_) => Verdict::Pass,
+        CircuitStateAt::Open(trip, cooldown) => Verdict::Deny(open_reason(name, trip, cooldown, now)),
+        CircuitStateAt::Retired(_) => Verdict::Pass,
     }
 }
 
-/// Decides one event.
-pub fn decide(circuit: Option<&Circuit>, policy: &Policy, question: &Question<'_>, now: Moment) -> Step {
-    if let Some(Standing::Retired { at, .. }) = circuit.map(|circuit| &circuit.standing) {
-        return Step::Rejected(Rejection::NotFound { retired: Some(*at) });
+/// The answer to `constraint check`: what an action would meet, as the mode lets it be said. Nothing is recorded.
+pub struct Check {
+    pub verdict: Verdict,
+    /// True if the action would be denied but for observe mode.
+    pub is_observed: bool,
+    /// The generation to hand to `pass`; 0 without a circuit.
+    pub generation: u64,
+}
+
+impl Check {
+    pub fn new(name: &CircuitName, circuit: Option<&Circuit>, mode: Mode, now: Moment) -> Self {
+        let enforced = circuit.map_or(Verdict::Pass, |circuit| check(name, circuit, now));
+        let is_denied = enforced.denies();
+        let verdict = mode.apply_to(enforced);
+        let is_observed = is_denied && !verdict.denies();
+        Self { verdict, is_observed, generation: circuit.map_or(0, |circuit| circuit.generation_at(now)) }
     }
-    let found = match question.what {
-        Happening::Found(foreign) => Some(foreign),
-        Happening::Violation { .. }
-        | Happening::Clean { .. }
-        | Happening::Enforce { .. }
-        | Happening::Reset(_)
-        | Happening::Retire(_)
-        | Happening::Override { .. }
-        | Happening::Revoke(_)
-        | Happening::TrustRule(_) => None,
+}
+
+pub fn decide(
+    circuit: Option<&Circuit>,
+    policy: &Policy,
+    request: &ConstraintRequest<'_>,
+    now: Moment,
+) -> Result<Decision, Halt> {
+    if let Some(CircuitState::Retired { at, .. }) = circuit.map(|circuit| &circuit.state) {
+        return Err(Rejection::NotFound { retired: Some(*at) }.into());
+    }
+    let found = match request.event {
+        ConstraintEvent::StateFileFound(foreign) => Some(foreign),
+        ConstraintEvent::Violation { .. }
+        | ConstraintEvent::Clean { .. }
+        | ConstraintEvent::Enforce { .. }
+        | ConstraintEvent::Reset(_)
+        | ConstraintEvent::Retire(_)
+        | ConstraintEvent::Override { .. }
+        | ConstraintEvent::Revoke(_)
+        | ConstraintEvent::TrustRule(_) => None,
     };
-    if circuit.is_none() && question.seen.is_none() && found.is_none() {
-        return Step::Rejected(Rejection::NotFound { retired: None });
+    if circuit.is_none() && request.file.is_none() && found.is_none() {
+        return Err(Rejection::NotFound { retired: None }.into());
     }
     let is_new = circuit.is_none();
-    let mut draft = Draft { question, now, circuit: circuit.cloned().unwrap_or_default(), facts: Vec::new() };
-    draft.learn_rule(is_new, found, policy);
-    draft.see_cooldown_end();
-    let verdict = match question.what {
-        Happening::Violation { action } => Ok(draft.violate(action)),
-        Happening::Clean { action, generation } => draft.pass(action.as_deref(), *generation),
-        Happening::Enforce { action, violated } => draft.enforce(action, *violated),
-        Happening::Reset(operator) => {
+    let mut draft =
+        CircuitDraft { request, now, circuit: circuit.cloned().unwrap_or_default(), draft: Draft::default() };
+    draft.update_rule(is_new, found, policy);
+    draft.record_cooldown_end();
+    let verdict = match request.event {
+        ConstraintEvent::Violation { action } => Ok(draft.count_violation(action)),
+        ConstraintEvent::Clean { action, generation } => draft.record_clean_action(action.as_deref(), *generation),
+        ConstraintEvent::Enforce { action, violated } => draft.enforce(action, *violated),
+        ConstraintEvent::Reset(operator) => {
             draft.by_operator(Fact::Reset { who: operator.who.clone() }, operator);
             Ok(Verdict::Pass)
         }
-        Happening::Retire(operator) => {
-            let created = question.seen.and_then(|seen| seen.created);
+        ConstraintEvent::Retire(operator) => {
+            let created = request.file.and_then(|file| file.created);
             draft.by_operator(Fact::Retired { who: operator.who.clone(), created }, operator);
             Ok(Verdict::Pass)
         }
-        Happening::Override { lifetime_ms, operator } => draft.grant(*lifetime_ms, operator),
-        Happening::Revoke(operator) => draft.revoke(operator),
-        Happening::TrustRule(operator) => draft.trust_rule(operator),
-        Happening::Found(foreign) => {
-            draft.find(foreign, is_new);
+        ConstraintEvent::Override { lifetime_ms, operator } => draft.grant(*lifetime_ms, operator),
+        ConstraintEvent::Revoke(operator) => draft.revoke(operator),
+        ConstraintEvent::TrustRule(operator) => draft.trust_rule(operator),
+        ConstraintEvent::StateFileFound(foreign) => {
+            draft.import_foreign(foreign, is_new);
             Ok(Verdict::Pass)
         }
     };
-    match verdict {
-        Ok(verdict) => Step::Decided(draft.into_decision(verdict)),
-        Err(rejection) => Step::Rejected(rejection),
-    }
+    Ok(draft.draft.into_decision(verdict?))
 }
 
-/// A decision in the making: each fact is applied at once, so that the next thought sees it.
-struct Draft<'a> {
-    question: &'a Question<'a>,
+/// A decision in the making: each fact is applied at once, so that the next step of the decision sees it.
+struct CircuitDraft<'a> {
+    request: &'a ConstraintRequest<'a>,
     now: Moment,
     circuit: Circuit,
-    facts: Vec<Recorded>,
+    draft: Draft,
 }
 
-impl Draft<'_> {
+impl CircuitDraft<'_> {
     fn push(&mut self, fact: Fact) {
         self.push_with(self.now, fact, Texts::default());
     }
 
     fn push_with(&mut self, at: Moment, fact: Fact, texts: Texts) {
-        self.circuit = apply(Some(std::mem::take(&mut self.circuit)), &fact, at);
-        let circuit = self.question.name.clone();
-        self.facts.push(Recorded { circuit, at, fact: AnyFact::Constraint(fact), texts });
+        let name = &self.request.name;
+        if self.draft.facts.is_empty() {
+            self.draft.effects.push(Effect::Mirror);
+        }
+        match &fact {
+            Fact::Tripped { trip } => self.draft.notify(name, &trip.incident),
+            Fact::Retired { .. } => self.draft.effects.push(Effect::Archive(name.clone())),
+            Fact::RuleSet { .. }
+            | Fact::RuleRequested { .. }
+            | Fact::Adopted { .. }
+            | Fact::Violated { .. }
+            | Fact::HalfOpened
+            | Fact::Passed
+            | Fact::Recovered
+            | Fact::Reset { .. }
+            | Fact::Denied
+            | Fact::OverrideGranted { .. }
+            | Fact::OverrideSpent
+            | Fact::OverrideRevoked { .. } => {}
+        }
+        let before = std::mem::take(&mut self.circuit);
+        self.circuit = self.draft.record(name, Some(before), at, fact, texts);
     }
 
     fn by_operator(&mut self, fact: Fact, operator: &Operator) {
-        let texts = Texts { session: self.question.session.map(str::to_owned), text: operator.reason.clone() };
+        let texts = Texts { session: self.request.session.map(str::to_owned), text: operator.reason.clone() };
         self.push_with(self.now, fact, texts);
     }
 
-    /// Takes over what the constraint's file says, as far as that may happen without a person (E9).
-    fn learn_rule(&mut self, is_new: bool, found: Option<&Foreign>, policy: &Policy) {
+    /// Takes over the rule in the constraint's file, as far as that is allowed without a person (E9).
+    fn update_rule(&mut self, is_new: bool, found: Option<&ForeignCircuit>, policy: &Policy) {
         if is_new {
             let default_limits = found.and_then(|foreign| foreign.limits).unwrap_or(policy.constraint);
             let default = Rule { limits: default_limits, guards: Vec::new() };
-            let (rule, source) = match self.question.seen {
-                Some(seen) => (seen.rule.clone(), Some(seen.source.clone())),
+            let (rule, source) = match self.request.file {
+                Some(file) => (file.rule.clone(), Some(file.source.clone())),
                 None => (default, None),
             };
             return self.push(Fact::RuleSet { rule, source, trusted_by: None });
         }
-        let Some(seen) = self.question.seen else { return };
-        let (rule, source) = (seen.rule.clone(), seen.source.clone());
+        let Some(file) = self.request.file else { return };
+        let (rule, source) = (file.rule.clone(), file.source.clone());
         let in_force = &self.circuit.rule;
         if in_force.loosened_by(&rule).is_empty() {
             let is_known = *in_force == rule && self.circuit.source.as_ref() == Some(&source);
-            if !is_known || self.circuit.asked.is_some() {
+            if !is_known || self.circuit.requested.is_some() {
                 self.push(Fact::RuleSet { rule, source: Some(source), trusted_by: None });
             }
             return;
         }
-        if self.circuit.asked.as_ref().is_some_and(|asked| asked.rule == rule && asked.source == source) {
+        if self.circuit.requested.as_ref().is_some_and(|requested| requested.rule == rule && requested.source == source)
+        {
             return;
         }
         let tightened = in_force.tightened_by(&rule);
@@ -143,52 +184,52 @@ impl Draft<'_> {
             let source = self.circuit.source.clone();
             self.push(Fact::RuleSet { rule: tightened, source, trusted_by: None });
         }
-        self.push(Fact::RuleAsked { rule, source });
+        self.push(Fact::RuleRequested { rule, source });
     }
 
-    /// Writes down that a cooldown has ended, with the instant at which it did.
-    fn see_cooldown_end(&mut self) {
-        let ended = match &self.circuit.standing {
-            Standing::Open(trip) if trip.cooldown(self.now) == Cooldown::Over => {
-                trip.since.plus_millis(trip.cooldown_ms)
-            }
-            Standing::Open(_) | Standing::Closed | Standing::HalfOpen(_) | Standing::Retired { .. } => return,
+    /// Records that a cooldown has ended, with the instant at which it did.
+    fn record_cooldown_end(&mut self) {
+        let ended = match &self.circuit.state {
+            CircuitState::Open(trip) => trip.open_period().ended_at(self.now),
+            CircuitState::Closed | CircuitState::HalfOpen(_) | CircuitState::Retired { .. } => None,
         };
-        self.push_with(ended, Fact::HalfOpened, Texts::default());
+        if let Some(ended) = ended {
+            self.push_with(ended, Fact::HalfOpened, Texts::default());
+        }
     }
 
     fn push_violation(&mut self, action: &str, weight: Weight) {
-        let session = self.question.session.unwrap_or(SESSION_UNKNOWN);
+        let session = self.request.session.unwrap_or(SESSION_UNKNOWN);
         let fact = Fact::Violated { weight, fingerprint: fingerprint(self.now.at, action, session), imported: false };
         let texts = Texts { session: Some(session.to_owned()), text: Some(action.to_owned()) };
         self.push_with(self.now, fact, texts);
     }
 
-    fn violate(&mut self, action: &str) -> Verdict {
-        match self.circuit.standing_at(self.now) {
-            StandingAt::Open(..) | StandingAt::Retired(_) => self.push_violation(action, Weight::WhileOpen),
-            StandingAt::HalfOpen(_) => {
+    fn count_violation(&mut self, action: &str) -> Verdict {
+        match self.circuit.state_at(self.now) {
+            CircuitStateAt::Open(..) | CircuitStateAt::Retired(_) => self.push_violation(action, Weight::WhileOpen),
+            CircuitStateAt::HalfOpen(_) => {
                 self.push_violation(action, Weight::Counted);
                 self.trip();
             }
-            StandingAt::Closed if self.circuit.repeats_last(self.now) => {
+            CircuitStateAt::Closed if self.circuit.repeats_last(self.now) => {
                 self.push_violation(action, Weight::Deduplicated);
             }
-            StandingAt::Closed => {
+            CircuitStateAt::Closed => {
                 self.push_violation(action, Weight::Counted);
                 self.trip_if_due();
             }
         }
-        self.told_by_state()
+        self.verdict_after_change()
     }
 
-    /// What a circuit that may have just changed tells the one who changed it.
-    fn told_by_state(&self) -> Verdict {
+    /// The verdict for an event that may have just changed the circuit.
+    fn verdict_after_change(&self) -> Verdict {
         let limits = self.circuit.limits();
-        match self.circuit.standing_at(self.now) {
-            StandingAt::Closed if self.circuit.in_window(self.now) + 1 >= limits.violation_threshold => {
+        match self.circuit.state_at(self.now) {
+            CircuitStateAt::Closed if self.circuit.in_window(self.now) + 1 >= limits.violation_threshold => {
                 Verdict::Warn(Reason {
-                    circuit: self.question.name.clone(),
+                    circuit: self.request.name.clone(),
                     code: "HL-CON-01",
                     text: format!(
                         "{} of {} violations in {} days: one more trips this circuit",
@@ -199,9 +240,10 @@ impl Draft<'_> {
                     retry: Retry::Now,
                 })
             }
-            StandingAt::Closed | StandingAt::HalfOpen(_) | StandingAt::Open(..) | StandingAt::Retired(_) => {
-                check(&self.question.name, &self.circuit, self.now)
-            }
+            CircuitStateAt::Closed
+            | CircuitStateAt::HalfOpen(_)
+            | CircuitStateAt::Open(..)
+            | CircuitStateAt::Retired(_) => check(&self.request.name, &self.circuit, self.now),
         }
     }
 
@@ -217,54 +259,54 @@ impl Draft<'_> {
     }
 
     fn new_trip(&self, since: Moment) -> Trip {
-        let generation = self.circuit.generation.to_be_bytes();
-        let at = since.at.as_millis().to_be_bytes();
         Trip {
-            incident: digest_hex(&[self.question.name.as_str().as_bytes(), &generation, &at], 4),
+            incident: incident_id(&self.request.name, self.circuit.generation, since),
             since,
             cooldown_ms: self.circuit.limits().cooldown_ms(),
             count: self.circuit.in_window(self.now),
         }
     }
 
-    fn pass(&mut self, action: Option<&str>, generation: Option<u64>) -> Result<Verdict, Rejection> {
-        // A result that belongs to an earlier state of the circuit is kept and moves nothing (E12).
-        let is_stale = generation.is_some_and(|generation| generation != self.circuit.generation);
-        let fact = match self.circuit.standing_at(self.now) {
-            StandingAt::Closed => Fact::Passed,
-            StandingAt::HalfOpen(_) | StandingAt::Open(..) if is_stale => Fact::Passed,
-            StandingAt::HalfOpen(_) => Fact::Recovered,
-            StandingAt::Open(..) | StandingAt::Retired(_) => {
-                return Err(Rejection::InvalidTransition { from: Condition::Open });
+    fn record_clean_action(&mut self, action: Option<&str>, generation: Option<u64>) -> Result<Verdict, Rejection> {
+        // A result that belongs to an earlier state of the circuit is recorded but changes no state (E12).
+        let is_stale = is_stale(generation, self.circuit.generation);
+        let fact = match self.circuit.state_at(self.now) {
+            CircuitStateAt::Closed => Fact::Passed,
+            CircuitStateAt::HalfOpen(_) | CircuitStateAt::Open(..) if is_stale => Fact::Passed,
+            CircuitStateAt::HalfOpen(_) => Fact::Recovered,
+            CircuitStateAt::Open(..) | CircuitStateAt::Retired(_) => {
+                return Err(Rejection::InvalidTransition { from: StateName::Open });
             }
         };
-        let texts = Texts { session: self.question.session.map(str::to_owned), text: action.map(str::to_owned) };
+        let texts = Texts { session: self.request.session.map(str::to_owned), text: action.map(str::to_owned) };
         self.push_with(self.now, fact, texts);
         Ok(Verdict::Pass)
     }
 
-    /// The seed's flow in one step: OPEN refuses, anything else allows and records.
+    /// Seed 003's flow in one step: OPEN denies, any other state allows and records.
     fn enforce(&mut self, action: &str, violated: bool) -> Result<Verdict, Rejection> {
-        match self.circuit.standing_at(self.now) {
-            StandingAt::Closed | StandingAt::HalfOpen(_) if violated => Ok(match self.violate(action) {
-                // The action that trips a circuit was still allowed; the next one is not.
-                Verdict::Deny(reason) | Verdict::Stop(reason) => Verdict::Warn(reason),
-                verdict @ (Verdict::Pass | Verdict::Warn(_)) => verdict,
-            }),
-            StandingAt::Closed | StandingAt::HalfOpen(_) => self.pass(Some(action), None),
-            StandingAt::Open(..) | StandingAt::Retired(_) => {
+        match self.circuit.state_at(self.now) {
+            CircuitStateAt::Closed | CircuitStateAt::HalfOpen(_) if violated => {
+                Ok(match self.count_violation(action) {
+                    // The action that trips a circuit is still allowed; the next one is not.
+                    Verdict::Deny(reason) | Verdict::Stop(reason) => Verdict::Warn(reason),
+                    verdict @ (Verdict::Pass | Verdict::Warn(_)) => verdict,
+                })
+            }
+            CircuitStateAt::Closed | CircuitStateAt::HalfOpen(_) => self.record_clean_action(Some(action), None),
+            CircuitStateAt::Open(..) | CircuitStateAt::Retired(_) => {
                 let is_overridden = self.circuit.ready_override(self.now).is_some();
                 if violated {
                     self.push_violation(action, Weight::WhileOpen);
                 }
-                let texts = Texts { session: self.question.session.map(str::to_owned), text: Some(action.to_owned()) };
+                let texts = Texts { session: self.request.session.map(str::to_owned), text: Some(action.to_owned()) };
                 if !is_overridden {
-                    self.push_with(self.now, Fact::Refused, texts);
-                    return Ok(check(&self.question.name, &self.circuit, self.now));
+                    self.push_with(self.now, Fact::Denied, texts);
+                    return Ok(check(&self.request.name, &self.circuit, self.now));
                 }
                 self.push_with(self.now, Fact::OverrideSpent, texts);
                 Ok(Verdict::Warn(Reason {
-                    circuit: self.question.name.clone(),
+                    circuit: self.request.name.clone(),
                     code: "HL-CON-04",
                     text: "allowed once by a person's override, which is now spent; the circuit stays OPEN".to_owned(),
                     retry: Retry::Now,
@@ -274,9 +316,9 @@ impl Draft<'_> {
     }
 
     fn grant(&mut self, lifetime_ms: u64, operator: &Operator) -> Result<Verdict, Rejection> {
-        let standing = self.circuit.standing_at(self.now);
-        if !matches!(standing, StandingAt::Open(..)) {
-            return Err(Rejection::InvalidTransition { from: standing.condition() });
+        let state = self.circuit.state_at(self.now);
+        if !matches!(state, CircuitStateAt::Open(..)) {
+            return Err(Rejection::InvalidTransition { from: state.name() });
         }
         let granted = Override {
             since: self.now,
@@ -296,43 +338,43 @@ impl Draft<'_> {
     }
 
     fn trust_rule(&mut self, operator: &Operator) -> Result<Verdict, Rejection> {
-        let Some(asked) = self.circuit.asked.clone() else { return Err(Rejection::NothingToTrust) };
+        let Some(requested) = self.circuit.requested.clone() else { return Err(Rejection::NothingToTrust) };
         let trusted_by = Some(operator.who.clone());
-        self.by_operator(Fact::RuleSet { rule: asked.rule, source: Some(asked.source), trusted_by }, operator);
+        self.by_operator(Fact::RuleSet { rule: requested.rule, source: Some(requested.source), trusted_by }, operator);
         Ok(Verdict::Pass)
     }
 
-    /// Takes over a state file: its state when the circuit is new here, only unknown violations otherwise (C6).
-    fn find(&mut self, foreign: &Foreign, is_new: bool) {
+    /// Imports a state file: its state if the circuit is new here, otherwise only the unknown violations (C6).
+    fn import_foreign(&mut self, foreign: &ForeignCircuit, is_new: bool) {
         if is_new {
-            let since = foreign.last_trip.map_or(self.now, Moment::recorded);
+            let since = foreign.last_trip.map_or(self.now, Moment::from_wall_clock);
             let counted = foreign.violations.iter().filter(|violation| {
                 violation.at <= since.at && foreign.last_reset.is_none_or(|reset| violation.at > reset)
             });
             let count = u32::try_from(counted.count()).unwrap_or(u32::MAX);
             let trip = match foreign.state {
-                Condition::Open | Condition::HalfOpen => Some(Trip { count, ..self.new_trip(since) }),
-                Condition::Closed | Condition::Retired => None,
+                StateName::Open | StateName::HalfOpen => Some(Trip { count, ..self.new_trip(since) }),
+                StateName::Closed | StateName::Retired => None,
             };
-            let Foreign { state, last_trip, last_reset, .. } = *foreign;
+            let ForeignCircuit { state, last_trip, last_reset, .. } = *foreign;
             self.push(Fact::Adopted { state, last_trip, last_reset, trip });
-            self.see_cooldown_end();
+            self.record_cooldown_end();
         }
         let mut violations = foreign.violations.clone();
         violations.sort_by_key(|violation| violation.at);
         for violation in &violations {
-            let at = Moment::recorded(violation.at);
+            let at = Moment::from_wall_clock(violation.at);
             let weight = self.weigh_import(at, is_new);
             let fact = Fact::Violated { weight, fingerprint: violation.fingerprint(), imported: true };
             let texts = Texts { session: Some(violation.session.clone()), text: Some(violation.action.clone()) };
-            let is_on_trial = matches!(self.circuit.standing_at(self.now), StandingAt::HalfOpen(_));
+            let is_half_open = matches!(self.circuit.state_at(self.now), CircuitStateAt::HalfOpen(_));
             self.push_with(at, fact, texts);
-            if is_on_trial && weight == Weight::Counted && !is_new {
+            if is_half_open && weight == Weight::Counted && !is_new {
                 self.trip();
             }
         }
-        // A file that says CLOSED is believed when it is adopted; violations that reach a known circuit trip it.
-        let is_closed = self.circuit.standing_at(self.now) == StandingAt::Closed;
+        // When a file is adopted, its CLOSED is believed; for a known circuit, imported violations can trip it.
+        let is_closed = self.circuit.state_at(self.now) == CircuitStateAt::Closed;
         if is_closed && !is_new && !violations.is_empty() {
             self.trip_if_due();
         }
@@ -340,71 +382,36 @@ impl Draft<'_> {
 
     fn weigh_import(&self, at: Moment, is_new: bool) -> Weight {
         let circuit = &self.circuit;
-        // A close that lies in the future of this clock tells nothing (E3).
+        // A close in the future of this clock is ignored (E3).
         let is_before_close = circuit.last_reset.is_some_and(|reset| at.at <= reset && reset <= self.now.at);
         let is_before_window = match self.now.since(at) {
             Elapsed::Known(age) => age >= circuit.limits().window_ms(),
             Elapsed::Unknown => false,
         };
         if is_before_close || is_before_window {
-            return Weight::Past;
+            return Weight::Expired;
         }
-        match circuit.standing_at(self.now) {
-            // A state file lists what counted, so its own entries are not thinned out again.
-            StandingAt::Closed if is_new => Weight::Counted,
-            StandingAt::Closed if circuit.counted.iter().any(|&counted| self.is_near(counted, at)) => {
+        match circuit.state_at(self.now) {
+            // A state file lists only counted violations, so its own entries are not deduplicated again.
+            CircuitStateAt::Closed if is_new => Weight::Counted,
+            CircuitStateAt::Closed if circuit.counted.iter().any(|&counted| self.is_near(counted, at)) => {
                 Weight::Deduplicated
             }
-            StandingAt::Closed => Weight::Counted,
-            StandingAt::Open(trip, _) | StandingAt::HalfOpen(trip) if at.at <= trip.since.at => {
+            CircuitStateAt::Closed => Weight::Counted,
+            CircuitStateAt::Open(trip, _) | CircuitStateAt::HalfOpen(trip) if at.at <= trip.since.at => {
                 if is_new {
                     Weight::Counted
                 } else {
-                    Weight::Past
+                    Weight::Expired
                 }
             }
-            StandingAt::HalfOpen(trip) if at.at >= trip.until() && !is_new => Weight::Counted,
-            StandingAt::Open(..) | StandingAt::HalfOpen(_) | StandingAt::Retired(_) => Weight::WhileOpen,
+            CircuitStateAt::HalfOpen(trip) if at.at >= trip.until() && !is_new => Weight::Counted,
+            CircuitStateAt::Open(..) | CircuitStateAt::HalfOpen(_) | CircuitStateAt::Retired(_) => Weight::WhileOpen,
         }
     }
 
     fn is_near(&self, one: Moment, other: Moment) -> bool {
         one.at.as_millis().abs_diff(other.at.as_millis()) < self.circuit.limits().dedup_ms()
-    }
-
-    fn into_decision(self, verdict: Verdict) -> Decision {
-        let mut effects = if self.facts.is_empty() { Vec::new() } else { vec![Effect::Mirror] };
-        for Recorded { circuit, fact, .. } in &self.facts {
-            match fact {
-                AnyFact::Constraint(Fact::Tripped { trip }) => {
-                    effects.push(Effect::Notify { circuit: circuit.clone(), incident: trip.incident.clone() });
-                }
-                AnyFact::Constraint(Fact::Retired { .. }) => effects.push(Effect::Archive(circuit.clone())),
-                AnyFact::Constraint(
-                    Fact::RuleSet { .. }
-                    | Fact::RuleAsked { .. }
-                    | Fact::Adopted { .. }
-                    | Fact::Violated { .. }
-                    | Fact::HalfOpened
-                    | Fact::Passed
-                    | Fact::Recovered
-                    | Fact::Reset { .. }
-                    | Fact::Refused
-                    | Fact::OverrideGranted { .. }
-                    | Fact::OverrideSpent
-                    | Fact::OverrideRevoked { .. },
-                )
-                | AnyFact::Lane(_)
-                | AnyFact::Tree(_)
-                | AnyFact::Exempt(_)
-                | AnyFact::Attempt(_)
-                | AnyFact::Phase(_)
-                | AnyFact::Claim(_)
-                | AnyFact::Pipeline(_)
-                | AnyFact::Trust(_) => {}
-            }
-        }
-        Decision { facts: self.facts, verdict, effects, notices: Vec::new() }
     }
 }
 

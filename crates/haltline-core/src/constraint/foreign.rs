@@ -1,35 +1,30 @@
-//! A circuit as a state file tells of it (C6).
+//! A circuit as described by a state file that another program wrote (C6).
 
-use super::{Condition, Limits};
+use super::{Limits, StateName};
 use crate::{Instant, digest_hex};
 
-/// One constraint's entry of a state file.
+/// One constraint's entry in a state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Foreign {
-    /// The state it claims.
-    pub state: Condition,
-    /// Its violations, in any order. For a circuit that is known already: only those the journal does not have.
+pub struct ForeignCircuit {
+    pub state: StateName,
+    /// The violations, in any order. For a circuit haltline already knows: only those that are not in the journal.
     pub violations: Vec<ForeignViolation>,
-    /// Its last trip.
     pub last_trip: Option<Instant>,
-    /// Its last reset.
     pub last_reset: Option<Instant>,
-    /// The limits it was kept under, where they can be read.
+    /// The limits under which the circuit was kept, if they can be read.
     pub limits: Option<Limits>,
 }
 
 /// One violation of a state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignViolation {
-    /// When, in whole seconds.
+    /// The time, in whole seconds.
     pub at: Instant,
-    /// What was done.
     pub action: String,
-    /// In which session.
     pub session: String,
 }
 
-/// What tells one violation from another in a state file: its second, action and session.
+/// Identifies a violation in a state file by its second, action and session.
 pub fn fingerprint(at: Instant, action: &str, session: &str) -> String {
     let second = at.whole_second().as_millis().to_be_bytes();
     digest_hex(&[&second, action.as_bytes(), session.as_bytes()], 8)

@@ -1,4 +1,4 @@
-//! A constraint's limits, what it guards, and which change of them loosens (C5, C8, E9).
+//! A constraint's limits and guards, and which changes of them make the rule looser (C5, C8, E9).
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::{Instant, glob_matches};
 /// The numbers of seed 003's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// This many counted violations in the window trip the circuit.
+    /// The circuit trips at this many counted violations in the window.
     pub violation_threshold: u32,
     /// The rolling window, in days.
     pub window_days: u32,
     /// How long the circuit stays OPEN, in hours.
     pub cooldown_hours: u32,
-    /// Violations this soon after a counted one do not count again, in seconds.
+    /// Violations within this many seconds of a counted one do not count again.
     pub dedup_seconds: u32,
 }
 
@@ -25,16 +25,14 @@ impl Default for Limits {
     }
 }
 
-/// A number out of range.
+/// A number is out of range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitError {
-    /// The key.
     pub field: &'static str,
-    /// The value given.
     pub value: i64,
-    /// The smallest value.
+    /// The smallest allowed value.
     pub low: u32,
-    /// The largest value.
+    /// The largest allowed value.
     pub high: u32,
 }
 
@@ -73,7 +71,7 @@ impl Limits {
         Ok(())
     }
 
-    /// The values under their keys, in the order of [`Self::RANGES`].
+    /// The values with their keys, in the order of [`Self::RANGES`].
     pub fn values(&self) -> [(&'static str, u32); 4] {
         [
             ("violation_threshold", self.violation_threshold),
@@ -83,22 +81,19 @@ impl Limits {
         ]
     }
 
-    /// The rolling window in milliseconds.
     pub fn window_ms(&self) -> u64 {
         u64::from(self.window_days) * 86_400_000
     }
 
-    /// The cooldown in milliseconds.
     pub fn cooldown_ms(&self) -> u64 {
         u64::from(self.cooldown_hours) * 3_600_000
     }
 
-    /// The dedup window in milliseconds.
     pub fn dedup_ms(&self) -> u64 {
         u64::from(self.dedup_seconds) * 1_000
     }
 
-    /// For each number the stricter of the two.
+    /// Returns the stricter value for each number.
     fn stricter(self, other: Self) -> Self {
         Self {
             violation_threshold: self.violation_threshold.min(other.violation_threshold),
@@ -109,21 +104,21 @@ impl Limits {
     }
 }
 
-/// An action a constraint stands in front of: matched by client hooks while the circuit is OPEN (C8).
+/// A pattern of actions that the constraint denies through client hooks while its circuit is OPEN (C8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guard {
-    /// Which tools, as a glob.
+    /// A glob on the tool's name.
     pub tool: String,
-    /// Which commands, as a glob; `None` = any.
+    /// A glob on the command; `None` matches any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Which paths, as a glob; `None` = any.
+    /// A glob on the path; `None` matches any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
 impl Guard {
-    /// Whether this guard stands in front of an action. A glob on something the action does not have does not match.
+    /// Returns whether this guard matches an action. A glob does not match if the action lacks the part it applies to.
     pub fn covers(&self, tool: &str, command: Option<&str>, path: Option<&str>) -> bool {
         let fits = |glob: &Option<String>, text: Option<&str>| match (glob, text) {
             (None, _any) => true,
@@ -137,65 +132,62 @@ impl Guard {
 /// What a constraint's file can set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// The numbers.
     pub limits: Limits,
-    /// What it stands in front of.
+    /// The actions that the constraint guards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<Guard>,
 }
 
-/// Which file a rule was read from, and its content.
+/// The file that sets a rule, and a digest of its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// Relative to the project's root, with forward slashes.
     pub path: String,
-    /// A digest of its front matter.
+    /// A digest of the file's front matter.
     pub digest: String,
 }
 
-/// A constraint's file as it is now.
+/// The content of a constraint's file as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// What it sets.
+pub struct RuleFile {
     pub rule: Rule,
-    /// Where it stands.
     pub source: Source,
-    /// When the constraint was made, if it says so.
+    /// When the constraint was created, if the file says so.
     pub created: Option<Instant>,
 }
 
 /// A key of a rule that a newer version of its file would loosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loosened {
-    /// The key.
     pub field: &'static str,
     /// The value in force.
     pub from: String,
-    /// The value asked for.
+    /// The value the file asks for.
     pub to: String,
 }
 
 impl Rule {
-    /// What may take effect at once when a file asks for `asked` while `self` is in force: for each key the stricter.
-    pub fn tightened_by(&self, asked: &Rule) -> Rule {
+    /// Returns the rule that may take effect at once when a file asks for `requested` while `self` is in force: the
+    /// stricter value for each key.
+    pub fn tightened_by(&self, requested: &Rule) -> Rule {
         let mut guards = self.guards.clone();
-        for guard in &asked.guards {
+        for guard in &requested.guards {
             if !guards.contains(guard) {
                 guards.push(guard.clone());
             }
         }
-        Rule { limits: self.limits.stricter(asked.limits), guards }
+        Rule { limits: self.limits.stricter(requested.limits), guards }
     }
 
-    /// The keys in which `asked` is looser than `self`.
-    pub fn loosened_by(&self, asked: &Rule) -> Vec<Loosened> {
-        let allowed = self.tightened_by(asked);
-        let mut loosened: Vec<Loosened> = std::iter::zip(allowed.limits.values(), asked.limits.values())
-            .filter(|(allowed, asked)| allowed != asked)
+    /// Returns the keys in which `requested` is looser than `self`.
+    pub fn loosened_by(&self, requested: &Rule) -> Vec<Loosened> {
+        let allowed = self.tightened_by(requested);
+        let mut loosened: Vec<Loosened> = std::iter::zip(allowed.limits.values(), requested.limits.values())
+            .filter(|(allowed, requested)| allowed != requested)
             .map(|((field, from), (_, to))| Loosened { field, from: from.to_string(), to: to.to_string() })
             .collect();
-        if self.guards.iter().any(|guard| !asked.guards.contains(guard)) {
-            let (from, to) = (allowed.guards.len(), asked.guards.len());
+        if self.guards.iter().any(|guard| !requested.guards.contains(guard)) {
+            let (from, to) = (allowed.guards.len(), requested.guards.len());
             loosened.push(Loosened { field: "guards", from: from.to_string(), to: to.to_string() });
         }
         loosened
@@ -239,12 +231,12 @@ mod tests {
             ("dedup_seconds", 301, true),
             ("dedup_seconds", 299, false),
         ] {
-            let mut asked = rule.clone();
-            asked.limits.set(field, value).expect("in range");
-            let fields: Vec<_> = rule.loosened_by(&asked).into_iter().map(|loosened| loosened.field).collect();
+            let mut requested = rule.clone();
+            requested.limits.set(field, value).expect("in range");
+            let fields: Vec<_> = rule.loosened_by(&requested).into_iter().map(|loosened| loosened.field).collect();
             assert_eq!(fields, if looser { vec![field] } else { vec![] }, "{field} = {value}");
-            let allowed = rule.tightened_by(&asked);
-            assert_eq!(allowed, if looser { rule.clone() } else { asked.clone() }, "{field} = {value}");
+            let allowed = rule.tightened_by(&requested);
+            assert_eq!(allowed, if looser { rule.clone() } else { requested.clone() }, "{field} = {value}");
         }
     }
 

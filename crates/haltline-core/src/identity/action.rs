@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use crate::shell::wrapper;
 
-use super::answer::one_line;
 use super::arguments::{Node, Rules};
-use super::tool::Kind;
-use super::{Action, Digest, IDENTITY_VERSION, Words, command, path};
+use super::call_result::one_line;
+use super::tool::ToolKind;
+use super::{Action, Digest, IDENTITY_VERSION, WordSet, command, path};
 
-/// Members that hold a command line.
+/// JSON members that hold a command line.
 const COMMANDS: [&str; 5] = ["command", "cmd", "script", "commands", "input"];
-/// Members that hold the folder it runs in.
+/// JSON members that hold the folder in which the command runs.
 const FOLDERS: [&str; 7] = ["workdir", "cwd", "dir_path", "directory", "working_directory", "workingDirectory", "dir"];
-/// Members that hold the file a call is about, the most telling first.
+/// JSON members that hold the file a call is about, the most specific first.
 const PATHS: [&str; 12] = [
     "file_path",
     "filePath",
@@ -29,7 +29,7 @@ const PATHS: [&str; 12] = [
     "dir",
 ];
 
-/// Other members that hold a file a tool changes.
+/// Other JSON members that hold a file a tool changes.
 const TARGETS: [&str; 17] = [
     "relative_path",
     "relativePath",
@@ -49,13 +49,13 @@ const TARGETS: [&str; 17] = [
     "targetPath",
     "output_path",
 ];
-/// How many files one call is looked at for.
+/// The maximum number of files collected from one call.
 const TARGETS_MAX: usize = 64;
 
 impl Action {
-    /// Reads a call: `input` is JSON text, or plain text; `folder` is where the agent works.
+    /// Reads a call: `input` is JSON text or plain text; `folder` is the agent's working folder.
     pub fn new(tool: &str, input: &str, folder: Option<&str>) -> Self {
-        let kind = Kind::of(tool);
+        let kind = ToolKind::from_name(tool);
         let node = Node::parse(input);
         let mut action = Self {
             tool: tool.to_owned(),
@@ -63,30 +63,30 @@ impl Action {
             command: None,
             path: None,
             targets: Vec::new(),
-            is_spawn: kind == Kind::Spawn,
-            is_write: kind == Kind::Edit && !only_views(node.as_ref()),
-            is_search: kind == Kind::Search,
+            is_spawn: kind == ToolKind::Spawn,
+            is_write: kind == ToolKind::Edit && !only_views(node.as_ref()),
+            is_search: kind == ToolKind::Search,
             is_wait: false,
-            is_saving: kind == Kind::Edit && !only_views(node.as_ref()),
-            words: Words::default(),
+            is_saving: kind == ToolKind::Edit && !only_views(node.as_ref()),
+            words: WordSet::default(),
             shown: String::new(),
         };
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
         hasher.update(&IDENTITY_VERSION.to_be_bytes());
         hasher.update(tool.as_bytes());
         hasher.update(&[0]);
-        let is_shell = kind == Kind::Shell || kind == Kind::ForeignShell;
+        let is_shell = kind == ToolKind::Shell || kind == ToolKind::ForeignShell;
         if let Some(line) = is_shell.then(|| command_line(input, node.as_ref())).flatten() {
-            let (place, text) = action.read_command(kind, &line, node.as_ref(), folder);
-            for part in [place.unwrap_or_default(), text] {
+            let (working_folder, text) = action.read_command(kind, &line, node.as_ref(), folder);
+            for part in [working_folder.unwrap_or_default(), text] {
                 hasher.update(&(part.len() as u64).to_be_bytes());
                 hasher.update(part.as_bytes());
             }
-            // A bare text and an object that says no more are one call.
-            let told: Vec<&str> = [&COMMANDS[..], &FOLDERS, kind.left_out()].concat();
+            // A bare text and an object that contains nothing else are the same call.
+            let excluded: Vec<&str> = [&COMMANDS[..], &FOLDERS, kind.left_out()].concat();
             let nothing = Node::Object(Vec::new());
             let rest = node.as_ref().filter(|node| matches!(node, Node::Object(_))).unwrap_or(&nothing);
-            rest.write(&Rules { left_out: &told, folder }, &mut |bytes| hasher.update(bytes));
+            rest.write(&Rules { left_out: &excluded, folder }, &mut |bytes| hasher.update(bytes));
         } else {
             match &node {
                 Some(node @ (Node::Object(_) | Node::Array(_))) => {
@@ -102,45 +102,47 @@ impl Action {
         }
         action.identity = Digest(hasher.digest());
         action.words = match (&action.command, &action.path) {
-            (Some(command), _) => Words::of(command).with_files_of(command),
-            (None, Some(path)) => Words::of(input).with_file(path),
+            (Some(command), _) => WordSet::from_text(command).with_files_in(command),
+            (None, Some(path)) => WordSet::from_text(input).with_file(path),
             (None, None) => match node.as_ref().and_then(|node| node.first_text(&["url", "uri"])) {
-                Some(address) => Words::of(input).with_file(&address),
-                None => Words::of(input),
+                Some(address) => WordSet::from_text(input).with_file(&address),
+                None => WordSet::from_text(input),
             },
         };
         action
     }
 
-    /// Fills in what a command line says; yields its folder and its canonical text.
+    /// Fills in the traits of a command line; returns its folder and its canonical text.
     fn read_command(
         &mut self,
-        kind: Kind,
+        kind: ToolKind,
         line: &str,
         node: Option<&Node<'_>>,
         folder: Option<&str>,
     ) -> (Option<String>, String) {
         self.shown = one_line(line);
         self.command = Some(line.to_owned());
-        let place = node.and_then(|node| node.first_text(&FOLDERS)).map(|place| path::resolved(&place, folder));
-        let place = place.or_else(|| folder.map(str::to_owned));
-        if kind == Kind::ForeignShell {
+        let working_folder = node
+            .and_then(|node| node.first_text(&FOLDERS))
+            .map(|working_folder| path::resolved(&working_folder, folder));
+        let working_folder = working_folder.or_else(|| folder.map(str::to_owned));
+        if kind == ToolKind::ForeignShell {
             let lower = line.to_ascii_lowercase();
             self.is_write =
                 ["set-content", "add-content", "out-file", "new-item", "remove-item", "move-item", "copy-item"]
                     .iter()
                     .any(|verb| lower.contains(verb));
-            return (place, line.split_whitespace().collect::<Vec<_>>().join(" "));
+            return (working_folder, line.split_whitespace().collect::<Vec<_>>().join(" "));
         }
-        let reading = command::read(line, place.as_deref());
-        self.is_write = reading.traits.is_write;
-        self.is_search = reading.traits.is_search;
-        self.is_wait = reading.traits.is_wait;
-        self.is_saving = reading.traits.is_saving;
-        (reading.folder, reading.canonical)
+        let parsed = command::read(line, working_folder.as_deref());
+        self.is_write = parsed.traits.is_write;
+        self.is_search = parsed.traits.is_search;
+        self.is_wait = parsed.traits.is_wait;
+        self.is_saving = parsed.traits.is_saving;
+        (parsed.folder, parsed.canonical)
     }
 
-    /// Fills in the path and the line to show of a call that is no command.
+    /// Fills in the path and the line to show for a call that is not a command.
     fn describe(&mut self, input: &str, node: Option<&Node<'_>>, folder: Option<&str>) {
         let named = node.and_then(|node| node.first_text(&PATHS)).filter(|text| path::is_path(text));
         let patched = || patched_file(input, node);
@@ -149,7 +151,7 @@ impl Action {
         if self.is_write || self.tool.starts_with("mcp__") {
             self.targets = targets(input, node);
         }
-        let telling =
+        let descriptive_members =
             ["pattern", "query", "url", "subject", "description", "prompt", "task_id", "session_id", "id", "title"];
         let about = match (&named, node) {
             (Some(named), _) => {
@@ -157,22 +159,24 @@ impl Action {
                 let pattern = node.and_then(|node| node.first_text(&["pattern", "query"]));
                 pattern.map_or(shown.clone(), |pattern| format!("{pattern} {shown}"))
             }
-            (None, Some(node @ Node::Object(_))) => node.first_text(&telling).unwrap_or_default().into_owned(),
+            (None, Some(node @ Node::Object(_))) => {
+                node.first_text(&descriptive_members).unwrap_or_default().into_owned()
+            }
             (None, _) => input.to_owned(),
         };
         self.shown = one_line(&format!("{} {about}", self.tool));
     }
 }
 
-/// The command line of a call: a text, or words of which the first may be a shell.
+/// Returns the command line of a call: a text, or a list of words whose first may be a shell.
 fn command_line<'a>(input: &'a str, node: Option<&Node<'a>>) -> Option<Cow<'a, str>> {
-    let said = match node {
+    let value = match node {
         None | Some(Node::Bare(_)) => return Some(Cow::Borrowed(input)),
         Some(text @ Node::Text(_)) => return text.whole_text(),
         Some(words @ Node::Array(_)) => words,
         Some(object @ Node::Object(_)) => COMMANDS.iter().find_map(|name| object.get(name))?,
     };
-    let Node::Array(elements) = said else { return said.whole_text() };
+    let Node::Array(elements) = value else { return value.whole_text() };
     let words: Vec<String> =
         elements.iter().map(|element| element.whole_text().map(Cow::into_owned)).collect::<Option<_>>()?;
     let is_script =
@@ -180,24 +184,24 @@ fn command_line<'a>(input: &'a str, node: Option<&Node<'a>>) -> Option<Cow<'a, s
     Some(Cow::Owned(if is_script { words[2].clone() } else { wrapper::quoted(&words) }))
 }
 
-/// Plain text: line endings and blanks at the ends of lines say nothing.
-fn plain_text(kind: Kind, text: &str) -> String {
-    if kind == Kind::Query {
+/// Plain text without differences that do not matter: line endings and blanks at the ends of lines.
+fn plain_text(kind: ToolKind, text: &str) -> String {
+    if kind == ToolKind::Query {
         return query(text);
     }
     text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// A query: outside quotes blanks and capitals say nothing, and neither does a semicolon at the end.
+/// A query without differences that do not matter: blanks and case outside quotes, and a semicolon at the end.
 fn query(text: &str) -> String {
     let mut canonical = String::with_capacity(text.len());
     let mut quote = None;
-    for letter in text.trim().chars() {
+    for character in text.trim().chars() {
         match quote {
-            Some(open) if letter == open => quote = None,
+            Some(open) if character == open => quote = None,
             Some(_) => {}
-            None if matches!(letter, '\'' | '"' | '`') => quote = Some(letter),
-            None if letter.is_whitespace() => {
+            None if matches!(character, '\'' | '"' | '`') => quote = Some(character),
+            None if character.is_whitespace() => {
                 if !canonical.ends_with(' ') {
                     canonical.push(' ');
                 }
@@ -205,19 +209,19 @@ fn query(text: &str) -> String {
             }
             None => {}
         }
-        canonical.push(if quote.is_none() { letter.to_ascii_lowercase() } else { letter });
+        canonical.push(if quote.is_none() { character.to_ascii_lowercase() } else { character });
     }
     canonical.truncate(canonical.trim_end_matches([';', ' ']).len());
     canonical
 }
 
-/// An editor that was only asked to show something.
+/// True for an editor call that only shows something.
 fn only_views(node: Option<&Node<'_>>) -> bool {
-    let asked = node.and_then(|node| node.first_text(&["command"]));
-    asked.is_some_and(|asked| asked == "view" || asked == "undo_edit")
+    let subcommand = node.and_then(|node| node.first_text(&["command"]));
+    subcommand.is_some_and(|subcommand| subcommand == "view" || subcommand == "undo_edit")
 }
 
-/// Every file that a call names, as it names it.
+/// Every file that a call names, spelled as in the call.
 fn targets(input: &str, node: Option<&Node<'_>>) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(node) = node {
@@ -228,7 +232,7 @@ fn targets(input: &str, node: Option<&Node<'_>>) -> Vec<String> {
     found
 }
 
-/// The paths among the members of an object, and of the objects in its lists: several edits are one call.
+/// Collects the paths among the members of an object and of the objects in its lists: one call may hold several edits.
 fn gather(node: &Node<'_>, found: &mut Vec<String>) {
     let Node::Object(members) = node else { return };
     for (name, member) in members.iter().filter(|(name, _)| path::is_path_field(name) || TARGETS.contains(&&**name)) {
@@ -238,9 +242,9 @@ fn gather(node: &Node<'_>, found: &mut Vec<String>) {
         };
         let is_folder = FOLDERS.contains(&&**name);
         for text in texts.into_iter().take(TARGETS_MAX) {
-            let said = text.text().map(|said| said.strip_prefix("file://").unwrap_or(&said).to_owned());
-            match said.filter(|said| path::is_path(said) && !is_folder) {
-                Some(said) => found.push(said),
+            let named = text.text().map(|named| named.strip_prefix("file://").unwrap_or(&named).to_owned());
+            match named.filter(|named| path::is_path(named) && !is_folder) {
+                Some(named) => found.push(named),
                 None => gather(text, found),
             }
         }
@@ -253,13 +257,11 @@ fn patch<'a>(input: &'a str, node: Option<&Node<'a>>) -> Cow<'a, str> {
     text.unwrap_or(Cow::Borrowed(input))
 }
 
-/// The files that a patch names.
 fn patched_files(patch: &str) -> impl Iterator<Item = &str> {
     let lines = patch.lines().filter(|line| line.starts_with("*** "));
     lines.filter_map(|line| line.split_once(" File: ").or(line.split_once(" to: ")).map(|(_, file)| file.trim()))
 }
 
-/// The first file that a patch names.
 fn patched_file(input: &str, node: Option<&Node<'_>>) -> Option<String> {
     let patch = patch(input, node);
     let first = patched_files(&patch).next()?;

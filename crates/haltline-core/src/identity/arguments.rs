@@ -1,8 +1,8 @@
-//! The arguments of a call, as JSON: read without copying, hashed so that key order, blanks, spelling of numbers and
-//! spelling of paths do not matter.
+//! The arguments of a call, as JSON: read without copying, and hashed so that key order, blanks, the spelling of
+//! numbers and the spelling of paths do not matter.
 //!
 //! A call may carry megabytes (a file to write), so long texts are neither decoded nor copied: their digest is that of
-//! their JSON spelling. Two spellings of one long text are then two texts, which at worst starts a count anew.
+//! their JSON spelling. Two spellings of one long text therefore count as two texts, which at worst restarts a count.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,23 @@ use super::path;
 
 /// Longer texts are compared by their JSON spelling.
 const DECODED_BYTES_MAX: usize = 16 * 1024;
-/// Deeper values are compared by their spelling.
+/// Values nested deeper than this are not parsed; the whole input is then compared as plain text.
 const DEPTH_MAX: usize = 32;
 
-/// A value as it stands in the text.
+/// A JSON value that borrows from the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node<'a> {
-    /// Members in the order of the text.
+    /// The members in the order of the text.
     Object(Vec<(Cow<'a, str>, Node<'a>)>),
-    /// Elements.
     Array(Vec<Node<'a>>),
-    /// A text with its quotes.
+    /// A string, including its quotes.
     Text(&'a str),
     /// A number, `true`, `false` or `null`.
     Bare(&'a str),
 }
 
 impl<'a> Node<'a> {
-    /// Reads JSON; `None` where it is none.
+    /// Parses JSON; returns `None` if the text is not JSON.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let mut reader = Reader { text, at: 0 };
         let node = reader.value(0)?;
@@ -35,7 +34,7 @@ impl<'a> Node<'a> {
         (reader.at == text.len()).then_some(node)
     }
 
-    /// The text, where it is one that is short enough to be looked at.
+    /// The decoded string, unless it is longer than [`DECODED_BYTES_MAX`].
     pub(super) fn text(&self) -> Option<Cow<'a, str>> {
         match self {
             Node::Text(quoted) if quoted.len() <= DECODED_BYTES_MAX => decoded(quoted),
@@ -43,7 +42,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The text, however long.
+    /// The decoded string, however long.
     pub(super) fn whole_text(&self) -> Option<Cow<'a, str>> {
         match self {
             Node::Text(quoted) => decoded(quoted),
@@ -59,7 +58,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The first of these members that is a text.
+    /// The first of these members that is a string.
     pub(super) fn first_text(&self, names: &[&str]) -> Option<Cow<'a, str>> {
         names.iter().find_map(|name| self.get(name)?.text())
     }
@@ -121,7 +120,7 @@ impl<'a> Node<'a> {
 pub(super) struct Rules<'a> {
     /// Members that do not change what the call does.
     pub left_out: &'a [&'a str],
-    /// Where the agent works.
+    /// The agent's working folder.
     pub folder: Option<&'a str>,
 }
 
@@ -132,9 +131,9 @@ impl Rules<'_> {
         }
         match node {
             Node::Bare("null") => true,
-            // What these do unless told otherwise.
+            // `false` is the default of these members.
             Node::Bare("false") => matches!(key, "replace_all" | "replaceAll" | "run_in_background" | "is_background"),
-            // Searching "here" and searching without saying where are one search.
+            // Searching in the working folder and searching without a folder are the same search.
             Node::Text(_) if path::is_path_field(key) => node.text().is_some_and(|text| {
                 path::is_path(&text) && path::resolved(&text, self.folder) == path::resolved(".", self.folder)
             }),
@@ -148,7 +147,7 @@ fn framed(bytes: &[u8], into: &mut dyn FnMut(&[u8])) {
     into(bytes);
 }
 
-/// A number by its value: `1`, `1.0` and `1e0` are one.
+/// Normalizes a number by its value: `1`, `1.0` and `1e0` are equal.
 fn number(word: &str) -> Cow<'_, str> {
     let is_short = word.len() <= 15 && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     match word.parse::<f64>() {
@@ -184,7 +183,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn takes(&mut self, byte: u8) -> bool {
+    fn consume(&mut self, byte: u8) -> bool {
         self.blanks();
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
@@ -207,20 +206,20 @@ impl<'a> Reader<'a> {
     fn object(&mut self, depth: usize) -> Option<Node<'a>> {
         self.at += 1;
         let mut members = Vec::new();
-        if self.takes(b'}') {
+        if self.consume(b'}') {
             return Some(Node::Object(members));
         }
         loop {
             self.blanks();
             let key = self.string().and_then(decoded)?;
-            if !self.takes(b':') {
+            if !self.consume(b':') {
                 return None;
             }
             members.push((key, self.value(depth + 1)?));
-            if self.takes(b'}') {
+            if self.consume(b'}') {
                 return Some(Node::Object(members));
             }
-            if !self.takes(b',') {
+            if !self.consume(b',') {
                 return None;
             }
         }
@@ -229,21 +228,21 @@ impl<'a> Reader<'a> {
     fn array(&mut self, depth: usize) -> Option<Node<'a>> {
         self.at += 1;
         let mut elements = Vec::new();
-        if self.takes(b']') {
+        if self.consume(b']') {
             return Some(Node::Array(elements));
         }
         loop {
             elements.push(self.value(depth + 1)?);
-            if self.takes(b']') {
+            if self.consume(b']') {
                 return Some(Node::Array(elements));
             }
-            if !self.takes(b',') {
+            if !self.consume(b',') {
                 return None;
             }
         }
     }
 
-    /// A text with its quotes. The end is the first quote with an even number of backslashes before it.
+    /// Reads a string with its quotes. It ends at the first quote with an even number of backslashes before it.
     fn string(&mut self) -> Option<&'a str> {
         if self.peek() != Some(b'"') {
             return None;

@@ -1,8 +1,8 @@
 //! Shell commands: what makes two of them the same, and what they do (L4).
 //!
 //! The program and its arguments decide. Blanks, quoting, comments, line breaks, `2>&1` at the end and a leading `cd`
-//! into the folder one is in already do not. Everything else does: another argument, another here-document, another
-//! filter behind a pipe asks another question.
+//! into the current folder do not matter. Everything else does: another argument, another here-document or another
+//! filter after a pipe makes a different command.
 
 use crate::shell::lex::{self, Joint, Piece, Redirect};
 use crate::shell::{self, Program, Simple, base, wrapper};
@@ -10,38 +10,35 @@ use crate::shell::{self, Program, Simple, base, wrapper};
 use super::path;
 use super::volatile::up_to;
 
-/// Longer commands are compared byte by byte, and looked at only so far.
+/// Longer commands are compared byte by byte, and only this much of them is examined for traits.
 const COMMAND_BYTES_MAX: usize = 32 * 1024;
-/// How many pieces of leading `cd` are looked at.
+/// The maximum number of pieces of leading `cd` commands that are examined.
 const LEADING_PIECES_MAX: usize = 24;
 
-/// What a command does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Traits {
+pub(super) struct CommandTraits {
     pub is_write: bool,
     pub is_search: bool,
     pub is_wait: bool,
     pub is_saving: bool,
 }
 
-/// A command as it was read.
-pub(super) struct Reading {
-    /// The folder it runs in, where that is known.
+pub(super) struct ParsedCommand {
+    /// The folder in which the command runs, if it is known.
     pub folder: Option<String>,
-    /// The same text for the same command.
+    /// Equal for commands that are the same.
     pub canonical: String,
-    /// What it does.
-    pub traits: Traits,
+    pub traits: CommandTraits,
 }
 
-/// Reads a command that starts in `folder`.
-pub(super) fn read(command: &str, folder: Option<&str>) -> Reading {
+/// Parses a command that starts in `folder`.
+pub(super) fn read(command: &str, folder: Option<&str>) -> ParsedCommand {
     let mut folder = folder.map(|folder| path::resolved(folder, None));
-    let looked_at = up_to(command, COMMAND_BYTES_MAX);
-    let mut pieces = lex::pieces(looked_at);
-    let traits = traits(shell::simple_commands(pieces.clone()), looked_at.len());
-    if looked_at.len() < command.len() {
-        return Reading { folder, canonical: command.to_owned(), traits };
+    let examined = up_to(command, COMMAND_BYTES_MAX);
+    let mut pieces = lex::pieces(examined);
+    let traits = traits(shell::simple_commands(pieces.clone()), examined.len());
+    if examined.len() < command.len() {
+        return ParsedCommand { folder, canonical: command.to_owned(), traits };
     }
     let mut start = 0;
     while let Some(entered) = leading_folder(&pieces[start..]).filter(|_| start < LEADING_PIECES_MAX) {
@@ -49,10 +46,10 @@ pub(super) fn read(command: &str, folder: Option<&str>) -> Reading {
         start += 3;
     }
     pieces.drain(..start);
-    Reading { folder, canonical: lex::render(&without_merged_streams(pieces)), traits }
+    ParsedCommand { folder, canonical: lex::render(&without_merged_streams(pieces)), traits }
 }
 
-/// The folder that a leading `cd folder &&` enters.
+/// Returns the folder that a leading `cd folder &&` enters.
 fn leading_folder(pieces: &[Piece]) -> Option<String> {
     let [Piece::Word(program), Piece::Word(folder), Piece::Joint(Joint::And | Joint::Sequence), _, ..] = pieces else {
         return None;
@@ -61,8 +58,8 @@ fn leading_folder(pieces: &[Piece]) -> Option<String> {
     (program.value == "cd" && is_plain).then(|| folder.value.clone())
 }
 
-/// Takes `2>&1` away where nothing but the reader sees the difference: not in front of a pipe, and not beside a file
-/// that would get both.
+/// Removes `2>&1` where it only changes what the reader sees: not before a pipe, and not next to a redirection to a
+/// file that would receive both streams.
 fn without_merged_streams(pieces: Vec<Piece>) -> Vec<Piece> {
     let merges = |piece: &Piece| matches!(piece, Piece::Redirect(redirect) if redirect.operator == "2>&" && redirect.target.value == "1");
     let files =
@@ -76,11 +73,11 @@ fn without_merged_streams(pieces: Vec<Piece>) -> Vec<Piece> {
     pieces.into_iter().zip(keeps).filter(|(_, keeps)| *keeps).map(|(piece, _)| piece).collect()
 }
 
-fn traits(commands: Vec<Simple>, length: usize) -> Traits {
+fn traits(commands: Vec<Simple>, length: usize) -> CommandTraits {
     let is_search = searches(&commands);
     let (mut is_write, mut is_wait) = (false, false);
     let (mut saves, mut does_more) = (false, false);
-    shell::each_of(commands, length, &mut |program| {
+    shell::for_each_program_in(commands, length, &mut |program| {
         is_write |= writes(program);
         is_wait |= waits(program);
         match saving(program) {
@@ -89,10 +86,10 @@ fn traits(commands: Vec<Simple>, length: usize) -> Traits {
             None => does_more = true,
         }
     });
-    Traits { is_write, is_search, is_wait, is_saving: saves && !does_more }
+    CommandTraits { is_write, is_search, is_wait, is_saving: saves && !does_more }
 }
 
-/// `Some(true)` for a plain `git add` or `git commit`, `Some(false)` for what may stand beside it.
+/// Returns `Some(true)` for a plain `git add` or `git commit`, and `Some(false)` for a command that may accompany it.
 fn saving(program: &Program) -> Option<bool> {
     if program.redirects.iter().any(|redirect| redirect.body.is_none() && into_file(redirect)) {
         return None;
@@ -100,8 +97,8 @@ fn saving(program: &Program) -> Option<bool> {
     let words: Vec<&str> = program.words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["cd", _] => Some(false),
-        // The usual way to hand over a message of several lines.
-        ["cat"] if program.fed.is_some() => Some(false),
+        // The usual way to pass a commit message of several lines.
+        ["cat"] if program.stdin.is_some() => Some(false),
         ["git", rest @ ..] => {
             let rest = if let ["-C", _, rest @ ..] = rest { rest } else { rest };
             matches!(rest.first(), Some(&("add" | "commit"))).then_some(true)
@@ -119,7 +116,7 @@ fn into_file(redirect: &Redirect) -> bool {
         && !target.starts_with(">(")
 }
 
-/// Whether a program changes files if it succeeds. What builds and tests leave behind is not meant.
+/// Returns whether a program changes files when it succeeds. The products of builds and tests do not count.
 fn writes(program: &Program) -> bool {
     if program.redirects.iter().any(into_file) {
         return true;
@@ -181,18 +178,18 @@ fn writes(program: &Program) -> bool {
         interpreter if is_interpreter(interpreter) => {
             let piped = has(&["-m"]) && has(&["pip", "pip3"]) && has(&["install", "uninstall"]);
             let code = arguments.iter().skip_while(|word| !matches!(**word, "-c" | "-e" | "--eval")).nth(1).copied();
-            piped || code.or(program.fed.as_deref()).is_some_and(code_writes)
+            piped || code.or(program.stdin.as_deref()).is_some_and(code_writes)
         }
         &_ => false,
     }
 }
 
-/// Whether a program lets time pass on purpose before it, or the next one, looks.
+/// Returns whether a program deliberately lets time pass before it, or the next program, looks at something.
 fn waits(program: &Program) -> bool {
     let Some((name, arguments)) = program.words.split_first() else { return false };
     let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.as_str()));
     match base(name) {
-        // A moment is no wait.
+        // A short sleep does not count as waiting.
         "sleep" => arguments.first().is_some_and(|time| time.parse::<f64>().map_or(true, |seconds| seconds >= 5.0)),
         "wait" | "watch" | "inotifywait" | "wait-for-it" | "wait-for-it.sh" => true,
         "tail" => has(&["-f", "-F", "--follow"]),
@@ -213,7 +210,7 @@ fn is_interpreter(name: &str) -> bool {
     matches!(name, "python" | "node" | "perl" | "ruby" | "deno" | "bun" | "php")
 }
 
-/// Code is not understood; these are the usual ways to change a file in it.
+/// Code is not parsed; these are the usual ways to change a file.
 fn code_writes(code: &str) -> bool {
     ["write(", "write_text(", "write_bytes(", "writeFile", "writelines(", "appendFile", "os.remove(", "os.rename("]
         .iter()
@@ -265,13 +262,14 @@ fn git_writes(arguments: &[&str]) -> bool {
     }
 }
 
-/// Whether exit 1 of the whole is an answer: the last program looks something up, and nothing before it can fail.
+/// Returns whether exit code 1 is a regular answer: the last program looks something up, and nothing before it can
+/// fail.
 fn searches(commands: &[Simple]) -> bool {
     let Some((last, before)) = commands.split_last() else { return false };
     if !looks_up(last) {
         return false;
     }
-    // Only what the last one waits for with `&&` can end the line with its own failure.
+    // Only commands joined to the last one with `&&` can end the line with their own failure.
     for command in before.iter().rev() {
         match command.after {
             Joint::And if looks_up(command) || cannot_fail(command) => {}

@@ -1,8 +1,8 @@
-//! One spelling for each path, by its text alone: nothing here asks whether a file is there.
+//! Normalizes paths by their text alone. Never checks whether a file exists.
 
 use std::borrow::Cow;
 
-/// Whether a member of this name holds a path.
+/// Returns whether a JSON member of this name holds a path.
 pub(super) fn is_path_field(name: &str) -> bool {
     matches!(
         name,
@@ -37,12 +37,12 @@ pub(super) fn is_path_field(name: &str) -> bool {
     )
 }
 
-/// Whether a text can be a path at all.
+/// Returns whether a text can be a path at all.
 pub(super) fn is_path(text: &str) -> bool {
     !text.is_empty() && text.len() < 4096 && !text.contains('\n') && !text.contains("://")
 }
 
-/// The path without detours, from the root where `folder` says where it starts.
+/// Returns the path without `.` and `..`, prefixed with `folder` if it is relative.
 pub(super) fn resolved(path: &str, folder: Option<&str>) -> String {
     let is_absolute = |path: &str| path.starts_with(['/', '~', '$']) || path.as_bytes().get(1) == Some(&b':');
     let whole: Cow<'_, str> = match folder {
@@ -69,7 +69,7 @@ pub(super) fn resolved(path: &str, folder: Option<&str>) -> String {
     }
 }
 
-/// The path as a person would write it: from `folder` where it lies below.
+/// Returns the path as a person would write it: relative to `folder` if it lies below it.
 pub(super) fn shown(path: &str, folder: Option<&str>) -> String {
     let whole = resolved(path, folder);
     let below = folder.and_then(|folder| whole.strip_prefix(&resolved(folder, None))?.strip_prefix('/'));

@@ -1,6 +1,6 @@
-//! One line without its volatile words. Looks at each byte a bounded number of times.
+//! Removes volatile words from one line. Reads each byte a bounded number of times.
 
-/// Writes `line` without volatile parts behind what is in `out`. Blanks count as one; at the ends as none.
+/// Appends `line` without its volatile parts to `out`. A run of blanks counts as one; blanks at the ends are dropped.
 pub(super) fn normalise(line: &[u8], out: &mut Vec<u8>) {
     let mut at = shell_prefix(line, out);
     let mut is_blank = false;
@@ -27,7 +27,7 @@ pub(super) fn normalise(line: &[u8], out: &mut Vec<u8>) {
         } else if byte == b'(' {
             at += parenthesis(&line[at..], out);
         } else if matches!(byte, b'=' | b'-' | b'_' | b'*' | b'#' | b'~') {
-            // Rules are drawn as long as the line allows, which the time in the middle decides.
+            // Rules are drawn to fill the line, so their length depends on the time printed in the middle.
             let run = line[at..].iter().take_while(|next| **next == byte).count();
             out.extend(std::iter::repeat_n(byte, run.min(3)));
             at += run;
@@ -38,15 +38,15 @@ pub(super) fn normalise(line: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// How long the terminal escape at the start is.
+/// The length of the terminal escape at the start.
 pub(super) fn escape_length(bytes: &[u8]) -> usize {
     let length = match bytes.get(1) {
         Some(b'[') => {
-            bytes.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte)).map_or(bytes.len(), |place| place + 3)
+            bytes.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte)).map_or(bytes.len(), |index| index + 3)
         }
         Some(b']') => {
             let end = bytes.iter().skip(2).position(|byte| *byte == 0x07 || *byte == 0x1b);
-            end.map_or(bytes.len(), |place| place + 3)
+            end.map_or(bytes.len(), |index| index + 3)
         }
         Some(_) => 2,
         None => 1,
@@ -54,7 +54,7 @@ pub(super) fn escape_length(bytes: &[u8]) -> usize {
     length.min(bytes.len())
 }
 
-/// `bash: line 3: ` and its like: the number is a line of the text that was given to the shell.
+/// Strips `bash: line 3: ` and the like: the number is a line of the script that was given to the shell.
 fn shell_prefix(line: &[u8], out: &mut Vec<u8>) -> usize {
     let Some(colon) = line.iter().take(64).position(|byte| *byte == b':') else { return 0 };
     let program = line[..colon].rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -76,12 +76,12 @@ fn shell_prefix(line: &[u8], out: &mut Vec<u8>) -> usize {
     at + digits + 1
 }
 
-/// What a word is replaced by.
+/// The placeholders that replace volatile words.
 const TIME: &[u8] = b"<time>";
 const ID: &[u8] = b"<id>";
 const NUMBER: &[u8] = b"<number>";
 
-/// Writes the word at `at` and says how much of the line it took.
+/// Writes the word at `at` and returns how many bytes of the line it consumed.
 fn word(line: &[u8], at: usize, before: u8, out: &mut Vec<u8>) -> usize {
     let rest = &line[at..];
     let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
@@ -111,11 +111,11 @@ fn word(line: &[u8], at: usize, before: u8, out: &mut Vec<u8>) -> usize {
         return length;
     }
     out.extend_from_slice(text);
-    length + behind(text, rest, length, out)
+    length + normalise_following(text, rest, length, out)
 }
 
-/// Numbers that are volatile because of the word before them, and dates that begin with a month.
-fn behind(text: &[u8], rest: &[u8], length: usize, out: &mut Vec<u8>) -> usize {
+/// Handles numbers that are volatile because of the word before them, and dates that begin with a month.
+fn normalise_following(text: &[u8], rest: &[u8], length: usize, out: &mut Vec<u8>) -> usize {
     let gap = rest[length..].iter().take(3).take_while(|byte| b" :=#[(".contains(byte)).count();
     if gap == 0 {
         return 0;
@@ -129,7 +129,7 @@ fn behind(text: &[u8], rest: &[u8], length: usize, out: &mut Vec<u8>) -> usize {
             .contains(&text)
             // A small number may be one of several: `process 1 of 4`.
             || (digits >= 3 && [&b"process"[..], b"Process"].contains(&text))
-            // `sshd[1234]: `, as programs sign their lines.
+            // `sshd[1234]: `, as programs prefix their lines.
             || (rest[length..from] == *b"[" && rest[from + digits..].starts_with(b"]:")));
     let is_port = is_number
         && digits == 5
@@ -167,8 +167,8 @@ fn digits_at(bytes: &[u8], at: usize) -> usize {
     bytes.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// `2026-01-02T03:04:05.6Z`, with other separators too, or `03:04:05`. A date alone and `12:34` stay: the one rarely
-/// changes, the other is a line and a column.
+/// Matches `2026-01-02T03:04:05.6Z`, also with other separators, and `03:04:05`. A date alone and `12:34` stay: a date
+/// rarely changes, and `12:34` is a line and a column.
 fn timestamp(rest: &[u8]) -> Option<usize> {
     let is = |at: usize, set: &[u8]| rest.get(at).is_some_and(|byte| set.contains(byte));
     let mut at = 0;
@@ -211,7 +211,7 @@ fn timestamp_of_one_digit(rest: &[u8]) -> Option<usize> {
     is_clock.then_some(7)
 }
 
-/// `0.42s`, `12 ms`, `1m11s`, `3 seconds`, `1.2 MiB/s`.
+/// Matches `0.42s`, `12 ms`, `1m11s`, `3 seconds`, `1.2 MiB/s`.
 fn duration(rest: &[u8]) -> Option<usize> {
     let mut at = 0;
     let mut parts = 0;
@@ -229,9 +229,9 @@ fn duration(rest: &[u8]) -> Option<usize> {
         let unit_length =
             rest[end..].iter().take(12).take_while(|byte| byte.is_ascii_alphabetic() || **byte >= 0x80).count();
         let unit = &rest[end..end + unit_length];
-        let behind = end + unit_length;
-        if rest.get(behind..behind + 2) == Some(b"/s") && unit_length > 0 {
-            return Some(behind + 2);
+        let unit_end = end + unit_length;
+        if rest.get(unit_end..unit_end + 2) == Some(b"/s") && unit_length > 0 {
+            return Some(unit_end + 2);
         }
         let seconds: [&[u8]; 9] =
             [b"s", b"ms", b"us", b"ns", "µs".as_bytes(), "μs".as_bytes(), b"sec", b"secs", b"msec"];
@@ -248,25 +248,25 @@ fn duration(rest: &[u8]) -> Option<usize> {
             b"msecs",
         ];
         if seconds.contains(&unit) || words.contains(&unit) {
-            return Some(behind);
+            return Some(unit_end);
         }
-        // `1m11s`: a letter with digits right behind it.
+        // `1m11s`: a letter directly followed by digits.
         let compound = unit_length == 1 || (unit_length == 0 && parts > 0);
         let goes_on = !spaced
             && compound
             && matches!(unit, b"h" | b"m" | b"d")
-            && rest.get(behind).is_some_and(u8::is_ascii_digit);
+            && rest.get(unit_end).is_some_and(u8::is_ascii_digit);
         if !goes_on {
             // `2h5m` ends here; a lone `5m` may be metres or megabytes.
-            return (parts > 0 && matches!(unit, b"m" | b"h")).then_some(behind);
+            return (parts > 0 && matches!(unit, b"m" | b"h")).then_some(unit_end);
         }
         parts += 1;
-        at = behind;
+        at = unit_end;
     }
     None
 }
 
-/// `0x7ffd…`; eight digits are more often a status code, fewer than six a number.
+/// Matches `0x7ffd…`. Eight digits are more often a status code, fewer than six a number.
 fn address(text: &[u8]) -> Option<usize> {
     let digits = text.strip_prefix(b"0x")?;
     (digits.len() >= 6 && digits.len() != 8 && digits.iter().all(u8::is_ascii_hexdigit)).then_some(text.len())
@@ -290,8 +290,8 @@ fn uuid(rest: &[u8]) -> Option<usize> {
     (!rest.get(at).is_some_and(u8::is_ascii_alphanumeric)).then_some(at)
 }
 
-/// Seven hexadecimal digits or more, as git shortens its hashes: with a letter, or it would be a count, and with a
-/// digit, or it would be a word.
+/// Matches seven or more hexadecimal digits, as git shortens its hashes. It must have a letter, or it could be a count,
+/// and a digit, or it could be a word.
 fn is_hash(text: &[u8]) -> bool {
     if text.len() < 7 || !text.iter().all(u8::is_ascii_hexdigit) {
         return false;
@@ -301,14 +301,14 @@ fn is_hash(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit) && has_upper != has_lower
 }
 
-/// A long name of letters and digits that nobody chose.
+/// Matches a long name of letters and digits that no person chose.
 fn is_random(text: &[u8]) -> bool {
     text.len() >= 20
         && text.iter().filter(|byte| byte.is_ascii_digit()).count() >= 3
         && text.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Seconds or milliseconds since 1970, of our days.
+/// Matches current times in seconds or milliseconds since 1970.
 fn is_epoch(text: &[u8]) -> bool {
     matches!(text.len(), 10 | 13)
         && text[0] == b'1'
@@ -316,7 +316,7 @@ fn is_epoch(text: &[u8]) -> bool {
         && text.iter().all(u8::is_ascii_digit)
 }
 
-/// `(cached)` stands where the time of a run would, `(node:123)` and `(123)` are processes and threads.
+/// `(cached)` is printed in place of a run's time; `(123)` before "panicked" is a thread number.
 fn parenthesis(rest: &[u8], out: &mut Vec<u8>) -> usize {
     if rest.starts_with(b"(cached)") {
         out.extend_from_slice(TIME);
@@ -332,7 +332,7 @@ fn parenthesis(rest: &[u8], out: &mut Vec<u8>) -> usize {
     1
 }
 
-/// Temporary files: what was made up for their names goes, the rest of the path stays.
+/// Temporary files: the generated parts of their names are removed, the rest of the path stays.
 fn path(rest: &[u8], out: &mut Vec<u8>) -> usize {
     let roots: [&[u8]; 6] =
         [b"/tmp/", b"/private/tmp/", b"/var/tmp/", b"/dev/shm/", b"/var/folders/", b"/private/var/folders/"];
@@ -354,7 +354,7 @@ fn path(rest: &[u8], out: &mut Vec<u8>) -> usize {
         }
         if is_made_up(component) {
             out.push(b'*');
-            // What kind of file it is was not made up.
+            // The file extension was not generated.
             if let Some(dot) = component.iter().rposition(|byte| *byte == b'.') {
                 let kind = &component[dot..];
                 if kind.len() <= 5 && kind[1..].iter().all(u8::is_ascii_lowercase) {

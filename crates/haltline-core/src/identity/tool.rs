@@ -1,13 +1,13 @@
-//! What kind of tool a name means, over all clients.
+//! Determines the kind of a tool from its name, for the tools of all clients.
 
-/// The kinds that are compared in their own ways.
+/// The kinds of tools whose calls are compared in different ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ToolKind {
     /// Runs a command line of a POSIX shell.
     Shell,
     /// Runs a command line of another shell.
     ForeignShell,
-    /// Talks to a command that runs, or waits for one.
+    /// Talks to a running command, or waits for one.
     Poll,
     /// Changes a file.
     Edit,
@@ -15,15 +15,14 @@ pub(super) enum Kind {
     Search,
     /// Starts a sub-agent.
     Spawn,
-    /// Asks a database.
+    /// Queries a database.
     Query,
-    /// Anything else.
     Other,
 }
 
-impl Kind {
-    pub(super) fn of(tool: &str) -> Self {
-        // `mcp__server__write_file` and `functions.exec_command` are what stands last.
+impl ToolKind {
+    pub(super) fn from_name(tool: &str) -> Self {
+        // In `mcp__server__write_file` and `functions.exec_command` only the last part matters.
         let last = tool.rsplit("__").next().unwrap_or(tool);
         let last = last.rsplit(['.', '/', ':']).next().unwrap_or(last);
         let name: String =
@@ -32,10 +31,10 @@ impl Kind {
             "bash" | "shell" | "sh" | "zsh" | "execcommand" | "runshellcommand" | "executecommand"
             | "runterminalcommand" | "runterminalcmd" | "runinterminal" | "localshell" | "localshellcall"
             | "shellcommand" | "runcommand" | "runcommands" | "terminal" | "containerexec" | "executebash"
-            | "unifiedexec" | "runbash" | "bashtool" => Kind::Shell,
-            "powershell" | "pwsh" | "cmd" => Kind::ForeignShell,
+            | "unifiedexec" | "runbash" | "bashtool" => ToolKind::Shell,
+            "powershell" | "pwsh" | "cmd" => ToolKind::ForeignShell,
             "writestdin" | "taskoutput" | "bashoutput" | "readbash" | "readpowershell" | "waitagent" | "wait"
-            | "agentoutput" | "agentoutputtool" | "commandstatus" | "getterminaloutput" | "readagent" => Kind::Poll,
+            | "agentoutput" | "agentoutputtool" | "commandstatus" | "getterminaloutput" | "readagent" => ToolKind::Poll,
             "edit"
             | "write"
             | "multiedit"
@@ -67,20 +66,20 @@ impl Kind {
             | "fsedit"
             | "fswrite"
             | "update"
-            | "movefile" => Kind::Edit,
+            | "movefile" => ToolKind::Edit,
             "grep" | "glob" | "rg" | "grepsearch" | "filesearch" | "searchfiles" | "searchfilecontent"
-            | "findfiles" | "codebasesearch" | "greptool" | "globtool" | "searchtext" => Kind::Search,
+            | "findfiles" | "codebasesearch" | "greptool" | "globtool" | "searchtext" => ToolKind::Search,
             "agent" | "task" | "invokeagent" | "subagent" | "delegatetask" | "newtask" | "usesubagents"
-            | "launchagent" | "runsubagent" | "delegate" | "dispatchagent" => Kind::Spawn,
-            spawn if spawn.ends_with("spawnagent") => Kind::Spawn,
-            wait if wait.ends_with("waitagent") => Kind::Poll,
-            query if query.ends_with("sql") || query.ends_with("sqlquery") => Kind::Query,
-            &_ => Kind::Other,
+            | "launchagent" | "runsubagent" | "delegate" | "dispatchagent" => ToolKind::Spawn,
+            spawn if spawn.ends_with("spawnagent") => ToolKind::Spawn,
+            wait if wait.ends_with("waitagent") => ToolKind::Poll,
+            query if query.ends_with("sql") || query.ends_with("sqlquery") => ToolKind::Query,
+            &_ => ToolKind::Other,
         }
     }
 
-    /// Members that say something about the call, or how long to wait for it, and do not change what it does. A
-    /// longer time limit is left out too: running into the limit again is the same failure.
+    /// JSON members that describe the call, or say how long to wait for it, and do not change what it does. A longer
+    /// time limit is left out too: running into the limit again is the same failure.
     pub(super) fn left_out(self) -> &'static [&'static str] {
         const WAITING: [&str; 20] = [
             "description",
@@ -105,11 +104,11 @@ impl Kind {
             "intent",
         ];
         match self {
-            Kind::Shell | Kind::ForeignShell | Kind::Poll => &WAITING,
-            Kind::Spawn => &["description", "name", "reason"],
-            Kind::Edit => &["explanation", "instructions", "description", "instruction"],
-            Kind::Search => &["explanation"],
-            Kind::Query | Kind::Other => &["explanation", "toolExplanation"],
+            ToolKind::Shell | ToolKind::ForeignShell | ToolKind::Poll => &WAITING,
+            ToolKind::Spawn => &["description", "name", "reason"],
+            ToolKind::Edit => &["explanation", "instructions", "description", "instruction"],
+            ToolKind::Search => &["explanation"],
+            ToolKind::Query | ToolKind::Other => &["explanation", "toolExplanation"],
         }
     }
 }

@@ -1,15 +1,16 @@
-//! When two texts are the same words: letter case, white space and the punctuation of sentences do not matter.
+//! Decides when two texts have the same wording: letter case, white space and the punctuation of sentences do not
+//! matter.
 //!
-//! What can carry meaning stays: operators, signs, brackets, decimal points, so that `p < 0.05` is not `p > 0.05`. Linear
-//! in the text, and it never fails.
+//! Characters that can carry meaning stay: operators, signs, brackets, decimal points, so that `p < 0.05` is not
+//! `p > 0.05`. Takes linear time and never fails.
 
 use super::Digest;
 
-/// Rises whenever the same text would get another digest, so that old digests match nothing new.
+/// Must be raised whenever the digest of the same text would change, so that old digests match nothing new.
 const WORDING_VERSION: u8 = 1;
 
-/// What tells the words of a text from others.
-pub fn wording(text: &str) -> Digest {
+/// The digest of a text's wording.
+pub fn wording_digest(text: &str) -> Digest {
     let mut normal = String::with_capacity(text.len());
     for word in text.split(is_space) {
         let word = bare(word);
@@ -22,35 +23,35 @@ pub fn wording(text: &str) -> Digest {
         for letter in word.chars().filter(|letter| !is_invisible(*letter)) {
             match letter {
                 '\u{2018}' | '\u{2019}' => normal.push('\''),
-                // Which of the two small forms follows from the place in the word.
+                // Greek sigma has two small forms; the position in the word decides which is used.
                 'ς' => normal.push('σ'),
                 letter => normal.extend(letter.to_lowercase()),
             }
         }
     }
-    Digest::of(&[b"wording", &[WORDING_VERSION], normal.as_bytes()])
+    Digest::from_parts(&[b"wording", &[WORDING_VERSION], normal.as_bytes()])
 }
 
-/// Whether two texts are the same words.
+/// Returns whether two texts have the same wording.
 pub fn is_same_wording(one: &str, other: &str) -> bool {
-    one == other || wording(one) == wording(other)
+    one == other || wording_digest(one) == wording_digest(other)
 }
 
-/// A word without the marks around it. The point of `.5` is part of the number.
+/// Strips the punctuation around a word. The point of `.5` is part of the number.
 fn bare(word: &str) -> &str {
-    let word = word.trim_end_matches(is_mark);
-    let rest = word.trim_start_matches(is_mark);
-    let marks = &word[..word.len() - rest.len()];
-    let is_fraction = marks.ends_with(['.', ',']) && rest.starts_with(|letter: char| letter.is_ascii_digit());
-    if is_fraction { &word[marks.len() - 1..] } else { rest }
+    let word = word.trim_end_matches(is_punctuation);
+    let rest = word.trim_start_matches(is_punctuation);
+    let punctuation = &word[..word.len() - rest.len()];
+    let is_fraction = punctuation.ends_with(['.', ',']) && rest.starts_with(|letter: char| letter.is_ascii_digit());
+    if is_fraction { &word[punctuation.len() - 1..] } else { rest }
 }
 
 fn is_space(letter: char) -> bool {
     letter.is_whitespace()
 }
 
-/// Marks that end, open or quote a sentence, at the edge of a word.
-fn is_mark(letter: char) -> bool {
+/// Punctuation that ends, opens or quotes a sentence, at the edge of a word.
+fn is_punctuation(letter: char) -> bool {
     is_invisible(letter)
         || matches!(
             letter,
@@ -86,7 +87,7 @@ fn is_mark(letter: char) -> bool {
         )
 }
 
-/// Characters nobody sees.
+/// Characters that are not visible.
 fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_words_are_the_same_however_they_are_set() {
+    fn case_space_and_punctuation_do_not_change_the_wording() {
         for (one, other) in [
             ("Run the confounder harness.", "run  the\nconfounder harness"),
             ("Run it!", "Run it?"),

@@ -1,46 +1,31 @@
-//! The stable code of an incident, from what it is about: the journal keeps patterns and keys, pages explain codes.
+//! The stable code of an incident. The journal keeps patterns and keys; the docs have a page per code.
 
 use super::Pattern;
 use super::decide::{STOP_HOOK, hook_key, limit_key};
 use crate::identity::Digest;
 
-/// The code of an incident.
+/// Limits that have a code of their own within their pattern.
+const LIMIT_CODES: [(Pattern, &str, &str); 7] = [
+    (Pattern::AgentSpawn, "spacing", "HL-SPAWN-02"),
+    (Pattern::AgentSpawn, "concurrent", "HL-SPAWN-03"),
+    (Pattern::AgentSpawn, "spawns", "HL-SPAWN-04"),
+    (Pattern::AgentSpawn, "depth", "HL-SPAWN-05"),
+    (Pattern::AgentSpawn, "stop_oldest", "HL-SPAWN-06"),
+    (Pattern::ExternalApi, "api_calls", "HL-API-02"),
+    (Pattern::ExternalApi, "api_cost", "HL-API-03"),
+];
+
+/// The code of an incident with this pattern and circuit key.
 pub fn code(pattern: Pattern, key: Digest) -> &'static str {
-    let is = |name: &str| key == limit_key(name);
-    match pattern {
-        Pattern::HookRecursion if key == hook_key(STOP_HOOK) => "HL-HOOK-02",
-        Pattern::HookRecursion => "HL-HOOK-01",
-        Pattern::ToolFailure => "HL-FAIL-01",
-        Pattern::SequentialTools => "HL-LOOP-03",
-        Pattern::AgentSpawn if is("spacing") => "HL-SPAWN-02",
-        Pattern::AgentSpawn if is("concurrent") => "HL-SPAWN-03",
-        Pattern::AgentSpawn if is("spawns") => "HL-SPAWN-04",
-        Pattern::AgentSpawn if is("depth") => "HL-SPAWN-05",
-        Pattern::AgentSpawn if is("stop_oldest") => "HL-SPAWN-06",
-        Pattern::AgentSpawn => "HL-SPAWN-01",
-        Pattern::ExternalApi if is("api_calls") => "HL-API-02",
-        Pattern::ExternalApi if is("api_cost") => "HL-API-03",
-        Pattern::ExternalApi => "HL-API-01",
-        Pattern::Repeat => "HL-LOOP-01",
-        Pattern::Interleaved => "HL-LOOP-04",
-        Pattern::Cycle => "HL-LOOP-02",
-        Pattern::SameError => "HL-LOOP-05",
-        Pattern::FutileWrites => "HL-LOOP-06",
-        Pattern::Retread => "HL-LOOP-07",
-        Pattern::Stagnation => "HL-LOOP-08",
-        Pattern::Cascade => "HL-LOOP-09",
-        Pattern::Compaction => "HL-LOOP-10",
-        Pattern::CostGrowth => "HL-LOOP-11",
-        Pattern::Chanting => "HL-LOOP-12",
-        Pattern::Denials => "HL-DENY-01",
-        Pattern::Budget => "HL-BUDGET-02",
-        Pattern::Constraint => "HL-CON-01",
-        Pattern::Tampering => "HL-OWN-01",
+    if pattern == Pattern::HookRecursion && key == hook_key(STOP_HOOK) {
+        return "HL-HOOK-02";
     }
+    let limit = LIMIT_CODES.iter().find(|(of, name, _)| *of == pattern && key == limit_key(name));
+    limit.map_or_else(|| pattern.row().code, |(_, _, code)| code)
 }
 
-/// Whether a refusal is about room, not about going in circles: waiting helps, so it is no detection. Such refusals
-/// are counted apart.
+/// True if the code stands for a capacity limit: waiting helps, so such a denial is not the detection of a loop and is
+/// counted separately.
 pub fn is_capacity(code: &str) -> bool {
     code == "HL-SPAWN-03"
 }

@@ -1,32 +1,33 @@
-//! Conversations that are shortened again and again while the agent only reads what it had read before (L6).
+//! Detects conversations that are compacted again and again while the agent only reads what it had read before (L6).
 
 use serde::{Deserialize, Serialize};
 
-/// What came since the conversation was last shortened.
+/// What happened since the last compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compaction {
-    /// How often in a row nothing but the known lay between two of them.
-    #[serde(default)]
-    pub barren: u32,
-    /// Calls since the last one.
+    /// How many compactions in a row had mostly repeats before them.
+    #[serde(rename = "barren", default)]
+    pub fruitless: u32,
+    /// Calls since the last compaction.
     #[serde(default)]
     pub calls: u32,
-    /// Those whose answer had been known before it.
-    #[serde(default)]
-    pub known: u32,
+    /// How many of these calls had a result that the agent had before.
+    #[serde(rename = "known", default)]
+    pub repeats: u32,
 }
 
 impl Compaction {
-    /// A call ended.
-    pub(super) fn land(&mut self, is_again: bool) {
+    /// Counts a call that ended.
+    pub(super) fn count_call(&mut self, is_repeat: bool) {
         self.calls = self.calls.saturating_add(1);
-        self.known = self.known.saturating_add(u32::from(is_again));
+        self.repeats = self.repeats.saturating_add(u32::from(is_repeat));
     }
 
-    /// The conversation was shortened. Between two of them at least half of the calls must have been repeats.
-    pub(super) fn shortened(&mut self) {
-        let is_barren = self.calls > 0 && self.known.saturating_mul(2) >= self.calls;
-        let barren = if is_barren { self.barren.saturating_add(1) } else { 0 };
-        *self = Self { barren, calls: 0, known: 0 };
+    /// The conversation was compacted. It was fruitless if at least half of the calls since the last compaction were
+    /// repeats.
+    pub(super) fn compacted(&mut self) {
+        let is_fruitless = self.calls > 0 && self.repeats.saturating_mul(2) >= self.calls;
+        let fruitless = if is_fruitless { self.fruitless.saturating_add(1) } else { 0 };
+        *self = Self { fruitless, calls: 0, repeats: 0 };
     }
 }

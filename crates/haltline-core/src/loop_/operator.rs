@@ -1,76 +1,80 @@
 //! What a person does to the circuits of a session (E6, X4).
 
-use super::{BoardFact, Exempt, ExemptFact, Exemption, Held, LaneFact, Opening, TreeFact};
-use crate::{CircuitName, Decision, Fact, Memory, Moment, Operator, Recorded, Rejection, State, Step, Texts, Verdict};
+use super::{
+    AgentFact, AgentTreeFact, CircuitFact, Exemption, ExemptionFact, Exemptions, HalfOpenCause, TrippedCircuit,
+};
+use crate::{CircuitName, Decision, Fact, Halt, Memory, Moment, Operator, Recorded, Rejection, State, Texts, Verdict};
 
-/// What a person wants.
+/// The operator actions on circuits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Close one circuit, or all of them, and forget what was counted.
+    /// Close one circuit, or all of them, and forget what they counted.
     Reset {
-        /// Which; `None` is all.
+        /// `None` means all circuits.
         incident: Option<String>,
     },
     /// Allow one probe now.
     Resume {
-        /// Which.
         incident: String,
-        /// What the agent should know.
+        /// What the agent should know when it runs the probe.
         hint: Option<String>,
     },
-    /// It was a false alarm: close, and never trip on it again in this project.
-    FalseAlarm {
-        /// Which.
-        incident: String,
-    },
+    /// Declare a false positive: close the circuit, and never trip on this again in this project.
+    FalsePositive { incident: String },
 }
 
 impl Verb {
-    /// The word the journal keeps.
+    /// The action's stable name in the journal.
     pub fn cause(&self) -> &'static str {
         match self {
             Verb::Reset { .. } => "reset",
             Verb::Resume { .. } => "resume",
-            Verb::FalseAlarm { .. } => "false_positive",
+            Verb::FalsePositive { .. } => "false_positive",
         }
     }
 }
 
-/// Decides what a person wants of one row's circuits.
-pub fn decide(memory: &Memory, row: &CircuitName, verb: &Verb, operator: &Operator, now: Moment) -> Step {
-    let exempt = CircuitName::exempt();
-    let (Some(state), Some(known)) = (memory.row(row), memory.row(&exempt)) else {
-        return Step::Needs(vec![row.clone(), exempt]);
+/// Decides an operator action on the circuits of one row.
+pub fn decide(
+    memory: &Memory,
+    row: &CircuitName,
+    verb: &Verb,
+    operator: &Operator,
+    now: Moment,
+) -> Result<Decision, Halt> {
+    let exemptions = CircuitName::exemptions();
+    let (Some(state), Some(listed)) = (memory.row(row), memory.row(&exemptions)) else {
+        return Err(Halt::Needs(vec![row.clone(), exemptions]));
     };
-    let board = match state {
-        Some(State::Lane(lane)) => &lane.board,
-        Some(State::Tree(tree)) => &tree.board,
+    let circuits = match state {
+        Some(State::Agent(agent)) => &agent.circuits,
+        Some(State::Tree(tree)) => &tree.circuits,
         Some(
             State::Constraint(_)
-            | State::Course(_)
+            | State::PhaseRun(_)
             | State::Slice(_)
             | State::Claim(_)
             | State::Pipeline(_)
             | State::Trust(_)
-            | State::Exempt(_),
+            | State::Exemptions(_),
         )
         | None => {
-            return Step::Rejected(Rejection::NoIncident);
+            return Err(Rejection::NoIncident.into());
         }
     };
-    let wrap = |fact: BoardFact| match state {
-        Some(State::Tree(_)) => Fact::Tree(TreeFact::Board(fact)),
+    let wrap = |fact: CircuitFact| match state {
+        Some(State::Tree(_)) => Fact::Tree(AgentTreeFact::Circuit(fact)),
         Some(
-            State::Lane(_)
+            State::Agent(_)
             | State::Constraint(_)
-            | State::Course(_)
+            | State::PhaseRun(_)
             | State::Slice(_)
             | State::Claim(_)
             | State::Pipeline(_)
             | State::Trust(_)
-            | State::Exempt(_),
+            | State::Exemptions(_),
         )
-        | None => Fact::Lane(LaneFact::Board(fact)),
+        | None => Fact::Agent(AgentFact::Circuit(fact)),
     };
     let record = |circuit: CircuitName, fact: Fact| {
         let texts = Texts { session: None, text: operator.reason.clone() };
@@ -80,25 +84,28 @@ pub fn decide(memory: &Memory, row: &CircuitName, verb: &Verb, operator: &Operat
     let mut facts = Vec::new();
     match verb {
         Verb::Reset { incident } => {
-            if incident.as_deref().is_some_and(|incident| !board.knows(incident)) {
-                return Step::Rejected(Rejection::NoIncident);
+            if incident.as_deref().is_some_and(|incident| !circuits.has_incident(incident)) {
+                return Err(Rejection::NoIncident.into());
             }
-            facts.push(record(row.clone(), wrap(BoardFact::Reset { who, incident: incident.clone() })));
+            facts.push(record(row.clone(), wrap(CircuitFact::Reset { who, incident: incident.clone() })));
         }
         Verb::Resume { incident, hint } => {
-            if board.held(incident).is_some() {
-                let fact =
-                    BoardFact::HalfOpened { incident: incident.clone(), by: Opening::Person, hint: hint.clone() };
+            if circuits.tripped_by(incident).is_some() {
+                let fact = CircuitFact::HalfOpened {
+                    incident: incident.clone(),
+                    cause: HalfOpenCause::Person,
+                    hint: hint.clone(),
+                };
                 facts.push(record(row.clone(), wrap(fact)));
-            } else if board.knows(incident) {
-                facts.push(record(row.clone(), wrap(BoardFact::Reset { who, incident: Some(incident.clone()) })));
+            } else if circuits.has_incident(incident) {
+                facts.push(record(row.clone(), wrap(CircuitFact::Reset { who, incident: Some(incident.clone()) })));
             } else {
-                return Step::Rejected(Rejection::NoIncident);
+                return Err(Rejection::NoIncident.into());
             }
         }
-        Verb::FalseAlarm { incident } => {
-            let Some(Held { trip, .. }) = board.held(incident) else {
-                return Step::Rejected(Rejection::NoIncident);
+        Verb::FalsePositive { incident } => {
+            let Some(TrippedCircuit { trip, .. }) = circuits.tripped_by(incident) else {
+                return Err(Rejection::NoIncident.into());
             };
             let exemption = Exemption {
                 pattern: trip.pattern,
@@ -107,29 +114,30 @@ pub fn decide(memory: &Memory, row: &CircuitName, verb: &Verb, operator: &Operat
                 who: who.clone(),
                 at: now.at,
             };
-            let is_known =
-                known.and_then(State::as_exempt).is_some_and(|list: &Exempt| list.covers(trip.pattern, trip.key));
-            if !is_known {
-                facts.push(record(exempt, Fact::Exempt(ExemptFact::Exempted { exemption })));
+            let is_listed = listed
+                .and_then(State::as_exemptions)
+                .is_some_and(|list: &Exemptions| list.covers(trip.pattern, trip.key));
+            if !is_listed {
+                facts.push(record(exemptions, Fact::Exemption(ExemptionFact::Exempted { exemption })));
             }
-            facts.push(record(row.clone(), wrap(BoardFact::FalseAlarm { who, incident: incident.clone() })));
+            facts.push(record(row.clone(), wrap(CircuitFact::FalsePositive { who, incident: incident.clone() })));
         }
     }
-    Step::Decided(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
+    Ok(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
 }
 
-/// Takes a false alarm back.
-pub fn decide_revoke(memory: &Memory, incident: &str, operator: &Operator, now: Moment) -> Step {
-    let name = CircuitName::exempt();
-    let Some(row) = memory.row(&name) else { return Step::Needs(vec![name]) };
-    let is_known = row
-        .and_then(State::as_exempt)
-        .is_some_and(|list| list.exemptions.iter().any(|exemption| exemption.incident == incident));
-    if !is_known {
-        return Step::Rejected(Rejection::NoIncident);
+/// Decides the revocation of an exemption.
+pub fn decide_revoke(memory: &Memory, incident: &str, operator: &Operator, now: Moment) -> Result<Decision, Halt> {
+    let name = CircuitName::exemptions();
+    let is_listed = memory
+        .require(&name)?
+        .and_then(State::as_exemptions)
+        .is_some_and(|list| list.entries.iter().any(|exemption| exemption.incident == incident));
+    if !is_listed {
+        return Err(Rejection::NoIncident.into());
     }
-    let fact = Fact::Exempt(ExemptFact::Revoked { incident: incident.to_owned(), who: operator.who.clone() });
+    let fact = Fact::Exemption(ExemptionFact::Revoked { incident: incident.to_owned(), who: operator.who.clone() });
     let texts = Texts { session: None, text: operator.reason.clone() };
     let facts = vec![Recorded { circuit: name, at: now, fact, texts }];
-    Step::Decided(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
+    Ok(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
 }

@@ -1,159 +1,121 @@
-//! The patterns of unproductive work, and how each is seen in an agent's past (L1, L6).
+//! The patterns of unproductive work, and how each is recognised in an agent's completed calls (L1, L6).
 //!
-//! Nothing here decides: each function counts, and says what it counted.
+//! Nothing here decides: each function counts and returns the count.
 
 use serde::{Deserialize, Serialize};
 
-use super::Past;
+use super::CompletedCall;
 use crate::identity::Digest;
 
-/// The longest cycle that is looked for.
+/// The longest cycle that is searched for.
 const PERIOD_MAX: usize = 5;
-/// How far back a repeat with other calls in between is looked for.
+/// Among how many of the last calls a repeat with other calls in between is searched for.
 const RECENT_CALLS: usize = 20;
 
-/// What went wrong, by kind.
+/// The kinds of trouble that the loop breaker recognises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Hooks inside hooks, or a Stop hook that keeps the agent going.
+    /// Hooks run inside hooks, or a Stop hook keeps the agent going.
     HookRecursion,
-    /// The same call failing.
+    /// The same call fails again and again.
     ToolFailure,
-    /// The same call in a row.
+    /// The same call comes in a row.
     SequentialTools,
-    /// Sub-agents started too fast, too deep, too many.
+    /// The agent starts sub-agents too fast, too deep or too many.
     AgentSpawn,
-    /// External services called too often, or too dearly.
+    /// The agent calls external services too often, or they cost too much.
     ExternalApi,
-    /// The same call with the same answer.
+    /// The same call has the same result.
     Repeat,
-    /// The same call with the same answer, with other calls in between.
+    /// The same call has the same result, with other calls in between.
     Interleaved,
-    /// A few calls in turn, always the same.
+    /// A few calls come in turn, always the same ones with the same results.
     Cycle,
-    /// The same complaint to one call after another.
+    /// One call after another gets the same error.
     SameError,
-    /// The same failure although files were written in between.
+    /// The same call fails in the same way although files were written in between.
     FutileWrites,
-    /// What was asked and answered before, asked all over again.
+    /// The agent makes calls again whose results it already has.
     Retread,
-    /// The same question in other words, with answers that were known.
+    /// The agent rephrases the same call and gets results that it already has.
     Stagnation,
-    /// One failure after another, whatever the tool.
+    /// One call after another fails, whatever the tool.
     Cascade,
-    /// The conversation shortened again and again with nothing new in between.
+    /// The conversation is compacted again and again with nothing new in between.
     Compaction,
-    /// A response that costs many times the usual.
+    /// A response costs many times the usual.
     CostGrowth,
-    /// The model says the same over and over.
+    /// The model writes the same text over and over.
     Chanting,
-    /// Refused by permission rules again and again.
+    /// Permission rules deny the agent's calls again and again.
     Denials,
-    /// The session's budget.
+    /// The session's budget is used up.
     Budget,
-    /// A constraint that stands in front of the action.
+    /// A constraint guards the action.
     Constraint,
-    /// The agent reaches for haltline itself.
+    /// The agent tries to change or control haltline itself.
     Tampering,
 }
 
 impl Pattern {
-    /// The word for it in configuration, messages and listings.
-    pub fn word(self) -> &'static str {
-        match self {
-            Pattern::HookRecursion => "hook_recursion",
-            Pattern::ToolFailure => "tool_failure",
-            Pattern::SequentialTools => "sequential_tools",
-            Pattern::AgentSpawn => "agent_spawn",
-            Pattern::ExternalApi => "external_api",
-            Pattern::Repeat => "repeat",
-            Pattern::Interleaved => "interleaved",
-            Pattern::Cycle => "cycle",
-            Pattern::SameError => "same_error",
-            Pattern::FutileWrites => "futile_writes",
-            Pattern::Retread => "retread",
-            Pattern::Stagnation => "stagnation",
-            Pattern::Cascade => "cascade",
-            Pattern::Compaction => "compaction",
-            Pattern::CostGrowth => "cost_growth",
-            Pattern::Chanting => "chanting",
-            Pattern::Denials => "denials",
-            Pattern::Budget => "budget",
-            Pattern::Constraint => "constraint",
-            Pattern::Tampering => "tampering",
-        }
+    /// The pattern's stable name in configuration, messages and listings.
+    pub fn as_str(self) -> &'static str {
+        self.row().name
     }
 
-    /// What it is about.
     pub fn nature(self) -> Nature {
-        match self {
-            Pattern::HookRecursion
-            | Pattern::ToolFailure
-            | Pattern::SequentialTools
-            | Pattern::Repeat
-            | Pattern::Interleaved
-            | Pattern::Cycle
-            | Pattern::SameError
-            | Pattern::FutileWrites
-            | Pattern::Retread
-            | Pattern::Stagnation
-            | Pattern::Cascade
-            | Pattern::Compaction
-            | Pattern::CostGrowth
-            | Pattern::Chanting
-            | Pattern::Denials => Nature::Loop,
-            Pattern::AgentSpawn | Pattern::ExternalApi | Pattern::Budget => Nature::Resource,
-            Pattern::Constraint | Pattern::Tampering => Nature::Rule,
-        }
+        self.row().nature
     }
 }
 
-/// What a pattern is about.
+/// What kind of trouble a pattern stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
-    /// Work that leads nowhere.
+    /// Work that makes no progress.
     Loop,
-    /// More than there is.
+    /// Use of more than a limit allows.
     Resource,
-    /// What is not allowed.
+    /// An action that a rule forbids.
     Rule,
 }
 
-/// How often a call with this identity was answered the same without a break, up to now. A call whose answer nobody
-/// knows says nothing; a different call, or a different answer, ends the row.
-pub fn repeats(past: &[Past], identity: Digest) -> u32 {
-    let mut row = past.iter().rev().filter(|call| call.is_known());
-    let Some(last) = row.next().filter(|last| last.identity == identity && last.is_counted()) else { return 0 };
-    if last.is_boundary() {
+/// How often the newest calls with this identity had the same result without interruption. Calls without a known result
+/// are skipped; a different call, or a different result, ends the series.
+pub fn repeats(completed: &[CompletedCall], identity: Digest) -> u32 {
+    let mut newest_first = completed.iter().rev().filter(|call| call.has_result());
+    let Some(last) = newest_first.next().filter(|last| last.identity == identity && last.is_counted()) else {
+        return 0;
+    };
+    if last.is_after_prompt() {
         return 1;
     }
     let (mut count, mut turn) = (1, last.turn);
-    for call in row {
+    for call in newest_first {
         if call.identity != identity || call.normal != last.normal || !call.is_counted() {
             break;
         }
-        // The calls of one response count once.
+        // The calls of one turn count once.
         count += u32::from(call.turn != turn);
         turn = call.turn;
-        if call.is_boundary() {
+        if call.is_after_prompt() {
             break;
         }
     }
     count
 }
 
-/// How often a call with this identity was answered the same among the last calls, whatever came in between. A changed
-/// answer, to this call or to another that was made before, is progress and ends the count (L4).
-pub fn interleaved(past: &[Past], identity: Digest) -> u32 {
-    let known: Vec<&Past> = past.iter().filter(|call| call.is_known() && call.is_counted()).collect();
+/// How often a call with this identity had the same result among the last calls, whatever came in between. A changed
+/// result, of this call or of another call that was made before, is progress and ends the count (L4).
+pub fn interleaved(completed: &[CompletedCall], identity: Digest) -> u32 {
+    let known: Vec<&CompletedCall> = completed.iter().filter(|call| call.has_result() && call.is_counted()).collect();
     let recent = &known[known.len().saturating_sub(RECENT_CALLS)..];
     let (mut count, mut turn) = (0, None);
-    for (place, call) in recent.iter().enumerate().rev() {
+    for (index, call) in recent.iter().enumerate().rev() {
         if call.identity == identity && turn.replace(call.turn) != Some(call.turn) {
             count += 1;
         }
-        let before = recent[..place].iter().rev().find(|before| before.identity == call.identity);
+        let before = recent[..index].iter().rev().find(|before| before.identity == call.identity);
         if before.is_some_and(|before| before.normal != call.normal) {
             break;
         }
@@ -161,54 +123,55 @@ pub fn interleaved(past: &[Past], identity: Digest) -> u32 {
     count
 }
 
-/// How often a call with this identity failed in the same way, since it last gave another answer, although something
-/// was written in between.
-pub fn futile(past: &[Past], identity: Digest) -> u32 {
-    let mut same = past.iter().rev().filter(|call| call.identity == identity && call.is_known()).peekable();
+/// How often a call with this identity failed in the same way since it last had another result, although something was
+/// written in between.
+pub fn futile(completed: &[CompletedCall], identity: Digest) -> u32 {
+    let mut same = completed.iter().rev().filter(|call| call.identity == identity && call.has_result()).peekable();
     let Some(last) = same.peek().map(|last| last.normal) else { return 0 };
-    let is_again = |call: &&Past| call.is_failed() && call.normal == last && !call.is_closed();
+    let is_again = |call: &&CompletedCall| call.is_failed() && call.normal == last && !call.is_circuit_closed_since();
     u32::try_from(same.take_while(is_again).count()).unwrap_or(u32::MAX)
 }
 
-/// Whether time passed on purpose since a call with this identity was last made, so that there is a reason to ask again:
-/// somebody waited, or there were two rests lately. A single rest may be a model that thought for long, and what fails is
-/// not mended by resting.
-pub fn has_waited(past: &[Past], identity: Digest, is_rested: bool) -> bool {
-    let recent = || past.iter().rev().take(PERIOD_MAX + 1);
+/// True if time passed on purpose since a call with this identity was last made, so that there is a reason to repeat
+/// it: a call waited, or the agent was idle twice lately. A single idle time may be a model that thought for long, and
+/// a failure is not fixed by being idle.
+pub fn has_waited(completed: &[CompletedCall], identity: Digest, is_after_idle: bool) -> bool {
+    let recent = || completed.iter().rev().take(PERIOD_MAX + 1);
     let since = recent().take_while(|call| call.identity != identity).count() + 1;
-    let rests = recent().filter(|call| call.is_rested()).count() + usize::from(is_rested);
-    let has_failed = past.iter().rev().find(|call| call.is_known()).is_some_and(Past::is_failed);
-    recent().take(since).any(Past::is_waited) || (rests >= 2 && !has_failed)
+    let rests = recent().filter(|call| call.is_after_idle()).count() + usize::from(is_after_idle);
+    let has_failed = completed.iter().rev().find(|call| call.has_result()).is_some_and(CompletedCall::is_failed);
+    recent().take(since).any(CompletedCall::has_waited) || (rests >= 2 && !has_failed)
 }
 
-/// A cycle that a call would carry on.
+/// A cycle that a call would continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// How many calls it has.
+    /// Number of calls in one round.
     pub period: usize,
-    /// How often the call that would follow was made before in it.
+    /// How many rounds were completed.
     pub rounds: u32,
-    /// Names it whatever call one starts at.
+    /// The cycle's key; it is the same whichever call a round starts with.
     pub key: Digest,
 }
 
-/// The cycle that a call with this identity would carry on, if there is one: the same two to five calls in turn, each
-/// always with the same answer.
-pub fn cycle(past: &[Past], identity: Digest) -> Option<Cycle> {
-    let start = past.iter().rposition(|call| call.is_boundary()).unwrap_or(0);
-    let tail: Vec<&Past> = past[start..].iter().filter(|call| call.is_known() && call.is_counted()).collect();
+/// The cycle that a call with this identity would continue, if there is one: the same two to five calls in turn, each
+/// always with the same result.
+pub fn cycle(completed: &[CompletedCall], identity: Digest) -> Option<Cycle> {
+    let start = completed.iter().rposition(|call| call.is_after_prompt()).unwrap_or(0);
+    let tail: Vec<&CompletedCall> =
+        completed[start..].iter().filter(|call| call.has_result() && call.is_counted()).collect();
     for period in 2..=PERIOD_MAX {
         if tail.len() < 2 * period || tail[tail.len() - period].identity != identity {
             continue;
         }
-        let same = |a: &Past, b: &Past| a.is_same(b.identity, b.normal);
+        let same = |a: &CompletedCall, b: &CompletedCall| a.is_same(b.identity, b.normal);
         let long = tail.len();
         let length = period
             + (0..long - period)
                 .take_while(|&back| same(tail[long - 1 - back], tail[long - 1 - back - period]))
                 .count();
         let round: Vec<Digest> = tail[long - period..].iter().map(|call| call.identity).collect();
-        // One call alone is a repeat, and a period of four may be one of two: the shortest is looked for first.
+        // One call alone is a repeat, and a period of four may be one of two: the shortest period is tried first.
         if length < 2 * period || round.iter().all(|call| *call == round[0]) {
             continue;
         }
@@ -218,29 +181,29 @@ pub fn cycle(past: &[Past], identity: Digest) -> Option<Cycle> {
     None
 }
 
-/// The same name for a round whichever call it begins with.
+/// A digest of a round that is the same whichever call the round starts with.
 fn rotation(round: &[Digest]) -> Digest {
     let first = (0..round.len())
         .min_by_key(|&start| -> Vec<Digest> { round[start..].iter().chain(&round[..start]).copied().collect() });
     let start = first.unwrap_or(0);
     let bytes: Vec<u8> = round[start..].iter().chain(&round[..start]).flat_map(|call| call.0.to_be_bytes()).collect();
-    Digest::of(&[b"cycle", &bytes])
+    Digest::from_parts(&[b"cycle", &bytes])
 }
 
-/// In how many turns calls that `fits` picks failed, within the last `window` turns. Siblings of one batch count once.
-pub fn failed_turns(past: &[Past], turn: u64, window: u32, fits: impl Fn(&Past) -> bool) -> u32 {
-    let mut turns: Vec<u64> = past
+/// In how many of the last `window` turns a call that `fits` selects failed. The calls of one turn count once.
+pub fn failed_turns(completed: &[CompletedCall], turn: u64, window: u32, fits: impl Fn(&CompletedCall) -> bool) -> u32 {
+    let mut turns: Vec<u64> = completed
         .iter()
         .filter(|call| call.is_failed() && call.is_counted() && is_within(call.turn, turn, window) && fits(call))
         .map(|call| call.turn)
         .collect();
-    // A call may end after later ones.
+    // A call may end after calls of later turns.
     turns.sort_unstable();
     turns.dedup();
     u32::try_from(turns.len()).unwrap_or(u32::MAX)
 }
 
-/// Whether a turn is the present one or one of the `window` − 1 before it (L3).
+/// True if `then` is the current turn or one of the `window` − 1 turns before it (L3).
 pub fn is_within(then: u64, turn: u64, window: u32) -> bool {
     turn.saturating_sub(then) < u64::from(window)
 }
@@ -249,18 +212,18 @@ pub fn is_within(then: u64, turn: u64, window: u32) -> bool {
 mod tests {
     use super::*;
 
-    fn call(identity: u64, normal: u64) -> Past {
-        Past::known(Digest(identity), Digest(normal), false)
+    fn call(identity: u64, normal: u64) -> CompletedCall {
+        CompletedCall::with_result(Digest(identity), Digest(normal), false)
     }
 
-    fn row(calls: &[(u64, u64)]) -> Vec<Past> {
-        let mut past: Vec<Past> = calls.iter().map(|&(identity, normal)| call(identity, normal)).collect();
+    fn row(calls: &[(u64, u64)]) -> Vec<CompletedCall> {
+        let mut past: Vec<CompletedCall> = calls.iter().map(|&(identity, normal)| call(identity, normal)).collect();
         (0..).zip(&mut past).for_each(|(turn, call)| call.turn = turn);
         past
     }
 
     #[test]
-    fn a_row_of_the_same_call_and_answer_is_counted_from_its_end() {
+    fn repeats_of_a_call_with_the_same_result_are_counted_from_the_newest() {
         assert_eq!(repeats(&row(&[(1, 1), (1, 1), (1, 1)]), Digest(1)), 3);
         assert_eq!(repeats(&row(&[(1, 2), (1, 1), (1, 1)]), Digest(1)), 2);
         assert_eq!(repeats(&row(&[(1, 1), (2, 1), (1, 1)]), Digest(1)), 1);
@@ -280,19 +243,19 @@ mod tests {
     }
 
     #[test]
-    fn the_same_failure_counts_over_writes_and_not_over_another_answer() {
-        let fails = |normal| Past::known(Digest(1), Digest(normal), true);
+    fn the_same_failure_counts_across_writes_and_not_across_another_result() {
+        let fails = |normal| CompletedCall::with_result(Digest(1), Digest(normal), true);
         let mut past = vec![fails(1), fails(1), fails(1)];
-        past[0].mark(super::super::past::Mark::Spent);
+        past[0].set(super::super::completed_call::CallFlag::WrittenSince);
         assert_eq!(futile(&past, Digest(1)), 3);
         past.insert(1, fails(2));
         assert_eq!(futile(&past, Digest(1)), 2);
-        past[3].mark(super::super::past::Mark::Closed);
+        past[3].set(super::super::completed_call::CallFlag::CircuitClosedSince);
         assert_eq!(futile(&past, Digest(1)), 0);
     }
 
     #[test]
-    fn a_cycle_is_found_by_the_call_that_would_carry_it_on() {
+    fn a_cycle_is_found_by_the_call_that_would_continue_it() {
         let past = row(&[(1, 1), (2, 2), (1, 1), (2, 2)]);
         let found = cycle(&past, Digest(1)).expect("a cycle of two");
         assert_eq!((found.period, found.rounds), (2, 2));

@@ -1,282 +1,283 @@
-//! How each fact changes a course. Nothing is decided here.
+//! How each fact changes a phase run. Nothing is decided here.
 
 use super::{
-    Course, ErrorMark, Fact, Finish, Foreign, ForeignStand, HistoryEvent, HistoryLine, Iterated, Over, Override,
-    PhaseName, Stand, Trip, TripCause, Underway, trip_text, words::AUTO_RESET,
+    ErrorFingerprint, Fact, Finish, ForeignRun, ForeignState, HistoryEvent, HistoryLine, Iterated, OverReason,
+    PhaseName, PhaseRun, Precedence, RunState, Trip, TripCause, Underway, messages::AUTO_RESET, trip_text,
 };
+use crate::Moment;
+use crate::circuit::{incident_id_of_state_file, increment};
 use crate::identity::Digest;
-use crate::memory::rise;
-use crate::{Moment, digest_hex};
 
-/// How many of the things that got better a line of history names.
+/// Limit on the improvements that one history line names.
 const GAINS_SHOWN_MAX: usize = 5;
 
-/// The course after a fact.
-pub fn apply(course: Option<Course>, fact: &Fact, at: Moment) -> Course {
-    let is_new = course.is_none();
-    let mut course = course.unwrap_or_else(|| Course::new(at));
-    course.seen = at;
+/// Returns the phase run after a fact.
+pub fn apply(phase_run: Option<PhaseRun>, fact: &Fact, at: Moment) -> PhaseRun {
+    let is_new = phase_run.is_none();
+    let mut phase_run = phase_run.unwrap_or_else(|| PhaseRun::new(at));
+    phase_run.last_seen = at;
     match fact {
-        Fact::Began { phase, .. } => begin(&mut course, phase, at),
-        Fact::Entered { phase } => enter(&mut course, phase, at, &format!("Phase {phase} entered")),
+        Fact::Began { phase, .. } => begin(&mut phase_run, phase, at),
+        Fact::Entered { phase } => enter(&mut phase_run, phase, at, &format!("Phase {phase} entered")),
         Fact::Resumed { unfinished } => {
-            course.underway = None;
-            course.finish = None;
+            phase_run.underway = None;
+            phase_run.finish = None;
             if unfinished.is_some() {
-                rise(&mut course.totals.unfinished);
+                increment(&mut phase_run.totals.unfinished);
             }
         }
         Fact::Started { iteration, tree } => {
-            if course.underway.is_some() {
-                rise(&mut course.totals.unfinished);
+            if phase_run.underway.is_some() {
+                increment(&mut phase_run.totals.unfinished);
             }
-            course.iteration = *iteration;
-            course.underway = Some(Underway { since: at, generation: course.generation });
-            remember_tree(&mut course, *tree);
+            phase_run.iteration = *iteration;
+            phase_run.underway = Some(Underway { since: at, generation: phase_run.generation });
+            remember_tree(&mut phase_run, *tree);
         }
-        Fact::Iterated(iterated) => iterate(&mut course, iterated, at),
+        Fact::Iterated(iterated) => iterate(&mut phase_run, iterated, at),
         Fact::Warned { count } => {
-            change(&mut course, Stand::Warned, at, &format!("No progress for {count} iterations"));
+            set_state(&mut phase_run, RunState::Warned, at, &format!("No progress for {count} iterations"));
         }
         Fact::Tripped { trip } => {
-            rise(&mut course.totals.trips);
-            rise(&mut course.opens);
-            change(&mut course, Stand::Open(trip.clone()), at, &trip_text(trip));
+            increment(&mut phase_run.totals.trips);
+            increment(&mut phase_run.open_count);
+            set_state(&mut phase_run, RunState::Open(trip.clone()), at, &trip_text(trip));
         }
-        Fact::Recovered => change(&mut course, Stand::Closed, at, "Progress detected, circuit closing"),
-        Fact::HalfOpened => change(&mut course, Stand::Warned, at, "Cooldown over, monitoring"),
-        Fact::Refused => rise(&mut course.totals.refused),
+        Fact::Recovered => set_state(&mut phase_run, RunState::Closed, at, "Progress detected, circuit closing"),
+        Fact::HalfOpened => set_state(&mut phase_run, RunState::Warned, at, "Cooldown over, monitoring"),
+        Fact::Denied => increment(&mut phase_run.totals.denied),
         Fact::Ignored { spent } => {
-            course.underway = None;
-            course.spent = course.spent.plus(*spent);
-            rise(&mut course.totals.refused);
+            phase_run.underway = None;
+            phase_run.spent = phase_run.spent.plus(*spent);
+            increment(&mut phase_run.totals.denied);
         }
-        Fact::Guided { .. } => course.guidance = None,
-        Fact::Reset { opens_too, .. } => {
-            close(&mut course, at, if *opens_too { "Circuit reset by user" } else { AUTO_RESET });
+        Fact::Guided { .. } => phase_run.guidance = None,
+        Fact::Reset { clears_open_count: opens_too, .. } => {
+            close(&mut phase_run, at, if *opens_too { "Circuit reset by user" } else { AUTO_RESET });
             if *opens_too {
-                course.opens = 0;
-                course.last_progress = 0;
+                phase_run.open_count = 0;
+                phase_run.last_progress = 0;
             }
         }
         Fact::Modified { guidance, .. } => {
-            close(&mut course, at, "Circuit reset by user, with guidance");
-            course.guidance = Some(guidance.clone());
+            close(&mut phase_run, at, "Circuit reset by user, with guidance");
+            phase_run.guidance = Some(guidance.clone());
         }
-        Fact::Skipped { to, .. } => skip(&mut course, to.as_ref(), at),
+        Fact::Skipped { to, .. } => skip(&mut phase_run, to.as_ref(), at),
         Fact::Aborted { .. } => {
-            course.underway = None;
-            change(&mut course, Stand::Over(Over::Aborted), at, "Aborted by user");
+            phase_run.underway = None;
+            set_state(&mut phase_run, RunState::Over(OverReason::Aborted), at, "Aborted by user");
         }
         Fact::Finished { how } => {
-            course.underway = None;
-            course.finish = Some(*how);
-            // The end of a run closes nothing: what is open, or was aborted, stays so.
-            let is_free = matches!(course.stand, Stand::Closed | Stand::Warned);
+            phase_run.underway = None;
+            phase_run.finish = Some(*how);
+            // The end of a run closes no circuit: an OPEN or aborted run stays as it is.
+            let is_free = matches!(phase_run.state, RunState::Closed | RunState::Warned);
             if *how == Finish::Completed && is_free {
-                change(&mut course, Stand::Over(Over::Completed), at, "Completed");
+                set_state(&mut phase_run, RunState::Over(OverReason::Completed), at, "Completed");
             }
         }
-        Fact::Adopted(foreign) => adopt(&mut course, foreign, is_new, at),
+        Fact::Adopted(foreign) => adopt(&mut phase_run, foreign, is_new, at),
     }
-    course
+    phase_run
 }
 
-fn begin(course: &mut Course, phase: &PhaseName, at: Moment) {
-    let was_over = matches!(course.stand, Stand::Over(_));
-    count_anew(course, phase, at, if was_over { "A new run" } else { "Run begun" });
-    course.baselines.clear();
-    course.known_failures.clear();
-    course.trees.clear();
-    course.last = None;
-    course.last_progress = 0;
-    course.spent = super::Spent::default();
+fn begin(phase_run: &mut PhaseRun, phase: &PhaseName, at: Moment) {
+    let was_over = matches!(phase_run.state, RunState::Over(_));
+    restart_counts(phase_run, phase, at, if was_over { "A new run" } else { "Run begun" });
+    phase_run.baselines.clear();
+    phase_run.known_failures.clear();
+    phase_run.trees.clear();
+    phase_run.last = None;
+    phase_run.last_progress = 0;
+    phase_run.spent = super::Spent::default();
 }
 
-/// A state file has counts and no phase. Learning which one it is in is not entering another.
-fn enter(course: &mut Course, phase: &PhaseName, at: Moment, reason: &str) {
-    if course.phase.is_none() {
-        course.phase = Some(phase.clone());
+/// A state file may have counts but no phase. Learning the phase keeps the counts; entering another one restarts them.
+fn enter(phase_run: &mut PhaseRun, phase: &PhaseName, at: Moment, reason: &str) {
+    if phase_run.phase.is_none() {
+        phase_run.phase = Some(phase.clone());
     } else {
-        count_anew(course, phase, at, reason);
+        restart_counts(phase_run, phase, at, reason);
     }
 }
 
-/// Both counters begin anew, history stays (P4).
-fn count_anew(course: &mut Course, phase: &PhaseName, at: Moment, reason: &str) {
-    course.phase = Some(phase.clone());
-    course.iteration = 0;
-    course.underway = None;
-    course.finish = None;
-    forget_counts(course);
-    if course.stand != Stand::Closed {
-        change(course, Stand::Closed, at, reason);
+/// Restarts all counts and keeps the history (P4).
+fn restart_counts(phase_run: &mut PhaseRun, phase: &PhaseName, at: Moment, reason: &str) {
+    phase_run.phase = Some(phase.clone());
+    phase_run.iteration = 0;
+    phase_run.underway = None;
+    phase_run.finish = None;
+    forget_counts(phase_run);
+    if phase_run.state != RunState::Closed {
+        set_state(phase_run, RunState::Closed, at, reason);
     }
 }
 
-fn iterate(course: &mut Course, iterated: &Iterated, at: Moment) {
-    let Iterated { iteration, progress, neutral, denied, metrics, tree, error, spent, .. } = iterated;
-    course.iteration = *iteration;
-    course.underway = None;
-    course.spent = course.spent.plus(*spent);
-    rise(&mut course.totals.iterations);
-    course.last = Some(iterated.clone());
+fn iterate(phase_run: &mut PhaseRun, iterated: &Iterated, at: Moment) {
+    let Iterated { iteration, progress, neutral, permission_denied: denied, metrics, tree, error, spent, .. } =
+        iterated;
+    phase_run.iteration = *iteration;
+    phase_run.underway = None;
+    phase_run.spent = phase_run.spent.plus(*spent);
+    increment(&mut phase_run.totals.iterations);
+    phase_run.last = Some(iterated.clone());
     if iterated.stale {
         return;
     }
     match (*denied, *neutral) {
-        (true, _) => course.denials = course.denials.saturating_add(1),
+        (true, _) => phase_run.permission_denials = phase_run.permission_denials.saturating_add(1),
         (false, true) => {}
-        (false, false) => course.denials = 0,
+        (false, false) => phase_run.permission_denials = 0,
     }
     if *neutral {
-        rise(&mut course.totals.neutral);
-        course.neutral = course.neutral.saturating_add(1);
+        increment(&mut phase_run.totals.neutral);
+        phase_run.neutral = phase_run.neutral.saturating_add(1);
         return;
     }
-    course.neutral = 0;
-    if let Some(phase) = course.phase.clone()
+    phase_run.neutral = 0;
+    if let Some(phase) = phase_run.phase.clone()
         && !metrics.is_empty()
     {
-        // A course has a few phases; one that has ever new ones forgets what it compared with.
-        if course.baselines.len() >= Course::BASELINES_MAX && !course.baselines.contains_key(&phase) {
-            course.baselines.clear();
+        // A run has few phases. One that keeps entering new ones loses its baselines.
+        if phase_run.baselines.len() >= PhaseRun::BASELINES_MAX && !phase_run.baselines.contains_key(&phase) {
+            phase_run.baselines.clear();
         }
-        course.baselines.entry(phase).or_default().merge(metrics);
+        phase_run.baselines.entry(phase).or_default().merge(metrics);
     }
-    remember_tree(course, *tree);
+    remember_tree(phase_run, *tree);
     if *progress {
-        rise(&mut course.totals.progress);
-        course.no_progress = 0;
-        course.last_progress = *iteration;
-        let what = iterated.gains.iter().map(String::as_str);
-        let what = what.chain(iterated.signs.iter().filter(|sign| sign.weight > 0).map(|sign| sign.source.word()));
-        let what: Vec<&str> = what.take(GAINS_SHOWN_MAX).collect();
-        let reason = format!("Progress: {}", what.join(", "));
-        line(course, HistoryEvent::Progress, course.stand.file_word(), at, &reason);
+        increment(&mut phase_run.totals.progress);
+        phase_run.no_progress = 0;
+        phase_run.last_progress = *iteration;
+        let improvements = iterated.gains.iter().map(String::as_str);
+        let improvements = improvements
+            .chain(iterated.signals.iter().filter(|signal| signal.weight > 0).map(|signal| signal.source.as_str()));
+        let improvements: Vec<&str> = improvements.take(GAINS_SHOWN_MAX).collect();
+        let reason = format!("Progress: {}", improvements.join(", "));
+        add_history_line(phase_run, HistoryEvent::Progress, phase_run.state.as_file_str(), at, &reason);
     } else {
-        course.no_progress = course.no_progress.saturating_add(1);
+        phase_run.no_progress = phase_run.no_progress.saturating_add(1);
     }
-    count_error(course, error.as_ref(), at);
+    count_error(phase_run, error.as_ref(), at);
 }
 
-/// The newest stands last; the content an iteration began with is among them.
-fn remember_tree(course: &mut Course, tree: Option<Digest>) {
+/// Keeps the newest content last. The content at an iteration's start is among them.
+fn remember_tree(phase_run: &mut PhaseRun, tree: Option<Digest>) {
     let Some(tree) = tree else { return };
-    course.trees.retain(|known| *known != tree);
-    course.trees.push(tree);
-    let excess = course.trees.len().saturating_sub(Course::TREES_MAX);
-    course.trees.drain(..excess);
+    phase_run.trees.retain(|known| *known != tree);
+    phase_run.trees.push(tree);
+    let excess = phase_run.trees.len().saturating_sub(PhaseRun::TREES_MAX);
+    phase_run.trees.drain(..excess);
 }
 
-/// First sight counts 1, another error begins anew at 1, an iteration without error at 0 (P3).
-fn count_error(course: &mut Course, error: Option<&ErrorMark>, at: Moment) {
+/// A first or a different error counts 1; an iteration without an error sets the count to 0 (P3).
+fn count_error(phase_run: &mut PhaseRun, error: Option<&ErrorFingerprint>, at: Moment) {
     let Some(error) = error else {
-        course.same_error = 0;
-        course.error = None;
+        phase_run.same_error = 0;
+        phase_run.error = None;
         return;
     };
-    rise(&mut course.totals.errors);
-    // A count somebody wrote into a state file, without the error it is about, goes on.
-    let is_same = course.error.as_ref().map_or(course.same_error > 0, |known| known.is_same(error));
-    course.same_error = if is_same { course.same_error.saturating_add(1) } else { 1 };
-    course.error = Some(error.clone());
+    increment(&mut phase_run.totals.errors);
+    // A state file may have a count without its error: that count continues with the next error.
+    let is_same = phase_run.error.as_ref().map_or(phase_run.same_error > 0, |known| known.is_same(error));
+    phase_run.same_error = if is_same { phase_run.same_error.saturating_add(1) } else { 1 };
+    phase_run.error = Some(error.clone());
     let short = error.raw.get(..12).unwrap_or(&error.raw);
-    let reason = format!("Error {short}, {} in a row", course.same_error);
-    line(course, HistoryEvent::Error, course.stand.file_word(), at, &reason);
+    let reason = format!("Error {short}, {} in a row", phase_run.same_error);
+    add_history_line(phase_run, HistoryEvent::Error, phase_run.state.as_file_str(), at, &reason);
 }
 
-fn close(course: &mut Course, at: Moment, reason: &str) {
-    forget_counts(course);
-    course.closed = Some(at.at);
-    change(course, Stand::Closed, at, reason);
+fn close(phase_run: &mut PhaseRun, at: Moment, reason: &str) {
+    forget_counts(phase_run);
+    phase_run.closed = Some(at.at);
+    set_state(phase_run, RunState::Closed, at, reason);
 }
 
-fn skip(course: &mut Course, to: Option<&PhaseName>, at: Moment) {
-    if let Some(left) = course.phase.clone()
-        && !course.known_failures.contains(&left)
+fn skip(phase_run: &mut PhaseRun, to: Option<&PhaseName>, at: Moment) {
+    if let Some(left) = phase_run.phase.clone()
+        && !phase_run.known_failures.contains(&left)
     {
-        course.known_failures.push(left);
+        phase_run.known_failures.push(left);
     }
-    course.closed = Some(at.at);
+    phase_run.closed = Some(at.at);
     match to {
         Some(phase) => {
-            // An iteration of the phase that was left may still end, and moves nothing in this one (E12).
-            let (underway, generation) = (course.underway, course.generation);
+            // An iteration of the skipped phase may still end; it must not affect this phase (E12).
+            let (underway, generation) = (phase_run.underway, phase_run.generation);
             let reason = format!("Phase skipped by user, {phase} entered");
-            count_anew(course, phase, at, &reason);
-            if course.generation == generation {
-                rise(&mut course.generation);
+            restart_counts(phase_run, phase, at, &reason);
+            if phase_run.generation == generation {
+                increment(&mut phase_run.generation);
             }
-            course.underway = underway;
+            phase_run.underway = underway;
         }
         None => {
-            forget_counts(course);
-            change(course, Stand::Over(Over::Skipped), at, "Last phase skipped by user");
+            forget_counts(phase_run);
+            set_state(phase_run, RunState::Over(OverReason::Skipped), at, "Last phase skipped by user");
         }
     }
 }
 
-fn adopt(course: &mut Course, foreign: &Foreign, is_new: bool, at: Moment) {
-    let (stand, reason) = match &foreign.stand {
-        ForeignStand::Closed => (Stand::Closed, "Taken over from a state file".to_owned()),
-        ForeignStand::Warned => (Stand::Warned, "Taken over from a state file".to_owned()),
-        ForeignStand::Open { since, reason, cooldown_ms } => {
-            let since = since.map_or(at, Moment::recorded);
-            let stamp = since.at.as_millis().to_be_bytes();
-            let incident = digest_hex(&[b"found", reason.as_bytes(), &stamp], 4);
+fn adopt(phase_run: &mut PhaseRun, foreign: &ForeignRun, is_new: bool, at: Moment) {
+    let (state, reason) = match &foreign.state {
+        ForeignState::Closed => (RunState::Closed, "Taken over from a state file".to_owned()),
+        ForeignState::Warned => (RunState::Warned, "Taken over from a state file".to_owned()),
+        ForeignState::Open { since, reason, cooldown_ms } => {
+            let since = since.map_or(at, Moment::from_wall_clock);
+            let incident = incident_id_of_state_file(reason, since);
             let count = foreign.no_progress.max(foreign.same_error);
-            let cause = TripCause::Found { reason: reason.clone() };
-            (Stand::Open(Trip { incident, since, cause, count, cooldown_ms: *cooldown_ms }), reason.clone())
+            let cause = TripCause::StateFile { reason: reason.clone() };
+            (RunState::Open(Trip { incident, since, cause, count, cooldown_ms: *cooldown_ms }), reason.clone())
         }
     };
-    if matches!(stand, Stand::Open(_)) && !matches!(course.stand, Stand::Open(_)) {
-        rise(&mut course.totals.trips);
-        rise(&mut course.opens);
+    if matches!(state, RunState::Open(_)) && !matches!(phase_run.state, RunState::Open(_)) {
+        increment(&mut phase_run.totals.trips);
+        increment(&mut phase_run.open_count);
     }
-    if is_new || foreign.wins == Override::File {
-        course.no_progress = foreign.no_progress;
-        course.same_error = foreign.same_error;
-        course.denials = foreign.denials;
-        course.error = foreign.error.clone().map(|raw| ErrorMark { raw, normal: None });
-        course.baselines.extend(foreign.baselines.clone());
-        course.phase = foreign.phase.clone().or_else(|| course.phase.clone());
-        course.iteration = foreign.iteration;
-        course.last_progress = foreign.last_progress;
-        course.opens = foreign.opens;
-        if course.history.is_empty() {
-            course.history.clone_from(&foreign.history);
+    if is_new || foreign.precedence == Precedence::File {
+        phase_run.no_progress = foreign.no_progress;
+        phase_run.same_error = foreign.same_error;
+        phase_run.permission_denials = foreign.permission_denials;
+        phase_run.error = foreign.error.clone().map(|raw| ErrorFingerprint { raw, normal: None });
+        phase_run.baselines.extend(foreign.baselines.clone());
+        phase_run.phase = foreign.phase.clone().or_else(|| phase_run.phase.clone());
+        phase_run.iteration = foreign.iteration;
+        phase_run.last_progress = foreign.last_progress;
+        phase_run.open_count = foreign.open_count;
+        if phase_run.history.is_empty() {
+            phase_run.history.clone_from(&foreign.history);
         }
     }
-    change(course, stand, at, &reason);
+    set_state(phase_run, state, at, &reason);
 }
 
-fn forget_counts(course: &mut Course) {
-    course.no_progress = 0;
-    course.same_error = 0;
-    course.error = None;
-    course.denials = 0;
-    course.neutral = 0;
+fn forget_counts(phase_run: &mut PhaseRun) {
+    phase_run.no_progress = 0;
+    phase_run.same_error = 0;
+    phase_run.error = None;
+    phase_run.permission_denials = 0;
+    phase_run.neutral = 0;
 }
 
-fn change(course: &mut Course, to: Stand, at: Moment, reason: &str) {
-    let from = course.stand.file_word();
-    course.stand = to;
-    course.changed = at;
-    rise(&mut course.generation);
-    line(course, HistoryEvent::StateChange, from, at, reason);
+fn set_state(phase_run: &mut PhaseRun, to: RunState, at: Moment, reason: &str) {
+    let from = phase_run.state.as_file_str();
+    phase_run.state = to;
+    phase_run.changed = at;
+    increment(&mut phase_run.generation);
+    add_history_line(phase_run, HistoryEvent::StateChange, from, at, reason);
 }
 
-fn line(course: &mut Course, event: HistoryEvent, from: &str, at: Moment, reason: &str) {
-    course.history.push(HistoryLine {
+fn add_history_line(phase_run: &mut PhaseRun, event: HistoryEvent, from: &str, at: Moment, reason: &str) {
+    phase_run.history.push(HistoryLine {
         at: at.at,
         event,
         from: from.to_owned(),
-        to: course.stand.file_word().to_owned(),
+        to: phase_run.state.as_file_str().to_owned(),
         reason: reason.to_owned(),
-        is_trip: event == HistoryEvent::StateChange && matches!(course.stand, Stand::Open(_)),
-        iteration: course.iteration,
+        is_trip: event == HistoryEvent::StateChange && matches!(phase_run.state, RunState::Open(_)),
+        iteration: phase_run.iteration,
     });
-    let excess = course.history.len().saturating_sub(Course::HISTORY_MAX);
-    course.history.drain(..excess);
+    let excess = phase_run.history.len().saturating_sub(PhaseRun::HISTORY_MAX);
+    phase_run.history.drain(..excess);
 }

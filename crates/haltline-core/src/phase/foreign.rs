@@ -1,4 +1,4 @@
-//! A course as a state file tells of it (P5, P8).
+//! A phase run as a state file describes it (P5, P8).
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::{HistoryLine, Metrics, PhaseName};
 use crate::Instant;
 
-/// What a state file says.
+/// The content of a state file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Foreign {
-    /// Whether it wins over what is known here: Ralph's file does, seed 001's can only tighten.
-    pub wins: Override,
-    /// The state it claims.
-    pub stand: ForeignStand,
+pub struct ForeignRun {
+    /// Which side wins where file and store differ: Ralph's file wins, seed 001's file can only open a circuit.
+    #[serde(rename = "wins")]
+    pub precedence: Precedence,
+    #[serde(rename = "stand")]
+    pub state: ForeignState,
     /// Iterations in a row without progress.
     pub no_progress: u32,
     /// Iterations in a row with the same error.
@@ -21,55 +22,50 @@ pub struct Foreign {
     /// SHA-256 of that error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Iterations in a row with denied permissions.
-    #[serde(default)]
-    pub denials: u32,
-    /// The last numbers of each phase.
+    /// Iterations in a row in which a permission was denied.
+    #[serde(rename = "denials", default)]
+    pub permission_denials: u32,
+    /// The last metrics of each phase.
     #[serde(default)]
     pub baselines: BTreeMap<PhaseName, Metrics>,
-    /// The phase, where it says one.
+    /// `None` where the file does not name a phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PhaseName>,
-    /// The iteration, where it says one.
+    /// 0 where the file does not number its iterations.
     #[serde(default)]
     pub iteration: u64,
-    /// The last iteration that made progress.
+    /// Number of the last iteration that made progress.
     #[serde(default)]
     pub last_progress: u64,
-    /// How often it opened.
-    #[serde(default)]
-    pub opens: u64,
-    /// Its history.
+    /// How often the circuit opened, as Ralph counts.
+    #[serde(rename = "opens", default)]
+    pub open_count: u64,
     #[serde(default)]
     pub history: Vec<HistoryLine>,
 }
 
-/// Which of two tellings is believed.
+/// Which side haltline believes where a state file and the store differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Override {
+pub enum Precedence {
     /// The file, whatever it says.
     File,
-    /// The store; a file can open a circuit, never close one.
+    /// The store: a file can open a circuit but never close one.
     Store,
 }
 
-/// A state, as a file tells it.
+/// A circuit state as a state file names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ForeignStand {
-    /// CLOSED.
+pub enum ForeignState {
     Closed,
-    /// HALF_OPEN.
+    /// HALF_OPEN in the file.
     Warned,
-    /// OPEN.
     Open {
-        /// Since when.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Instant>,
-        /// Why.
         reason: String,
-        /// For how long, where it ends by itself.
+        /// Length of the cooldown; `None` = until a person decides.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cooldown_ms: Option<u64>,
     },

@@ -1,4 +1,4 @@
-//! How much patience each phase has, and how much each sign of progress weighs.
+//! Thresholds of each phase, and weights of the signals of progress.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,57 +7,49 @@ use super::{Kind, PhaseName, Source};
 /// When a phase's circuit opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thresholds {
-    /// After this many iterations without progress.
+    /// Iterations in a row without progress.
     pub no_progress: u32,
-    /// After this many iterations with the same error.
+    /// Iterations in a row with the same error.
     pub same_error: u32,
 }
 
-/// How much each sign of progress weighs in an iteration of a loop.
+/// How much each signal of progress weighs in an iteration of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weights {
-    /// Commits since the iteration's start.
     pub commits: u32,
-    /// Staged changes.
     pub staged: u32,
     /// Changes of tracked files.
     pub unstaged: u32,
     /// New files.
     pub untracked: u32,
-    /// Changes in repositories below.
+    /// Changes in repositories below this one.
     pub repositories: u32,
-    /// Changes in other worktrees.
+    /// Changes in other work trees.
     pub worktrees: u32,
     /// Changed files where there is no git.
     pub files: u32,
     /// Better test results.
     pub tests: u32,
-    /// What the agent says of itself in a status block.
+    /// What the agent reports in a status block.
     pub status: u32,
-    /// An iteration whose signs weigh this much made progress.
+    /// An iteration whose signals weigh at least this much made progress.
     pub enough: u32,
 }
 
-/// The limits of the family.
+/// The limits of the phase breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// RED.
     pub red: Thresholds,
-    /// GREEN.
     pub green: Thresholds,
-    /// REFACTOR.
     pub refactor: Thresholds,
-    /// DOCUMENT.
     pub document: Thresholds,
-    /// QA.
     pub qa: Thresholds,
-    /// Phases haltline was not told about.
+    /// Phases that haltline does not know by name.
     pub other: Thresholds,
     /// Iterations of a loop.
     pub run: Thresholds,
-    /// So many neutral iterations in a row end a loop: nobody is there to answer.
+    /// Neutral iterations in a row that end a loop: no person is there to answer.
     pub neutral: u32,
-    /// What signs of progress weigh.
     pub weights: Weights,
 }
 
@@ -89,31 +81,30 @@ impl Default for Limits {
     }
 }
 
-/// The limits of one course of work, as they apply to what happens now.
+/// The limits that apply to a phase run now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// When it opens.
     pub thresholds: Thresholds,
-    /// After this many iterations in a row with denied permissions, where they are counted.
-    pub denials: Option<u32>,
-    /// After this many neutral iterations in a row, where they are counted.
+    /// Iterations in a row with a denied permission that open the circuit; `None` = not counted.
+    pub permission_denials: Option<u32>,
+    /// Neutral iterations in a row that open the circuit; `None` = not counted.
     pub neutral: Option<u32>,
-    /// How long it stays OPEN before it is monitored again by itself; `None` = until a person decides.
+    /// How long the circuit stays OPEN before it becomes HALF_OPEN by itself; `None` = until a person decides.
     pub cooldown_ms: Option<u64>,
 }
 
 impl Bounds {
-    /// So many iterations without progress are told (seed 001).
-    const WARNED_AT: u32 = 2;
+    /// haltline warns after this many iterations without progress (seed 001).
+    const WARN_AT: u32 = 2;
 
-    /// After how many iterations without progress it is warned: never later than it opens.
-    pub fn warned_at(&self) -> u32 {
-        Self::WARNED_AT.min(self.thresholds.no_progress)
+    /// Number of iterations without progress at which haltline warns; never above the threshold that opens the circuit.
+    pub fn warn_at(&self) -> u32 {
+        Self::WARN_AT.min(self.thresholds.no_progress)
     }
 }
 
 impl Limits {
-    /// What applies in a phase.
+    /// The limits that apply in a phase.
     pub fn bounds(&self, phase: &PhaseName) -> Bounds {
         let kind = phase.kind();
         let thresholds = match kind {
@@ -126,13 +117,12 @@ impl Limits {
             Kind::Other => self.other,
         };
         let neutral = (kind == Kind::Loop).then_some(self.neutral);
-        Bounds { thresholds, denials: None, neutral, cooldown_ms: None }
+        Bounds { thresholds, permission_denials: None, neutral, cooldown_ms: None }
     }
 }
 
 impl Weights {
-    /// What a sign of progress weighs.
-    pub fn of(&self, source: Source) -> u32 {
+    pub fn weight_of(&self, source: Source) -> u32 {
         match source {
             Source::Commits => self.commits,
             Source::Staged => self.staged,

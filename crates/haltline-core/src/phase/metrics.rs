@@ -1,4 +1,4 @@
-//! The numbers of an iteration, and which of them got better (P2).
+//! The metrics of an iteration, and which of them improved (P2).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,36 +8,32 @@ use serde::{Deserialize, Serialize};
 use super::Kind;
 use crate::shorten;
 
-/// A number of an iteration, kept in thousandths: complexity scores have fractions.
+/// A metric's value in thousandths: complexity scores have fractions, and equal floats could differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Measure(u64);
 
-/// Names and numbers of one iteration.
+/// The metrics of one iteration by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Metrics(BTreeMap<String, Measure>);
 
-/// A metric that cannot be taken.
+/// A metric that haltline cannot accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricError {
-    /// The name.
     Name {
-        /// As given.
+        /// The name as given, shortened.
         shown: String,
     },
-    /// The number.
     Value {
-        /// Of which metric.
         name: String,
-        /// As given.
+        /// The value as given, shortened.
         shown: String,
     },
-    /// Too many of them.
     TooMany,
 }
 
-/// The names progress is measured by in the phases haltline knows: others never push them out.
+/// The metrics that measure progress in the known phases. Other metrics never displace them from a baseline.
 const LISTED: [&str; 13] = [
     "tests_generated",
     "criteria_covered",
@@ -54,7 +50,7 @@ const LISTED: [&str; 13] = [
     "findings",
 ];
 
-/// Whether more or less of it is better.
+/// Which direction of a metric is an improvement.
 #[derive(Clone, Copy)]
 enum Better {
     Higher,
@@ -63,15 +59,14 @@ enum Better {
 
 impl Measure {
     const PER_ONE: u64 = 1_000;
-    /// A trillion: nothing that is counted here is larger.
+    /// One trillion: no count here is larger.
     const ONES_MAX: u64 = 1_000_000_000_000;
 
-    /// A whole number.
     pub fn whole(number: u64) -> Self {
         Self(number.min(Self::ONES_MAX) * Self::PER_ONE)
     }
 
-    /// Reads a number with up to three decimals that matter; `true` and `false` are 1 and 0.
+    /// Parses a number and keeps three decimals; `true` and `false` are 1 and 0.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "true" => return Some(Self::whole(1)),
@@ -101,11 +96,11 @@ impl fmt::Display for Measure {
 }
 
 impl Metrics {
-    /// How many an iteration may have.
+    /// Limit on the metrics of one iteration.
     pub const MAX: usize = 64;
     const NAME_BYTES_MAX: usize = 64;
 
-    /// Adds a number under its name. The seed's sticky flags are counts here.
+    /// Parses and adds a metric. Flags of seed 001 become counts here.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), MetricError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
         let fits = !name.is_empty() && name.len() <= Self::NAME_BYTES_MAX && name.bytes().all(allowed);
@@ -118,7 +113,7 @@ impl Metrics {
         self.insert(&name, value)
     }
 
-    /// Adds a number under its name.
+    /// Adds a metric. `pattern_applied` is an alias of `patterns_applied`.
     pub fn insert(&mut self, name: &str, value: Measure) -> Result<(), MetricError> {
         let name = match name {
             "pattern_applied" => "patterns_applied",
@@ -131,25 +126,23 @@ impl Metrics {
         Ok(())
     }
 
-    /// The number under a name.
     pub fn get(&self, name: &str) -> Option<Measure> {
         self.0.get(name).copied()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, by name.
+    /// All metrics, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Measure)> {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
-    /// What the next iteration is compared with: a number that was not reported keeps its last value, so that leaving
-    /// it out once does not make the same number progress again.
+    /// Updates the baseline of the next iteration. A metric that was not reported keeps its last value, so that leaving
+    /// it out once does not make the same value progress again.
     pub(super) fn merge(&mut self, newer: &Metrics) {
-        // A total that was told once does not stand for later ones that were not.
+        // A total that was reported once does not apply to later results that came without a total.
         if newer.get("tests_passing").or(newer.get("tests_failing")).is_some() {
             self.0.remove("tests_total");
             self.0.remove("tests_skipped");
@@ -166,7 +159,7 @@ impl Metrics {
         }
     }
 
-    /// Whether a number under this name can be remembered: what cannot would be new for ever.
+    /// True if the baseline can store this metric. One that it cannot store would look new every time.
     fn has_room(&self, name: &str) -> bool {
         self.0.contains_key(name) || self.0.len() < Self::MAX
     }
@@ -187,13 +180,13 @@ impl Metrics {
         }
     }
 
-    /// "Failing fell" says something only about the same tests.
+    /// A lower number of failures is progress only while the total number of tests stays the same.
     fn fewer_failing(&self, before: &Metrics) -> bool {
         let is_first = before.get("tests_failing").is_none();
         self.gained(before, "tests_failing", Better::Lower) && (is_first || self.tests_total() == before.tests_total())
     }
 
-    /// The names of what got better since the last iteration of the same phase.
+    /// The names of the metrics that improved since the last iteration of the same phase.
     pub fn gains(&self, before: &Metrics, kind: Kind) -> Vec<String> {
         use Better::{Higher, Lower};
         let listed = |names: &[(&str, Better)]| {
@@ -244,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_and_printed_alike() {
+    fn numbers_are_printed_as_they_are_parsed() {
         for (text, printed) in [("3", "3"), ("12.5", "12.5"), ("0.0019", "0.001"), ("007", "7"), ("true", "1")] {
             assert_eq!(Measure::parse(text).expect(text).to_string(), printed);
         }
@@ -254,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_limit_to_how_many() {
+    fn the_number_of_metrics_is_limited() {
         let mut metrics = Metrics::default();
         for number in 0..Metrics::MAX {
             metrics.set(&format!("m{number}"), "1").expect("room");

@@ -1,4 +1,4 @@
-//! The names of phases, and which rule of progress each name stands for (P1, P2, P4).
+//! Names of phases, and the rule of progress that each name selects (P1, P2, P4).
 
 use std::fmt;
 
@@ -11,40 +11,39 @@ use crate::shorten;
 #[serde(transparent)]
 pub struct PhaseName(String);
 
-/// The text cannot name a phase.
+/// The text is not a valid name of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseNameError {
     shown: String,
 }
 
-/// What counts as progress, and how much patience there is, in a phase.
+/// Selects what counts as progress in a phase, and its thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Tests are written.
     Red,
     /// Tests are made to pass.
     Green,
-    /// Code is put in order.
+    /// Code is restructured.
     Refactor,
     /// Documents are written.
     Document,
     /// The work is reviewed.
     Qa,
-    /// Iterations of a command, seen from outside.
+    /// Iterations of a command, observed from outside.
     Loop,
-    /// A phase nobody told haltline about.
+    /// A phase that haltline does not know by name.
     Other,
 }
 
 impl PhaseName {
-    /// How long a name may be, in bytes.
     pub const BYTES_MAX: usize = 64;
-    /// What iterations of `haltline run --loop` are called.
+    /// The phase of all iterations of `haltline run --loop`.
     pub const LOOP: &'static str = "LOOP";
-    /// What loops of Ralph are called.
+    /// The phase of all loops of Ralph.
     pub const RALPH: &'static str = "RALPH";
 
-    /// Takes a text as a name: letters, digits, `.`, `_` and `-`, beginning with a letter; case does not matter.
+    /// Parses a name: letters, digits, `.`, `_` and `-`, beginning with a letter; case does not matter.
     pub fn parse(text: &str) -> Result<Self, PhaseNameError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
         let fits = text.len() <= Self::BYTES_MAX
@@ -53,17 +52,15 @@ impl PhaseName {
         if fits { Ok(Self(text.to_ascii_uppercase())) } else { Err(PhaseNameError { shown: shorten(text) }) }
     }
 
-    /// One of haltline's own names.
-    pub fn known(name: &'static str) -> Self {
+    /// A name that is written in haltline's own code; it is not checked.
+    pub fn from_static(name: &'static str) -> Self {
         Self(name.to_owned())
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Which rule of progress it stands for.
     pub fn kind(&self) -> Kind {
         match self.as_str() {
             "RED" => Kind::Red,
@@ -76,12 +73,12 @@ impl PhaseName {
         }
     }
 
-    /// The phase that follows when this one is skipped; after the last one the run is over (P6).
+    /// The phase that follows when a person skips this one; `None` after the last, when the run is over (P6).
     pub fn next(&self) -> Option<Self> {
         match self.kind() {
-            Kind::Red => Some(Self::known("GREEN")),
-            Kind::Green => Some(Self::known("REFACTOR")),
-            Kind::Refactor => Some(Self::known("DOCUMENT")),
+            Kind::Red => Some(Self::from_static("GREEN")),
+            Kind::Green => Some(Self::from_static("REFACTOR")),
+            Kind::Refactor => Some(Self::from_static("DOCUMENT")),
             Kind::Document | Kind::Qa | Kind::Loop | Kind::Other => None,
         }
     }
@@ -110,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_capitals_and_fit_on_a_line() {
+    fn names_are_in_capitals_and_fit_on_a_line() {
         assert_eq!(PhaseName::parse("green").expect("a name").as_str(), "GREEN");
         assert_eq!(PhaseName::parse("spike-2").expect("a name").kind(), Kind::Other);
         for wrong in ["", "2nd", "a b", "é", "a\n", &"x".repeat(65)] {
@@ -119,13 +116,13 @@ mod tests {
     }
 
     #[test]
-    fn skipping_leads_through_the_seeds_four_phases_and_out() {
-        let mut phase = Some(PhaseName::known("RED"));
-        let mut seen = Vec::new();
+    fn skipping_leads_through_the_seeds_four_phases_and_ends_the_run() {
+        let mut phase = Some(PhaseName::from_static("RED"));
+        let mut visited = Vec::new();
         while let Some(name) = phase {
             phase = name.next();
-            seen.push(name.as_str().to_owned());
+            visited.push(name.as_str().to_owned());
         }
-        assert_eq!(seen, ["RED", "GREEN", "REFACTOR", "DOCUMENT"]);
+        assert_eq!(visited, ["RED", "GREEN", "REFACTOR", "DOCUMENT"]);
     }
 }

@@ -1,71 +1,67 @@
-//! What is told of an iteration.
+//! The report of one iteration: what callers tell haltline when it ends.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Metrics, PhaseName};
-use crate::identity::{Answer, Digest, Outcome};
+use crate::identity::{CallResult, Digest, Outcome};
 
 /// One iteration, as it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The phase it belongs to; the current one where nobody says.
+    /// The phase it belongs to; `None` = the current one.
     pub phase: Option<PhaseName>,
     /// Its number, where the caller counts.
     pub iteration: Option<u64>,
-    /// Its numbers.
     pub metrics: Metrics,
-    /// What was seen to change.
+    /// Signals of progress that the caller observed.
     pub signals: Vec<Signal>,
-    /// The content of the work tree afterwards, where it was looked at.
+    /// Digest of the work tree's content afterwards, if a snapshot was taken.
     pub tree: Option<Digest>,
     /// The error it ended with.
-    pub error: Option<ErrorSeen>,
-    /// Why it says nothing about progress: a question, a plan, a limit, trouble outside.
+    pub error: Option<ReportedError>,
+    /// Why it says nothing about progress: the agent had a question or made a plan, hit a limit, or met trouble
+    /// outside.
     pub neutral: Option<String>,
-    /// A permission was denied in it.
-    pub denied: bool,
-    /// What it took.
+    pub permission_denied: bool,
     pub spent: Spent,
 }
 
-/// A sign of progress.
+/// A signal of progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signal {
-    /// Where it was seen.
     pub source: Source,
-    /// How many: files, commits.
+    /// How many files, commits and so on.
     pub count: u64,
 }
 
-/// Where a sign of progress was seen.
+/// Where a signal of progress was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// Commits since the iteration's start.
     Commits,
-    /// The index.
+    /// The git index.
     Staged,
-    /// Tracked files.
+    /// Changes of tracked files.
     Unstaged,
     /// New files.
     Untracked,
     /// Repositories below this one.
     Repositories,
-    /// Other worktrees.
+    /// Other work trees of the repository.
     Worktrees,
-    /// Files, where there is no git.
+    /// Changed files where there is no git.
     Files,
     /// Test results.
     Tests,
     /// A status block the agent wrote.
     Status,
-    /// The caller looked, and says so.
+    /// The caller's own statement that there was progress.
     Caller,
 }
 
 impl Source {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Source::Commits => "commits",
             Source::Staged => "staged",
@@ -80,8 +76,8 @@ impl Source {
         }
     }
 
-    /// Whether it is about the content of the work tree: undone work is none.
-    pub(super) fn is_of_tree(self) -> bool {
+    /// True if it is about the content of the work tree: such a signal weighs nothing when the work was undone.
+    pub(super) fn is_about_work_tree(self) -> bool {
         match self {
             Source::Commits
             | Source::Staged
@@ -95,47 +91,44 @@ impl Source {
     }
 }
 
-/// A sign of progress, weighed.
+/// A signal of progress with its weight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Weighed {
-    /// Where it was seen.
+pub struct WeighedSignal {
     pub source: Source,
-    /// How many.
     pub count: u64,
-    /// What it weighs in this iteration.
+    /// 0 if it does not count in this iteration.
     pub weight: u32,
 }
 
-/// What tells one error from another (P3).
+/// Tells one error from another (P3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorMark {
+pub struct ErrorFingerprint {
     /// SHA-256 of message and type, as seed 001 writes it.
     pub raw: String,
-    /// The same without what changes from run to run; unknown for an error another program wrote down.
+    /// Digest without the parts that change from run to run; `None` for an error that another program recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normal: Option<Digest>,
 }
 
-impl ErrorMark {
-    /// Whether it is the same error, by either hash.
-    pub fn is_same(&self, other: &ErrorMark) -> bool {
+impl ErrorFingerprint {
+    /// True if either hash is equal.
+    pub fn is_same(&self, other: &ErrorFingerprint) -> bool {
         self.raw == other.raw || (self.normal.is_some() && self.normal == other.normal)
     }
 }
 
-/// An error, marked before anything was left out of its text.
+/// An error, with a fingerprint that was made before its text was masked or cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorSeen {
-    /// What tells it from others.
-    pub mark: ErrorMark,
-    /// Its type.
+pub struct ReportedError {
+    pub fingerprint: ErrorFingerprint,
+    /// The error's type.
     pub kind: String,
-    /// What is shown of it.
+    /// The line that haltline displays.
     pub shown: String,
 }
 
-impl ErrorSeen {
-    /// Marks an error by its whole text.
+impl ReportedError {
+    /// Makes the fingerprint from the whole text.
     pub fn new(kind: &str, message: &str) -> Self {
         use sha2::{Digest as _, Sha256};
         use std::fmt::Write;
@@ -143,24 +136,22 @@ impl ErrorSeen {
         for byte in Sha256::new().chain_update(message).chain_update(kind).finalize() {
             write!(raw, "{byte:02x}").expect("writing to a String cannot fail");
         }
-        let normal = |text| Answer::new(Outcome::Failed, None, text).normal.0.to_be_bytes();
-        let normal = Digest::of(&[b"phase error", &normal(kind), &normal(message)]);
+        let normal = |text| CallResult::new(Outcome::Failed, None, text).normal.0.to_be_bytes();
+        let normal = Digest::from_parts(&[b"phase error", &normal(kind), &normal(message)]);
         let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let shown = match (kind.is_empty(), line.starts_with(kind)) {
             (true, _) | (false, true) => line.to_owned(),
             (false, false) => format!("{kind}: {line}"),
         };
-        Self { mark: ErrorMark { raw, normal: Some(normal) }, kind: kind.to_owned(), shown }
+        Self { fingerprint: ErrorFingerprint { raw, normal: Some(normal) }, kind: kind.to_owned(), shown }
     }
 }
 
-/// What iterations took, as far as anybody said; unknown is not zero.
+/// What iterations cost, as far as the caller knows; unknown is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Wall time in milliseconds.
     #[serde(default)]
     pub wall_ms: u64,
-    /// Tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Millionths of a dollar.
@@ -169,7 +160,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Both together.
+    /// The sum of both.
     pub fn plus(self, other: Spent) -> Spent {
         let both = |one: Option<u64>, other: Option<u64>| match (one, other) {
             (Some(one), Some(other)) => Some(one.saturating_add(other)),
@@ -188,23 +179,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_the_seeds_and_a_timestamp_makes_no_new_error() {
-        let seen = ErrorSeen::new("TypeError", "Cannot read property 'x' of undefined");
+    fn the_hash_equals_the_seeds_and_a_timestamp_makes_no_new_error() {
+        let reported = ReportedError::new("TypeError", "Cannot read property 'x' of undefined");
         // printf %s "Cannot read property 'x' of undefinedTypeError" | sha256sum
-        assert_eq!(seen.mark.raw, "78cbf0c0bdcb64f99bd416b286dfa8084a29d0830d1e25a5e8189970618c7882");
-        assert_eq!(seen.shown, "TypeError: Cannot read property 'x' of undefined");
-        let one = ErrorSeen::new("Timeout", "2026-11-16T10:00:00Z request 1234 timed out after 3.2s");
-        let other = ErrorSeen::new("Timeout", "2026-11-16T10:05:31Z request 1234 timed out after 7.9s");
-        assert!(one.mark.raw != other.mark.raw && one.mark.is_same(&other.mark));
-        assert!(!one.mark.is_same(&seen.mark));
-        assert!(
-            !one.mark
-                .is_same(&ErrorSeen::new("Refused", "2026-11-16T10:00:00Z request 1234 timed out after 3.2s").mark)
-        );
+        assert_eq!(reported.fingerprint.raw, "78cbf0c0bdcb64f99bd416b286dfa8084a29d0830d1e25a5e8189970618c7882");
+        assert_eq!(reported.shown, "TypeError: Cannot read property 'x' of undefined");
+        let one = ReportedError::new("Timeout", "2026-11-16T10:00:00Z request 1234 timed out after 3.2s");
+        let other = ReportedError::new("Timeout", "2026-11-16T10:05:31Z request 1234 timed out after 7.9s");
+        assert!(one.fingerprint.raw != other.fingerprint.raw && one.fingerprint.is_same(&other.fingerprint));
+        assert!(!one.fingerprint.is_same(&reported.fingerprint));
+        assert!(!one.fingerprint.is_same(
+            &ReportedError::new("Refused", "2026-11-16T10:00:00Z request 1234 timed out after 3.2s").fingerprint
+        ));
     }
 
     #[test]
-    fn what_is_unknown_stays_unknown_in_a_sum() {
+    fn unknown_costs_stay_unknown_in_a_sum() {
         let known = Spent { wall_ms: 5, tokens: Some(3), micros: None };
         assert_eq!(known.plus(Spent::default()), known);
         assert_eq!(known.plus(known), Spent { wall_ms: 10, tokens: Some(6), micros: None });

@@ -1,25 +1,25 @@
-//! A command line as pieces: words, redirections, and what joins commands.
+//! Splits a command line into pieces: words, redirections, and the separators between commands.
 //!
 //! It knows what a POSIX shell and bash know about quoting, substitutions, here-documents and comments, and expands
-//! nothing. It takes any text, ends in time linear in it, and never fails: what is not closed reaches to the end.
+//! nothing. It accepts any text, takes linear time, and never fails: an unclosed quote or bracket extends to the end.
 
-/// How deep substitutions are looked into; what lies deeper is kept as it is written.
+/// How deep substitutions are parsed; deeper ones are kept as written.
 const DEPTH_MAX: usize = 6;
 
-/// One word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// Without its quotes; expansions stay as they are written.
+    /// The word without its quotes; expansions stay as written.
     pub value: String,
-    /// The same for every way of quoting, but not for different meanings: `"$x"`, `$x` and `'$x'` are three.
+    /// Equal for different quotings of the same meaning, but not for different meanings: `"$x"`, `$x` and `'$x'`
+    /// differ.
     pub canon: String,
     /// The commands in its substitutions.
     pub nested: Vec<String>,
-    /// Some of it was quoted or escaped, so it is no reserved word.
+    /// True if part of the word was quoted or escaped, so it is not a reserved word.
     pub is_quoted: bool,
 }
 
-/// What stands between commands.
+/// A separator between commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Joint {
     /// `;` or the end of a line.
@@ -38,25 +38,20 @@ pub(crate) enum Joint {
     Close,
 }
 
-/// A redirection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Redirect {
-    /// With its descriptor: `>`, `2>>`, `<<`, `&>`.
+    /// The operator with its descriptor: `>`, `2>>`, `<<`, `&>`.
     pub operator: String,
-    /// Where to, or the word that ends a here-document.
+    /// The target, or the word that ends a here-document.
     pub target: Word,
-    /// The here-document.
+    /// The text of the here-document.
     pub body: Option<String>,
 }
 
-/// One piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// A word.
     Word(Word),
-    /// A redirection.
     Redirect(Redirect),
-    /// The end of a command.
     Joint(Joint),
 }
 
@@ -64,13 +59,13 @@ pub(crate) enum Piece {
 pub(crate) const OPENERS: [&str; 11] =
     ["if", "then", "elif", "else", "while", "until", "do", "{", "!", "time", "coproc"];
 
-/// Cuts `text` into its pieces.
+/// Splits `text` into its pieces.
 pub(crate) fn pieces(text: &str) -> Vec<Piece> {
     lex(text, 0)
 }
 
 fn lex(text: &str, depth: usize) -> Vec<Piece> {
-    let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, depth, pieces: Vec::new(), waiting: Vec::new() };
+    let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, depth, pieces: Vec::new(), pending: Vec::new() };
     lexer.run();
     lexer.pieces
 }
@@ -81,12 +76,12 @@ struct Lexer<'a> {
     at: usize,
     depth: usize,
     pieces: Vec<Piece>,
-    /// Here-documents whose bodies begin after this line: where the redirection is among the pieces, and its mark.
-    waiting: Vec<(usize, Mark)>,
+    /// Here-documents whose bodies begin after this line: the index of the redirection among the pieces, and its end.
+    pending: Vec<(usize, HereDocEnd)>,
 }
 
-/// What ends a here-document.
-struct Mark {
+/// The line that ends a here-document.
+struct HereDocEnd {
     delimiter: String,
     strips_tabs: bool,
     is_quoted: bool,
@@ -149,7 +144,7 @@ impl Lexer<'_> {
         matches!(self.peek(digits), b'<' | b'>') && self.peek(digits + 1) != b'('
     }
 
-    /// `[[ … ]]`, in which `<` and `&&` are no redirection and no joint.
+    /// Reads `[[ … ]]`, in which `<` is not a redirection and `&&` not a separator.
     fn test(&mut self) {
         let line = &self.text[self.at..line_end(self.bytes, self.at)];
         let end = self.at + line.find(" ]]").map_or(line.len(), |found| found + 3);
@@ -161,7 +156,7 @@ impl Lexer<'_> {
         self.at = end;
     }
 
-    /// `(( … ))`: a sum, not a command.
+    /// Reads `(( … ))`, which is arithmetic, not a command.
     fn arithmetic(&mut self) {
         let end = closing(self.bytes, self.at + 1, b')');
         let canon: String = self.text[self.at..end].split_ascii_whitespace().collect::<Vec<_>>().join(" ");
@@ -186,24 +181,24 @@ impl Lexer<'_> {
             target = self.take_word();
         }
         if operator.ends_with("<<") || operator.ends_with("<<-") {
-            let mark = Mark {
+            let here_doc_end = HereDocEnd {
                 delimiter: target.value.clone(),
                 strips_tabs: operator.ends_with('-'),
                 is_quoted: target.is_quoted,
             };
-            self.waiting.push((self.pieces.len(), mark));
+            self.pending.push((self.pieces.len(), here_doc_end));
         }
         self.pieces.push(Piece::Redirect(Redirect { operator, target, body: None }));
     }
 
-    /// The here-documents that were announced on the line that just ended.
+    /// Reads the here-documents that were announced on the line that just ended.
     fn bodies(&mut self) {
-        for (place, mark) in std::mem::take(&mut self.waiting) {
-            let (end, next) = body_end(self.bytes, self.at, &mark);
+        for (index, here_doc_end) in std::mem::take(&mut self.pending) {
+            let (end, next) = body_end(self.bytes, self.at, &here_doc_end);
             let body = self.text[self.at..end].to_owned();
             self.at = next;
-            if let Some(Piece::Redirect(redirect)) = self.pieces.get_mut(place) {
-                if !mark.is_quoted && self.depth < DEPTH_MAX {
+            if let Some(Piece::Redirect(redirect)) = self.pieces.get_mut(index) {
+                if !here_doc_end.is_quoted && self.depth < DEPTH_MAX {
                     substitutions(&body, &mut redirect.target.nested);
                 }
                 redirect.body = Some(body);
@@ -224,9 +219,9 @@ impl Lexer<'_> {
             match self.bytes[self.at] {
                 b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'(' if self.at > start && matches!(self.bytes[self.at - 1], b'=' | b'@' | b'+' | b'?' | b'*') => {
-                    // An array or a pattern: one word.
+                    // An array or a pattern is one word.
                     let end = closing(self.bytes, self.at + 1, b')');
-                    self.live(&mut word, end);
+                    self.take_verbatim(&mut word, end);
                 }
                 b'<' | b'>' if next == b'(' => self.substitution(&mut word, false),
                 b'<' | b'>' | b'(' => break,
@@ -240,12 +235,12 @@ impl Lexer<'_> {
                 b'\\' => {
                     self.at += 1;
                     word.is_quoted = true;
-                    self.literal(&mut word);
+                    self.take_literal(&mut word);
                 }
                 0..=u8::MAX => {
                     let rest = &self.bytes[self.at + 1..];
                     let plain = rest.iter().take_while(|byte| !is_special(**byte)).count();
-                    self.live(&mut word, self.at + 1 + plain);
+                    self.take_verbatim(&mut word, self.at + 1 + plain);
                 }
             }
         }
@@ -255,8 +250,8 @@ impl Lexer<'_> {
         word
     }
 
-    /// Takes text up to `end` as it is written.
-    fn live(&mut self, word: &mut Word, end: usize) {
+    /// Takes the text up to `end` as written.
+    fn take_verbatim(&mut self, word: &mut Word, end: usize) {
         let text = self.slice(self.at, end);
         word.value.push_str(text);
         word.canon.push_str(text);
@@ -267,8 +262,8 @@ impl Lexer<'_> {
         self.text.get(from..to.min(self.text.len())).unwrap_or_default()
     }
 
-    /// Takes one character that means itself.
-    fn literal(&mut self, word: &mut Word) {
+    /// Takes one character literally.
+    fn take_literal(&mut self, word: &mut Word) {
         let Some(letter) = self.slice(self.at, self.text.len()).chars().next() else {
             self.at += 1;
             return;
@@ -305,7 +300,7 @@ impl Lexer<'_> {
                     continue;
                 }
             }
-            self.literal(word);
+            self.take_literal(word);
         }
         self.at += 1;
     }
@@ -319,16 +314,16 @@ impl Lexer<'_> {
                 b'\\' if self.peek(1) == b'\n' => self.at += 2,
                 b'\\' if matches!(self.peek(1), b'$' | b'`' | b'"' | b'\\') => {
                     self.at += 1;
-                    self.literal(word);
+                    self.take_literal(word);
                 }
                 b'$' | b'`' => self.expansion(word, true),
-                0..=u8::MAX => self.literal(word),
+                0..=u8::MAX => self.take_literal(word),
             }
         }
         self.at += 1;
     }
 
-    /// `$x`, `${x}`, `$(x)`, `$((x))` or backticks.
+    /// Reads `$x`, `${x}`, `$(x)`, `$((x))` or backticks.
     fn expansion(&mut self, word: &mut Word, in_quotes: bool) {
         if in_quotes {
             word.canon.push('"');
@@ -337,7 +332,7 @@ impl Lexer<'_> {
             (b'`', _) => self.substitution(word, true),
             (_, b'(') if self.peek(2) == b'(' => {
                 let end = closing(self.bytes, self.at + 2, b')');
-                self.live(word, end);
+                self.take_verbatim(word, end);
             }
             (_, b'(') => self.substitution(word, false),
             (_, b'{') => {
@@ -346,22 +341,23 @@ impl Lexer<'_> {
                     let inner = self.slice(self.at + 2, end).to_owned();
                     substitutions(&inner, &mut word.nested);
                 }
-                self.live(word, end);
+                self.take_verbatim(word, end);
             }
-            (_, _) => self.live(word, self.at + 1),
+            (_, _) => self.take_verbatim(word, self.at + 1),
         }
     }
 
-    /// `$(x)`, `<(x)` or backticks: kept in the word, and its command kept beside.
+    /// Reads `$(x)`, `<(x)` or backticks: the text stays in the word, and its command is also added to `nested`.
     fn substitution(&mut self, word: &mut Word, is_backtick: bool) {
-        let opening = if is_backtick { 1 } else { 2 };
-        let end = closing(self.bytes, self.at + opening, if is_backtick { b'`' } else { b')' });
-        let inner_end = if end > self.at + opening && self.bytes[end - 1] == if is_backtick { b'`' } else { b')' } {
-            end - 1
-        } else {
-            end
-        };
-        let mut inner = self.slice(self.at + opening, inner_end).to_owned();
+        let opening_length = if is_backtick { 1 } else { 2 };
+        let end = closing(self.bytes, self.at + opening_length, if is_backtick { b'`' } else { b')' });
+        let inner_end =
+            if end > self.at + opening_length && self.bytes[end - 1] == if is_backtick { b'`' } else { b')' } {
+                end - 1
+            } else {
+                end
+            };
+        let mut inner = self.slice(self.at + opening_length, inner_end).to_owned();
         if is_backtick {
             inner = inner.replace("\\`", "`").replace("\\\\", "\\");
         }
@@ -374,7 +370,7 @@ impl Lexer<'_> {
         }
         word.canon.push(')');
         word.nested.push(inner);
-        self.at = end.max(self.at + opening).min(self.bytes.len());
+        self.at = end.max(self.at + opening_length).min(self.bytes.len());
     }
 }
 
@@ -386,7 +382,7 @@ fn push_literal(word: &mut Word, letter: char) {
     word.value.push(letter);
 }
 
-/// Whether a byte may end a word or mean something within one.
+/// Returns whether a byte may end a word or has a special meaning inside one.
 fn is_special(byte: u8) -> bool {
     matches!(
         byte,
@@ -412,7 +408,7 @@ fn line_end(bytes: &[u8], from: usize) -> usize {
     bytes[from..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |found| from + found)
 }
 
-/// One canonical text of pieces: blanks, comments, quoting and line breaks do not matter.
+/// Renders pieces as one canonical text: blanks, comments, quoting and line breaks do not matter.
 pub(crate) fn render(pieces: &[Piece]) -> String {
     let mut text = String::new();
     let mut redirects = String::new();
@@ -426,7 +422,7 @@ pub(crate) fn render(pieces: &[Piece]) -> String {
                 redirects.push(' ');
                 redirects.push_str(&redirect.operator);
                 match &redirect.body {
-                    // The word that ends a here-document is a matter of taste; whether it is quoted is not.
+                    // The word that ends a here-document does not matter; whether it is quoted does.
                     Some(body) => {
                         redirects.push_str(if redirect.target.is_quoted { "'" } else { "\"" });
                         redirects.push_str(body);
@@ -446,9 +442,9 @@ pub(crate) fn render(pieces: &[Piece]) -> String {
                     Joint::Close => ")",
                 };
                 let last = text.rsplit(' ').next().unwrap_or_default();
-                let says_nothing =
+                let is_redundant =
                     last.is_empty() || matches!(last, ";" | "&&" | "||" | "|" | "&" | "(") || OPENERS.contains(&last);
-                if *joint == Joint::Sequence && says_nothing {
+                if *joint == Joint::Sequence && is_redundant {
                     continue;
                 }
                 text.push(' ');
@@ -461,12 +457,12 @@ pub(crate) fn render(pieces: &[Piece]) -> String {
     trimmed.strip_suffix(" ;").unwrap_or(trimmed).to_owned()
 }
 
-/// The commands in the substitutions of a text that is otherwise no command.
+/// Collects the commands in the substitutions of a text that is not itself a command.
 fn substitutions(text: &str, found: &mut Vec<String>) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let (opening, close) = match bytes[at] {
+        let (opening_length, close) = match bytes[at] {
             b'\\' => {
                 at += 2;
                 continue;
@@ -478,17 +474,17 @@ fn substitutions(text: &str, found: &mut Vec<String>) {
                 continue;
             }
         };
-        let end = closing(bytes, at + opening, close);
-        let inner = text.get(at + opening..end).unwrap_or_default();
+        let end = closing(bytes, at + opening_length, close);
+        let inner = text.get(at + opening_length..end).unwrap_or_default();
         found.push(inner.strip_suffix(char::from(close)).unwrap_or(inner).to_owned());
-        at = end.max(at + opening);
+        at = end.max(at + opening_length);
     }
 }
 
-/// Where what was opened before `from` is closed: the place behind `close`, or the end.
+/// Returns the position after the `close` that matches what was opened before `from`, or the end of the text.
 fn closing(bytes: &[u8], from: usize, close: u8) -> usize {
     let mut open = vec![close];
-    let mut waiting: Vec<Mark> = Vec::new();
+    let mut pending: Vec<HereDocEnd> = Vec::new();
     let mut at = from;
     while let (Some(&byte), Some(&inside)) = (bytes.get(at), open.last()) {
         let next = bytes.get(at + 1).copied().unwrap_or(0);
@@ -516,13 +512,13 @@ fn closing(bytes: &[u8], from: usize, close: u8) -> usize {
                 b'#' if at > 1 && bytes[at - 2].is_ascii_whitespace() => at = line_end(bytes, at),
                 b'<' if next == b'<' && bytes.get(at + 1) == Some(&b'<') => at += 2,
                 b'<' if next == b'<' => {
-                    let (mark, behind) = mark_at(bytes, at + 1);
-                    waiting.push(mark);
+                    let (here_doc_end, behind) = here_doc_end_at(bytes, at + 1);
+                    pending.push(here_doc_end);
                     at = behind;
                 }
                 b'\n' => {
-                    for mark in std::mem::take(&mut waiting) {
-                        at = body_end(bytes, at, &mark).1;
+                    for here_doc_end in std::mem::take(&mut pending) {
+                        at = body_end(bytes, at, &here_doc_end).1;
                     }
                 }
                 0..=u8::MAX => {}
@@ -532,8 +528,8 @@ fn closing(bytes: &[u8], from: usize, close: u8) -> usize {
     at.min(bytes.len())
 }
 
-/// The word after `<<`, as far as it decides where the here-document ends.
-fn mark_at(bytes: &[u8], from: usize) -> (Mark, usize) {
+/// Reads the word after `<<`, which decides where the here-document ends.
+fn here_doc_end_at(bytes: &[u8], from: usize) -> (HereDocEnd, usize) {
     let mut at = from;
     let strips_tabs = bytes.get(at) == Some(&b'-');
     at += usize::from(strips_tabs);
@@ -547,21 +543,21 @@ fn mark_at(bytes: &[u8], from: usize) -> (Mark, usize) {
     let written = String::from_utf8_lossy(&bytes[start..at]);
     let delimiter: String = written.chars().filter(|letter| !"'\"\\".contains(*letter)).collect();
     let is_quoted = delimiter.len() < at - start;
-    (Mark { delimiter, strips_tabs, is_quoted }, at)
+    (HereDocEnd { delimiter, strips_tabs, is_quoted }, at)
 }
 
-/// Where a here-document ends and where the text goes on.
-fn body_end(bytes: &[u8], from: usize, mark: &Mark) -> (usize, usize) {
+/// Returns where a here-document ends and where the text continues.
+fn body_end(bytes: &[u8], from: usize, here_doc_end: &HereDocEnd) -> (usize, usize) {
     let mut at = from.min(bytes.len());
     while at < bytes.len() {
         let end = line_end(bytes, at);
         let mut line = &bytes[at..end];
         line = line.strip_suffix(b"\r").unwrap_or(line);
-        if mark.strips_tabs {
+        if here_doc_end.strips_tabs {
             let tabs = line.iter().take_while(|byte| **byte == b'\t').count();
             line = &line[tabs..];
         }
-        if line == mark.delimiter.as_bytes() {
+        if line == here_doc_end.delimiter.as_bytes() {
             return (at, (end + 1).min(bytes.len()));
         }
         at = (end + 1).min(bytes.len());

@@ -1,8 +1,8 @@
-//! Whether a command line would run a verb that is for people (E6).
+//! Detects whether a command line would run an operator action (E6).
 
-use super::{base, each, wrapper};
+use super::{base, for_each_program, wrapper};
 
-/// Verbs that only a person may use, wherever they stand among haltline's commands.
+/// Verbs that only a person may use, in any of haltline's command groups.
 const VERBS: [&str; 15] = [
     "reset",
     "retire",
@@ -21,7 +21,7 @@ const VERBS: [&str; 15] = [
     "revoke",
 ];
 
-/// Commands that have verbs of their own, with those of them that only a person may use.
+/// Command groups, each with the verbs in it that only a person may use.
 const GROUPS: [(&str, &[&str]); 9] = [
     ("constraint", &["reset", "retire", "override", "revoke", "trust"]),
     ("config", &["set", "unset", "edit"]),
@@ -34,22 +34,24 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("false-positive", &[]),
 ];
 
-/// Options in front of the verb that take a value as a word of its own.
+/// Options before the verb that take their value as a separate word.
 const VALUED: [&str; 6] = ["-C", "--directory", "--pipeline", "--session", "--config", "--store"];
 
-/// The operator verb that `command` would run, as in `reset` or `constraint reset`; `None` for a mere mention of one.
+/// Returns the operator action that `command` would run, such as `reset` or `constraint reset`; `None` if the command
+/// only mentions one.
 pub fn operator_verb(command: &str) -> Option<String> {
     if !command.contains("haltline") {
-        // Quotes may hide it: `halt"line"`, `hal$'t'line`. Only a name that is written out, in one piece or in parts, can run.
+        // Quotes may hide the name: `halt"line"`, `hal$'t'line`. Only a name that is written out, in one piece or in
+        // parts, can run.
         let bare: String = command.chars().filter(|letter| !"'\"\\\n$".contains(*letter)).collect();
         if !bare.contains("haltline") {
             return None;
         }
     }
     let mut found = None;
-    each(command, &mut |program| {
+    for_each_program(command, &mut |program| {
         if found.is_none() {
-            found = verb_of(&program.words).or_else(|| verb_in_code(&program.words, program.fed.as_deref()));
+            found = verb_of(&program.words).or_else(|| verb_in_code(&program.words, program.stdin.as_deref()));
         }
     });
     found
@@ -67,44 +69,43 @@ fn verb_of(words: &[String]) -> Option<String> {
         }
         &_ => return None,
     };
-    let only_asks = |word: &String| word == "--help" || word == "-h" || word == "--version" || word == "-V";
-    if arguments.iter().take_while(|word| *word != "--").any(only_asks) {
+    let is_help_or_version = |word: &String| word == "--help" || word == "-h" || word == "--version" || word == "-V";
+    if arguments.iter().take_while(|word| *word != "--").any(is_help_or_version) {
         return None;
     }
-    let mut said = Said { arguments };
-    let first = said.next()?;
+    let mut operands = Operands { arguments };
+    let first = operands.next()?;
     if let Some((group, verbs)) = GROUPS.iter().find(|(group, verbs)| *group == first && !verbs.is_empty()) {
-        let verb = said.next()?;
+        let verb = operands.next()?;
         if !verbs.contains(&verb) {
             return None;
         }
         return match verb {
-            // Taking up a claim with new evidence, or dropping it, is open to agents (D3).
+            // Agents may resolve a dispute with new evidence, or by dropping the claim (D3).
             "resolve" => arguments
                 .iter()
                 .any(|word| word.trim_start_matches('-') == "override")
                 .then(|| "claim resolve override".to_owned()),
-            // Beginning and ending a slice is open to agents; another scope and giving up are not (E6).
+            // Agents may begin and end a slice; changing the scope and giving up are for people (E6).
             "begin" => with(arguments, "--reason").then(|| "attempt begin --reason".to_owned()),
             "end" => with(arguments, "--give-up").then(|| "attempt end --give-up".to_owned()),
-            "decide" => said.next().map(|decision| format!("phase decide {decision}")),
+            "decide" => operands.next().map(|decision| format!("phase decide {decision}")),
             verb => Some(format!("{group} {verb}")),
         };
     }
     VERBS.contains(&first).then(|| first.to_owned())
 }
 
-/// Whether an option is among the arguments.
 fn with(arguments: &[String], option: &str) -> bool {
     arguments.iter().any(|word| word.split('=').next() == Some(option))
 }
 
-/// The words that are no options.
-struct Said<'a> {
+/// Iterates over the words that are not options.
+struct Operands<'a> {
     arguments: &'a [String],
 }
 
-impl<'a> Said<'a> {
+impl<'a> Operands<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let behind = wrapper::options_end(self.arguments, &VALUED);
         let (word, rest) = self.arguments.get(behind..)?.split_first()?;
@@ -113,12 +114,12 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Code given to an interpreter that starts haltline with such a verb.
-fn verb_in_code(words: &[String], fed: Option<&str>) -> Option<String> {
+/// Finds such a verb in code that is passed to an interpreter and starts haltline.
+fn verb_in_code(words: &[String], stdin: Option<&str>) -> Option<String> {
     if !is_interpreter(words.first()?) {
         return None;
     }
-    let code = inline_code(words).or(fed)?;
+    let code = inline_code(words).or(stdin)?;
     let starts_programs = ["system", "subprocess", "popen", "exec", "spawn"].iter().any(|call| code.contains(call));
     let behind = code.split_once("haltline").map(|(_, behind)| behind).filter(|_| starts_programs)?;
     let mut named =
@@ -126,7 +127,7 @@ fn verb_in_code(words: &[String], fed: Option<&str>) -> Option<String> {
     named.find(|word| VERBS.contains(word)).map(str::to_owned)
 }
 
-/// A program that runs code given as text.
+/// Returns whether a program runs code that is passed as text.
 pub(super) fn is_interpreter(program: &str) -> bool {
     let name = base(program);
     ["python", "node", "perl", "ruby", "php", "deno", "bun", "lua", "osascript", "awk", "gawk"].iter().any(|known| {
@@ -134,10 +135,10 @@ pub(super) fn is_interpreter(program: &str) -> bool {
     })
 }
 
-/// The code that stands among the arguments of an interpreter.
+/// The code among the arguments of an interpreter.
 pub(super) fn inline_code(words: &[String]) -> Option<&str> {
     let flag = words
         .iter()
         .position(|word| matches!(word.as_str(), "-c" | "-e" | "-E" | "--eval" | "-p" | "-pe" | "-ne" | "eval" | "-r"));
-    flag.and_then(|place| words.get(place + 1)).map(String::as_str)
+    flag.and_then(|index| words.get(index + 1)).map(String::as_str)
 }

@@ -1,9 +1,9 @@
-//! Whether a command line would change a path (E6): looking is allowed, changing is not.
+//! Detects whether a command line would change a path (E6): reading is allowed, changing is not.
 
 use crate::glob_matches;
 
 use super::operator::{inline_code, is_interpreter};
-use super::{Program, base, each};
+use super::{Program, base, for_each_program};
 
 /// Programs that change each path they name.
 const CHANGERS: [&str; 31] = [
@@ -11,26 +11,26 @@ const CHANGERS: [&str; 31] = [
     "ed", "ex", "emacs", "code", "patch", "sponge", "shred", "unlink", "rmdir", "rm", "mv", "trash", "gzip", "gunzip",
     "bzip2", "xz", "zstd", "setfacl",
 ];
-/// Programs that take what lies below a folder with them.
-const TAKERS: [&str; 9] = ["rm", "mv", "rmdir", "shred", "trash", "unlink", "chmod", "chown", "chattr"];
+/// Programs that also change everything below a folder they name.
+const SUBTREE_CHANGERS: [&str; 9] = ["rm", "mv", "rmdir", "shred", "trash", "unlink", "chmod", "chown", "chattr"];
 /// Programs that change only the last path they name.
 const COPIERS: [&str; 6] = ["cp", "ln", "install", "rsync", "scp", "link"];
 
-/// Whether `command` would change `path` or what is below it, or delete or move a folder above it. `home` is what
-/// `~` and `$HOME` stand for. Relative words count where the command itself says which folder it is in.
+/// Returns whether `command` would change `path` or anything below it, or delete or move a folder above it. `home` is
+/// the value of `~` and `$HOME`. Relative words count if the command itself says which folder it is in.
 pub fn touches(command: &str, path: &str, home: Option<&str>) -> bool {
     touched(command, &[path], home).is_some()
 }
 
-/// Which of the paths `command` would change, the first of them by their order, in one reading.
+/// Returns the index of the first of `paths` that `command` would change. Parses the command only once.
 pub fn touched(command: &str, paths: &[&str], home: Option<&str>) -> Option<usize> {
     let paths: Vec<Vec<String>> = paths.iter().map(|path| components(&expanded(path, home))).collect();
     let mut folder: Option<String> = None;
     let mut is_touched = vec![false; paths.len()];
-    each(command, &mut |program| {
+    for_each_program(command, &mut |program| {
         if program.words.first().is_some_and(|word| word == "cd" || word == "pushd") {
             let target = program.words.get(1).map_or("~", String::as_str);
-            // A folder that no system would take is not followed further.
+            // A folder name too long for any system is not followed further.
             folder = Some(located(target, home, folder.as_deref())).filter(|folder| folder.len() < 4096);
         }
         for (path, is_touched) in paths.iter().zip(&mut is_touched) {
@@ -40,7 +40,7 @@ pub fn touched(command: &str, paths: &[&str], home: Option<&str>) -> Option<usiz
     is_touched.iter().position(|is_touched| *is_touched)
 }
 
-/// What is protected, and how words are read.
+/// The protected path, and the context in which words are resolved.
 struct Target<'a> {
     path: &'a [String],
     home: Option<&'a str>,
@@ -53,12 +53,12 @@ impl Target<'_> {
         (word.starts_with('/') || word.contains(":/") || word.contains(":\\")).then(|| components(&word))
     }
 
-    /// The word is the path, or below it.
+    /// True if the word is the path or lies below it.
     fn is_named_by(&self, word: &str) -> bool {
         self.components(word).is_some_and(|named| named.len() >= self.path.len() && self.agrees(&named))
     }
 
-    /// The word is the path, below it, or above it.
+    /// True if the word is the path, lies below it or lies above it.
     fn is_within(&self, word: &str) -> bool {
         self.components(word).is_some_and(|named| self.agrees(&named))
     }
@@ -84,7 +84,7 @@ fn changes(program: &Program, target: &Target<'_>) -> bool {
     let has_flag = |flags: &[&str]| arguments.iter().any(|word| flags.iter().any(|flag| word.starts_with(flag)));
     writes_into
         || match name {
-            taker if TAKERS.contains(&taker) => named.any(|word| target.is_within(word)),
+            changer if SUBTREE_CHANGERS.contains(&changer) => named.any(|word| target.is_within(word)),
             changer if CHANGERS.contains(&changer) => named.any(|word| target.is_named_by(word)),
             copier if COPIERS.contains(&copier) => {
                 let into = arguments.iter().skip_while(|word| *word != "-t").nth(1);
@@ -112,18 +112,18 @@ fn changes(program: &Program, target: &Target<'_>) -> bool {
             }
             "curl" | "wget" | "tar" | "unzip" | "bsdtar" => {
                 let into = ["-o", "-O", "--output", "-C", "-d", "-P", "--directory"];
-                let places = arguments.windows(2).filter(|pair| into.contains(&&*pair[0])).map(|pair| &pair[1]);
-                places.into_iter().any(|word| target.is_named_by(word))
+                let destinations = arguments.windows(2).filter(|pair| into.contains(&&*pair[0])).map(|pair| &pair[1]);
+                destinations.into_iter().any(|word| target.is_named_by(word))
             }
             interpreter if is_interpreter(interpreter) => {
-                let code = inline_code(&program.words).or(program.fed.as_deref()).unwrap_or_default();
+                let code = inline_code(&program.words).or(program.stdin.as_deref()).unwrap_or_default();
                 names_in_code(code, target)
             }
             &_ => false,
         }
 }
 
-/// Code is not understood, so naming the path in it is enough.
+/// Code is not parsed, so naming the path in it is enough.
 fn names_in_code(code: &str, target: &Target<'_>) -> bool {
     let code = match target.home {
         Some(home) => expanded_anywhere(code, home),
@@ -137,7 +137,7 @@ fn expanded_anywhere(text: &str, home: &str) -> String {
     text.replace("${HOME}", home).replace("$HOME", home).replace("~/", &format!("{home}/"))
 }
 
-/// With `~`, `$HOME` and `${HOME}` in front written out.
+/// Replaces a leading `~`, `$HOME` or `${HOME}`.
 fn expanded(word: &str, home: Option<&str>) -> String {
     if let Some(home) = home {
         for start in ["~", "$HOME", "${HOME}"] {

@@ -1,4 +1,4 @@
-//! Programs that run another program: taken off, so that what decides comes first.
+//! Removes programs that only run another program, so that the program that matters comes first.
 
 use super::base;
 
@@ -6,12 +6,12 @@ use super::base;
 pub(crate) enum Unwrapped<'a> {
     /// A program and its arguments.
     Program(&'a [String]),
-    /// A text that a shell would read.
+    /// A text that a shell would run.
     Script(String),
 }
 
-/// A program that runs the rest of its words: the options of it that take a value as their own word, and how many
-/// words come before the program.
+/// A program that runs the rest of its words: which of its options take a separate word as their value, and how many
+/// operands come before the program.
 struct Wrapper {
     names: &'static [&'static str],
     valued: &'static [&'static str],
@@ -50,7 +50,7 @@ pub(crate) fn is_shell(program: &str) -> bool {
     matches!(base(program), "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "rbash")
 }
 
-/// Takes assignments and wrappers off.
+/// Removes assignments and wrappers.
 pub(crate) fn unwrap(words: &[String]) -> Unwrapped<'_> {
     let mut rest = words;
     loop {
@@ -65,31 +65,31 @@ pub(crate) fn unwrap(words: &[String]) -> Unwrapped<'_> {
         let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) else {
             return Unwrapped::Program(rest);
         };
-        let asks_only = name == "command" && arguments.first().is_some_and(|word| word == "-v" || word == "-V");
+        let only_looks_up = name == "command" && arguments.first().is_some_and(|word| word == "-v" || word == "-V");
         let behind = options_end(arguments, wrapper.valued);
         let assigned = arguments[behind..].iter().take_while(|word| is_assignment(word)).count();
         let inner = arguments.get(behind + assigned + wrapper.operands..).unwrap_or_default();
-        if asks_only || inner.is_empty() {
+        if only_looks_up || inner.is_empty() {
             return Unwrapped::Program(rest);
         }
         rest = inner;
     }
 }
 
-/// The text a program is told to read as a command line.
+/// The text that a program would run as a command line.
 fn script_of(name: &str, arguments: &[String]) -> Option<String> {
     match name {
         "eval" => Some(arguments.join(" ")),
         "env" => {
-            let place =
+            let index =
                 arguments.iter().take_while(|word| word.starts_with('-') || is_assignment(word)).position(|word| {
                     word.starts_with("--split-string")
                         || (!word.starts_with("--") && word.starts_with('-') && word.contains('S'))
                 })?;
-            let word = &arguments[place];
+            let word = &arguments[index];
             let attached = word.strip_prefix("--split-string=").or_else(|| word.split_once('S').map(|(_, text)| text));
             let attached = attached.filter(|text| !text.is_empty() && !word.ends_with("string"));
-            let behind = &arguments[place + 1..];
+            let behind = &arguments[index + 1..];
             Some(match attached {
                 Some(text) => format!("{text} {}", quoted(behind)),
                 None => {
@@ -99,12 +99,12 @@ fn script_of(name: &str, arguments: &[String]) -> Option<String> {
             })
         }
         "script" | "su" | "runuser" | "flock" => {
-            let place = arguments.iter().position(|word| {
+            let index = arguments.iter().position(|word| {
                 word == "--command" || word.starts_with("--command=") || is_cluster_ending_in(word, 'c')
             })?;
-            match arguments[place].strip_prefix("--command=") {
+            match arguments[index].strip_prefix("--command=") {
                 Some(text) => Some(text.to_owned()),
-                None => arguments.get(place + 1).cloned(),
+                None => arguments.get(index + 1).cloned(),
             }
         }
         "watch" => {
@@ -131,22 +131,22 @@ fn script_of(name: &str, arguments: &[String]) -> Option<String> {
     }
 }
 
-/// Whether a shell, as called, reads its commands from what it is fed.
+/// Returns whether a shell, called with these words, reads its commands from standard input.
 pub(crate) fn reads_script(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     is_shell(program) && arguments.iter().all(|word| word.starts_with(['-', '+']) || word == "/dev/stdin")
         || arguments.first().is_some_and(|word| is_shell(program) && word == "-s")
 }
 
-/// The commands that `find` is told to run.
+/// The commands that `find` would run.
 pub(crate) fn executed(words: &[String]) -> Vec<&[String]> {
     let starts = |word: &String| {
         matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec" | "-X" | "--exec-batch")
     };
     let mut found = Vec::new();
     let mut rest = words;
-    while let Some(place) = rest.iter().position(starts) {
-        rest = &rest[place + 1..];
+    while let Some(index) = rest.iter().position(starts) {
+        rest = &rest[index + 1..];
         let end = rest.iter().position(|word| word == ";" || word == "+").unwrap_or(rest.len());
         found.push(&rest[..end]);
         rest = &rest[end..];
@@ -180,7 +180,7 @@ pub(crate) fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// Words as one command line that splits into them again.
+/// Joins words into one command line that splits into the same words again.
 pub(crate) fn quoted(words: &[String]) -> String {
     let quote = |word: &String| {
         let is_plain =

@@ -1,4 +1,4 @@
-//! Files as git keeps them, to compare them with the work tree.
+//! Files as git stores them, to compare them with the work tree.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -8,10 +8,10 @@ use super::status::is_id;
 use super::tree_path::TreePath;
 use crate::git::Git;
 
-/// How many files are compared at once.
+/// How many files are compared in one call.
 const COMPARED_MAX: usize = 2_000;
 
-/// What a commit has at a path: mode and id, both of zeros where it has nothing.
+/// What a commit has at a path: mode and id, both zeros if it has nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Blob {
     pub(super) mode: String,
@@ -28,7 +28,7 @@ impl Blob {
     }
 }
 
-/// The paths whose content in the work tree is that of their blob. Where git does not say, and for links, there is none.
+/// The paths whose content in the work tree equals their blob. Leaves out links, and everything if git fails.
 pub(super) fn unchanged<'a>(
     git: &Git,
     compared: impl Iterator<Item = (&'a TreePath, &'a Content, &'a Blob)>,
@@ -58,7 +58,7 @@ fn ids_of(git: &Git, files: &[(&TreePath, &Blob)]) -> Option<Vec<String>> {
     }
     let mut arguments: Vec<OsString> = ["hash-object", "--"].map(OsString::from).into();
     arguments.extend(files.iter().map(|(path, _blob)| path.as_path().as_os_str().to_owned()));
-    let answer = git.run(&arguments).ok()?;
-    let ids = answer.bytes.split(|&byte| byte == b'\n').filter(|id| is_id(id));
+    let output = git.run(&arguments).ok()?;
+    let ids = output.bytes.split(|&byte| byte == b'\n').filter(|id| is_id(id));
     Some(ids.map(|id| String::from_utf8_lossy(id).into_owned()).collect())
 }

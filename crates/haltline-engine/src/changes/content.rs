@@ -1,4 +1,4 @@
-//! What stands at a path of the work tree, by its content and not by its times.
+//! What is at a path of the work tree, by its content and not by its times.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -12,38 +12,35 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::budget::Budget;
 
-/// What stands at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Content {
-    /// Nothing.
     Absent,
-    /// A file.
     File {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_executable: bool,
         bytes: u64,
-        /// When it was last written, in nanoseconds: stands in for the digest where there is none.
+        /// When it was last written, in nanoseconds; compared where there is no digest.
         modified_ns: i64,
-        /// `None`: too large, unreadable, or the look had read enough.
+        /// `None` if the file is too large or unreadable, or the snapshot had read enough.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
     },
-    /// A symbolic link, by a digest of where it points.
+    /// A symbolic link, as a digest of its target.
     Link(String),
     /// A folder: a submodule, a repository, or what replaced a file.
     Folder,
-    /// A pipe, a socket, a device. Never opened.
+    /// A pipe, a socket or a device, which is never opened.
     Other,
 }
 
 impl Content {
-    /// What stands at `path` now. Never waits, never follows a link.
+    /// What is at `path` now. Never waits and never follows a link.
     pub(super) fn at(path: &Path, budget: &mut Budget) -> Self {
         Self::read_at(path, |bytes| budget.may_read(bytes))
     }
 
-    /// The same, with no file opened.
+    /// Like [`Self::at`], but opens no file.
     pub(super) fn unread_at(path: &Path) -> Self {
         Self::read_at(path, |_bytes| false)
     }
@@ -78,7 +75,7 @@ impl Content {
         Self::File { is_executable: found.mode() & 0o100 != 0, bytes: found.len(), modified_ns, digest }
     }
 
-    /// Whether both are the same. Where one of two files was not read, size and time decide.
+    /// True if both are the same. If one of two files was not read, size and time decide.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -93,7 +90,7 @@ impl Content {
         }
     }
 
-    /// Adds it to a fingerprint: its time only where there is nothing better.
+    /// Adds the content to a fingerprint; the time only if there is no digest.
     pub(super) fn write_to(&self, sum: &mut Vec<u8>) {
         match self {
             Self::Absent => sum.push(b'-'),
@@ -115,7 +112,7 @@ impl Content {
     }
 }
 
-/// The digest of a file, or `None` where it is no file or has grown since it was measured.
+/// The digest of a file, or `None` if it is no file or has grown since it was measured.
 fn digest(path: &Path, bytes: u64) -> io::Result<Option<String>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;

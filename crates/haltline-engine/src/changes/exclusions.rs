@@ -1,9 +1,9 @@
-//! What never counts as work: what the runners themselves write, and what the caller names.
+//! What never counts as work: files that the runners write themselves, and what the caller names.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Folders that are built or fetched, not written: neither searched for repositories nor walked without git.
+/// Folders with generated or downloaded files: not searched for repositories, and skipped where there is no git.
 const BUILT_FOLDERS: [&str; 24] = [
     "node_modules",
     "bower_components",
@@ -31,8 +31,8 @@ const BUILT_FOLDERS: [&str; 24] = [
     "Pods",
 ];
 
-/// The same rules as [`is_runners`], as git wants them for the commits that change nothing else.
-const RUNNERS_PATTERNS: [&str; 9] = [
+/// The same rules as [`is_runner_state`] as git pathspecs, to leave out commits that change nothing else.
+const RUNNER_PATTERNS: [&str; 9] = [
     "**/.prp-session/**",
     "**/.haltline*",
     "**/.haltline*/**",
@@ -44,10 +44,10 @@ const RUNNERS_PATTERNS: [&str; 9] = [
     "**/.ralph/progress.json",
 ];
 
-/// What does not count in one look.
+/// What does not count in one snapshot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Exclusions {
-    /// Whole paths, from the root of the file system.
+    /// Absolute paths.
     listed: Vec<PathBuf>,
 }
 
@@ -61,18 +61,18 @@ impl Exclusions {
         &self.listed
     }
 
-    /// Whether `path` below `top` counts.
+    /// True if `path` below `top` counts.
     pub(super) fn counts(&self, top: &Path, path: &Path) -> bool {
-        if is_runners(path) {
+        if is_runner_state(path) {
             return false;
         }
         let whole = if self.listed.is_empty() { PathBuf::new() } else { top.join(path) };
         !self.listed.iter().any(|listed| whole.starts_with(listed))
     }
 
-    /// The same as pathspecs of git, in the repository at `top`.
+    /// The same rules as git pathspecs, for the repository at `top`.
     pub(super) fn pathspecs(&self, top: &Path) -> Vec<Vec<u8>> {
-        let runners = RUNNERS_PATTERNS.iter().map(|pattern| format!(":(exclude,top,glob){pattern}").into_bytes());
+        let runners = RUNNER_PATTERNS.iter().map(|pattern| format!(":(exclude,top,glob){pattern}").into_bytes());
         let mut specs: Vec<Vec<u8>> = runners.collect();
         for inside in self.listed.iter().filter_map(|path| path.strip_prefix(top).ok()) {
             if !inside.as_os_str().is_empty() {
@@ -83,13 +83,13 @@ impl Exclusions {
     }
 }
 
-/// Whether a folder of that name is built or fetched.
+/// True if a folder of that name holds generated or downloaded files.
 pub(super) fn is_built(name: &[u8]) -> bool {
     BUILT_FOLDERS.iter().any(|built| built.as_bytes() == name)
 }
 
-/// Whether a runner keeps its own state or log there. Plans and prompts below `.ralph` are work.
-fn is_runners(path: &Path) -> bool {
+/// True if a runner keeps its own state or log at the path. Plans and prompts below `.ralph` are work.
+fn is_runner_state(path: &Path) -> bool {
     let mut components = path.iter().map(OsStrExt::as_bytes);
     while let Some(component) = components.next() {
         if component == b".prp-session" || component.starts_with(b".haltline") {

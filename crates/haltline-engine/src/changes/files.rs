@@ -1,4 +1,4 @@
-//! A folder without git: its files by size, time and, where they are small, content.
+//! A folder without git: its files by size, time and, if they are small, content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -14,10 +14,9 @@ use super::exclusions::{Exclusions, is_built};
 use super::repository::{Rest, RestSum};
 use super::tree_path::TreePath;
 
-/// Larger files are not read: without git, every file is visited at every look.
+/// Larger files are not read: without git, every snapshot visits every file.
 const CONTENT_FILE_BYTES_MAX: u64 = 256 * 1024;
 
-/// The files of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Files {
     pub(super) paths: BTreeMap<TreePath, Content>,
@@ -26,8 +25,13 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Walks `root` without the folders in `apart`, which are looked at otherwise.
-    pub(super) fn look(root: &Path, apart: &BTreeSet<PathBuf>, exclusions: &Exclusions, budget: &mut Budget) -> Self {
+    /// Walks `root` without the folders in `separate`, which have their own entries in the snapshot.
+    pub(super) fn capture(
+        root: &Path,
+        separate: &BTreeSet<PathBuf>,
+        exclusions: &Exclusions,
+        budget: &mut Budget,
+    ) -> Self {
         budget.set_content_file_bytes_max(CONTENT_FILE_BYTES_MAX);
         let mut paths = BTreeMap::new();
         let mut rest = RestSum::default();
@@ -43,32 +47,32 @@ impl Files {
                 names.insert((entry.file_name(), is_folder));
             }
             if folder != root && is_git_directory(&names) {
-                // A bare repository: what is in it shows in its work trees.
+                // A bare repository: its work trees show what is in it.
                 continue;
             }
-            // The last one waiting comes first: in order of names, so that a cut falls at the same place every time.
+            // The last folder pushed is visited first. Sorting the names makes a cut fall at the same point every time.
             for (name, is_folder) in names.into_iter().rev() {
                 let whole = folder.join(&name);
-                let path = TreePath::of(whole.strip_prefix(root).unwrap_or(&whole));
+                let path = TreePath::from_path(whole.strip_prefix(root).unwrap_or(&whole));
                 if !exclusions.counts(root, path.as_path()) {
                     continue;
                 }
                 if is_folder {
-                    if name != ".git" && !is_built(name.as_bytes()) && !apart.contains(&whole) {
+                    if name != ".git" && !is_built(name.as_bytes()) && !separate.contains(&whole) {
                         waiting.push(whole);
                     }
-                } else if budget.take_path() {
+                } else if budget.reserve_path() {
                     paths.insert(path, Content::at(&whole, budget));
                 } else {
                     rest.add(path.bytes(), root, budget);
                 }
             }
         }
-        Self { paths, rest: rest.end() }
+        Self { paths, rest: rest.finish() }
     }
 }
 
-/// Whether these are what a git directory holds.
+/// True if these are the names in a git directory.
 fn is_git_directory(names: &BTreeSet<(OsString, bool)>) -> bool {
     [("HEAD", false), ("objects", true), ("refs", true)]
         .iter()

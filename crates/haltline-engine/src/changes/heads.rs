@@ -1,6 +1,6 @@
-//! What moving from one commit to another did to paths that were as committed then.
+//! What moving from one commit to another did to paths that were as committed before.
 //!
-//! A path that differs from the commit now need not have changed: `git reset` takes a commit back and leaves the files.
+//! A path that differs from the commit now need not have changed: `git reset` undoes a commit and leaves the files.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,21 +11,21 @@ use super::status::is_id;
 use super::tree_path::TreePath;
 use crate::git::Git;
 
-/// The name of the tree with nothing in it, in repositories with short and with long names.
+/// The id of the empty tree, in repositories with SHA-1 and with SHA-256 ids.
 const EMPTY_TREES: [&str; 2] =
     ["4b825dc642cb6eb9a060e54bf8d69288fbee4904", "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"];
 
-/// The commits that are checked out now and were then, with what differs between them asked once, if at all.
+/// The commits checked out then and now. What differs between them is read at most once.
 pub(super) struct Heads {
     trees: Option<(String, String)>,
     git: Option<Git>,
     differences: OnceCell<Option<BTreeMap<TreePath, Blob>>>,
 }
 
-/// What the commit of then had at a path.
+/// What the earlier commit had at a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Was {
-    /// The same as the commit of now.
+pub(super) enum EarlierContent {
+    /// The same as the current commit.
     Same,
     /// Something else.
     Other,
@@ -45,19 +45,18 @@ impl Heads {
         Self { trees, git, differences: OnceCell::new() }
     }
 
-    /// What the commit of then had at `path`.
-    pub(super) fn was(&self, path: &TreePath) -> Was {
+    pub(super) fn earlier_content(&self, path: &TreePath) -> EarlierContent {
         if self.trees.is_none() {
-            return Was::Same;
+            return EarlierContent::Same;
         }
         match self.differences() {
-            Some(differences) if differences.contains_key(path) => Was::Other,
-            Some(_) => Was::Same,
-            None => Was::Unknown,
+            Some(differences) if differences.contains_key(path) => EarlierContent::Other,
+            Some(_) => EarlierContent::Same,
+            None => EarlierContent::Unknown,
         }
     }
 
-    /// The paths among `new`, all as committed then, whose content is still that of the commit of then.
+    /// The paths among `new`, all as committed then, whose content is still that of the earlier commit.
     pub(super) fn unchanged(&self, new: &[(&TreePath, &PathState)]) -> BTreeSet<TreePath> {
         if self.trees.is_none() || new.is_empty() {
             return BTreeSet::new();
@@ -68,22 +67,22 @@ impl Heads {
     }
 
     fn differences(&self) -> Option<&BTreeMap<TreePath, Blob>> {
-        self.differences.get_or_init(|| self.ask()).as_ref()
+        self.differences.get_or_init(|| self.read_differences()).as_ref()
     }
 
-    fn ask(&self) -> Option<BTreeMap<TreePath, Blob>> {
+    fn read_differences(&self) -> Option<BTreeMap<TreePath, Blob>> {
         let ((then, now), git) = (self.trees.as_ref()?, self.git.as_ref()?);
         if ![then, now].iter().all(|tree| is_id(tree.as_bytes())) {
-            // A look comes from a file, and git would take an option for one.
+            // A snapshot may come from a file, and git would accept an option in place of an id.
             return None;
         }
-        let answer = git.run(&["diff-tree", "-r", "-z", "--raw", "--no-renames", then, now]).ok()?;
-        if answer.is_cut {
+        let output = git.run(&["diff-tree", "-r", "-z", "--raw", "--no-renames", then, now]).ok()?;
+        if output.is_cut {
             return None;
         }
         let mut differences = BTreeMap::new();
-        let mut records = answer.bytes.split(|&byte| byte == 0);
-        // `:MODE MODE ID ID LETTER`, then the path in a record of its own.
+        let mut records = output.bytes.split(|&byte| byte == 0);
+        // `:MODE MODE ID ID LETTER`, followed by the path as a separate record.
         while let (Some(record), Some(path)) = (records.next(), records.next()) {
             let record = String::from_utf8_lossy(record.strip_prefix(b":").unwrap_or(record));
             let mut parts = record.split(' ');
@@ -95,7 +94,7 @@ impl Heads {
     }
 }
 
-/// The empty tree, named as long as `other` is.
+/// The id of the empty tree, as long as `other`.
 fn empty_tree(other: &str) -> String {
     EMPTY_TREES.iter().find(|tree| tree.len() == other.len()).map_or_else(String::new, |tree| (*tree).to_owned())
 }

@@ -1,4 +1,4 @@
-//! Finds the work trees below a folder by walking it: no program is started, and no link is followed.
+//! Finds the work trees below a folder by walking it; starts no program and follows no link.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -9,11 +9,11 @@ use super::budget::Budget;
 use super::exclusions::{Exclusions, is_built};
 use crate::project::read_pointer;
 
-/// How many folders deep repositories are looked for.
+/// How many folders deep to search for repositories.
 const DEPTH_MAX: usize = 6;
 
-/// The folders below `root` that have a `.git`, nearest first. Folders that are built or fetched are not searched.
-pub(super) fn below(root: &Path, exclusions: &Exclusions, budget: &mut Budget) -> Vec<PathBuf> {
+/// The folders below `root` that have a `.git`, nearest first. Folders with generated or downloaded files are skipped.
+pub(super) fn find_below(root: &Path, exclusions: &Exclusions, budget: &mut Budget) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = VecDeque::from([(root.to_owned(), 0)]);
     while let Some((folder, depth)) = waiting.pop_front() {
@@ -23,7 +23,7 @@ pub(super) fn below(root: &Path, exclusions: &Exclusions, budget: &mut Budget) -
         if depth == DEPTH_MAX {
             continue;
         }
-        let mut children = BTreeSet::new();
+        let mut subfolders = BTreeSet::new();
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             if !budget.visit() {
                 return found;
@@ -31,23 +31,23 @@ pub(super) fn below(root: &Path, exclusions: &Exclusions, budget: &mut Budget) -
             let name = entry.file_name();
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if is_folder && name != ".git" && !is_built(name.as_bytes()) {
-                children.insert(name);
+                subfolders.insert(name);
             }
         }
-        for name in children {
-            let child = folder.join(name);
-            let inside = child.strip_prefix(root).unwrap_or(&child);
+        for name in subfolders {
+            let subfolder = folder.join(name);
+            let inside = subfolder.strip_prefix(root).unwrap_or(&subfolder);
             if exclusions.counts(root, inside) {
-                waiting.push_back((child, depth + 1));
+                waiting.push_back((subfolder, depth + 1));
             }
         }
     }
     found
 }
 
-/// The work trees that a repository itself knows of, below `root`: also where they are deep, or in a folder that is
-/// not searched.
-pub(super) fn linked(common: &Path, root: &Path) -> BTreeSet<PathBuf> {
+/// The linked work trees of a repository below `root`, as git records them. This also finds those that are too deep, or
+/// in a folder that is not searched.
+pub(super) fn linked_work_trees(common: &Path, root: &Path) -> BTreeSet<PathBuf> {
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let tops = entries.filter_map(|entry| {
         let pointer = read_pointer(&entry.path().join("gitdir"))?;

@@ -1,11 +1,10 @@
-//! Reads the answer of `git status --porcelain=v2 -z --branch`. Any bytes are read; what is not understood is passed over.
+//! Parses `git status --porcelain=v2 -z --branch`. Accepts any bytes and skips what it does not understand.
 
 use super::blob::Blob;
 
-/// What git says of the work tree.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Status<'a> {
-    /// The commit that is checked out, if there is one yet.
+    /// The checked-out commit, if there is one yet.
     pub(super) head: Option<String>,
     /// The paths that differ from it, in git's order.
     pub(super) entries: Vec<Entry<'a>>,
@@ -15,17 +14,16 @@ pub(super) struct Status<'a> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     pub(super) path: &'a [u8],
-    /// What the commit has there, where git says.
+    /// What the commit has there, if git says so.
     pub(super) committed: Option<Blob>,
-    /// Mode and id in the index, where it differs from the commit.
+    /// Mode and id in the index, if they differ from the commit.
     pub(super) staged: Option<String>,
     /// The work tree differs from the index.
     pub(super) is_unstaged: bool,
-    /// git does not know it.
     pub(super) is_untracked: bool,
 }
 
-/// The arguments of the call. Submodules are looked at on their own, so a look inside them is not asked for.
+/// The arguments of the call. Submodules have their own entries in the snapshot, so git need not look inside them.
 pub(super) fn arguments(has_untracked: bool) -> [&'static str; 8] {
     [
         "status",
@@ -39,11 +37,11 @@ pub(super) fn arguments(has_untracked: bool) -> [&'static str; 8] {
     ]
 }
 
-/// Reads an answer; the last record of one that is cut is left out.
-pub(super) fn read(answer: &[u8], is_cut: bool) -> Status<'_> {
+/// Parses the output; if it is cut, leaves out the last record.
+pub(super) fn read(output: &[u8], is_cut: bool) -> Status<'_> {
     let mut status = Status::default();
-    let whole = if is_cut { answer.iter().rposition(|&byte| byte == 0).map_or(0, |end| end + 1) } else { answer.len() };
-    let mut records = answer[..whole].split(|&byte| byte == 0);
+    let whole = if is_cut { output.iter().rposition(|&byte| byte == 0).map_or(0, |end| end + 1) } else { output.len() };
+    let mut records = output[..whole].split(|&byte| byte == 0);
     while let Some(record) = records.next() {
         let Some((kind, rest)) = record.split_first() else { continue };
         let rest = rest.strip_prefix(b" ").unwrap_or(rest);
@@ -55,14 +53,16 @@ pub(super) fn read(answer: &[u8], is_cut: bool) -> Status<'_> {
                 None
             }
             // XY sub mH mI mW hH hI path
-            b'1' => changed(rest, 7),
-            // XY sub mH mI mW hH hI score path, and where it was before in a record of its own
+            b'1' => parse_changed(rest, 7),
+            // XY sub mH mI mW hH hI score path, followed by the old path as a separate record
             b'2' => {
                 records.next();
-                changed(rest, 8)
+                parse_changed(rest, 8)
             }
             // XY sub m1 m2 m3 mW h1 h2 h3 path
-            b'u' => changed(rest, 9).map(|entry| Entry { committed: None, staged: None, is_unstaged: true, ..entry }),
+            b'u' => {
+                parse_changed(rest, 9).map(|entry| Entry { committed: None, staged: None, is_unstaged: true, ..entry })
+            }
             b'?' if !rest.is_empty() => Some(Entry { path: rest, is_untracked: true, ..Entry::default() }),
             _ => None,
         };
@@ -72,7 +72,7 @@ pub(super) fn read(answer: &[u8], is_cut: bool) -> Status<'_> {
 }
 
 /// A record of `fields` fields before the path: XY sub mH mI mW hH hI …
-fn changed(record: &[u8], fields: usize) -> Option<Entry<'_>> {
+fn parse_changed(record: &[u8], fields: usize) -> Option<Entry<'_>> {
     let parts: Vec<&[u8]> = record.splitn(fields + 1, |&byte| byte == b' ').collect();
     let path = *parts.get(fields).filter(|path| !path.is_empty())?;
     let [in_index, in_tree] = *parts.first()? else { return None };
@@ -81,7 +81,7 @@ fn changed(record: &[u8], fields: usize) -> Option<Entry<'_>> {
     Some(Entry { path, committed, staged, is_unstaged: *in_tree != b'.', is_untracked: false })
 }
 
-/// Whether it is an object's id, of either length.
+/// True if it is an object id, SHA-1 or SHA-256.
 pub(super) fn is_id(id: &[u8]) -> bool {
     (id.len() == 40 || id.len() == 64) && id.iter().all(u8::is_ascii_hexdigit)
 }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_record_is_read_and_a_cut_one_is_left_out() {
-        let answer = format!(
+        let output = format!(
             "# branch.oid {ID}\0# branch.head main\0# stash 2\0\
              1 .M N... 100644 100644 100644 {ID} {ID} with space\nline\0\
              1 M. N... 100644 100755 100755 {ID} {ID} b\0\
@@ -106,7 +106,7 @@ mod tests {
              u UU N... 100644 100644 100644 100644 {ID} {ID} {ID} fight\0\
              ? loose\0? cut off"
         );
-        let status = read(answer.as_bytes(), true);
+        let status = read(output.as_bytes(), true);
         assert_eq!(status.head.as_deref(), Some(ID));
         let committed = Blob { mode: "100644".to_owned(), id: ID.to_owned() };
         let entry = |path, staged: Option<&str>, is_unstaged, is_untracked: bool| Entry {

@@ -1,4 +1,4 @@
-//! The bytes of a path, which need not be text, written so that nothing is lost and nothing steers a terminal.
+//! The bytes of a path, which need not be UTF-8, as text that loses nothing and cannot control a terminal.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A path as the file system has it. Shown and written, `\` stands before `\`, `n`, `t`, `r` and `xNN`.
+/// A path as the file system has it. As text, `\` escapes `\`, `n`, `t`, `r` and `xNN`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct TreePath(Vec<u8>);
 
@@ -16,7 +16,7 @@ impl TreePath {
         Self(bytes.into())
     }
 
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn from_path(path: &Path) -> Self {
         Self(path.as_os_str().as_bytes().to_vec())
     }
 
@@ -28,20 +28,20 @@ impl TreePath {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    pub(super) fn below(&self, top: &Path) -> PathBuf {
+    pub(super) fn join_to(&self, top: &Path) -> PathBuf {
         top.join(self.as_path())
     }
 }
 
 impl fmt::Display for TreePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.0))
+        f.write_str(&escaped(&self.0))
     }
 }
 
 impl Serialize for TreePath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&shown(&self.0))
+        serializer.serialize_str(&escaped(&self.0))
     }
 }
 
@@ -52,8 +52,8 @@ impl<'de> Deserialize<'de> for TreePath {
     }
 }
 
-/// Bytes as one line of text from which they can be read again.
-pub(super) fn shown(bytes: &[u8]) -> String {
+/// The bytes as one line of text from which they can be read back.
+pub(super) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for letter in chunk.valid().chars() {
@@ -63,7 +63,7 @@ pub(super) fn shown(bytes: &[u8]) -> String {
                 '\t' => text.push_str("\\t"),
                 '\r' => text.push_str("\\r"),
                 ' '..='~' => text.push(letter),
-                // Control characters, and marks that turn the direction of writing or cannot be seen.
+                // Control characters, invisible characters, and those that change the writing direction.
                 _ if letter.escape_debug().len() > 1 => {
                     letter.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_number(&mut text, byte));
                 }
@@ -109,12 +109,12 @@ mod tests {
     #[test]
     fn odd_names_are_one_plain_line() {
         let name = b"a b\n\"q\" \\ \xc3\xa9 \xff \x1b[0m \xe2\x80\xae";
-        assert_eq!(shown(name), "a b\\n\"q\" \\\\ é \\xff \\x1b[0m \\xe2\\x80\\xae");
+        assert_eq!(escaped(name), "a b\\n\"q\" \\\\ é \\xff \\x1b[0m \\xe2\\x80\\xae");
     }
 
     proptest::proptest! {
         #[test]
-        fn every_name_comes_back(bytes: Vec<u8>) {
+        fn every_name_round_trips(bytes: Vec<u8>) {
             let text = serde_json::to_string(&TreePath::new(bytes.clone())).expect("text");
             let back: TreePath = serde_json::from_str(&text).expect("the same");
             proptest::prop_assert_eq!(back.bytes(), &bytes[..]);
@@ -122,7 +122,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text: String) {
+        fn any_text_is_read_or_rejected(text: String) {
             if let Some(bytes) = read(&text) {
                 proptest::prop_assert!(bytes.len() <= text.len());
             }

@@ -1,4 +1,4 @@
-//! What differs between two states of a work tree.
+//! The difference between two states of a work tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -6,31 +6,31 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::error::CheckpointError;
-use super::manifest::{Manifest, folders_of, is_plain};
-use super::place::whole;
-use super::record::part;
+use super::manifest::{Manifest, folders_around, is_safe_path};
+use super::record::object_id;
+use super::work_tree::run_for_bytes;
 use crate::git::Git;
 
 /// How many changed paths are listed.
 pub const PATHS_MAX: usize = 10_000;
 
-/// Paths that changed, from the top of the work tree.
+/// Changed paths, relative to the top of the work tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedPaths {
     /// The first [`PATHS_MAX`], sorted by their bytes.
     pub paths: Vec<PathBuf>,
-    /// How many more there are.
+    /// How many more changed paths there are.
     pub more: u64,
 }
 
-/// A file or link in a tree of git.
+/// A file or link in a git tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     pub(super) mode: String,
     pub(super) id: String,
 }
 
-impl Entry {
+impl TreeEntry {
     pub(super) fn is_link(&self) -> bool {
         self.mode == "120000"
     }
@@ -40,36 +40,36 @@ impl Entry {
     }
 }
 
-/// A state of the work tree that is written down.
-pub(super) struct State {
+/// A recorded state of the work tree.
+pub(super) struct TreeState {
     pub(super) tree: String,
     pub(super) manifest: Manifest,
 }
 
-impl State {
-    /// Reads a checkpoint.
-    pub(super) fn of(git: &Git, commit: &str) -> Result<Self, CheckpointError> {
-        let tree = part(git, commit, "tree")?;
-        let manifest = whole(git, &["cat-file", "blob", &part(git, commit, "manifest")?], &[])?;
+impl TreeState {
+    /// Reads the state that a checkpoint recorded.
+    pub(super) fn read(git: &Git, commit: &str) -> Result<Self, CheckpointError> {
+        let tree = object_id(git, commit, "tree")?;
+        let manifest = run_for_bytes(git, &["cat-file", "blob", &object_id(git, commit, "manifest")?], &[])?;
         let manifest = Manifest::read(&manifest)
             .ok_or_else(|| CheckpointError::damaged(commit, "its manifest is of another version"))?;
         Ok(Self { tree, manifest })
     }
 
-    /// All files of a tree.
-    pub(super) fn entries(&self, git: &Git) -> Result<BTreeMap<Vec<u8>, Entry>, CheckpointError> {
-        let answer = whole(git, &["ls-tree", "-r", "-z", "--full-tree", &self.tree], &[])?;
+    /// All files of the tree.
+    pub(super) fn entries(&self, git: &Git) -> Result<BTreeMap<Vec<u8>, TreeEntry>, CheckpointError> {
+        let output = run_for_bytes(git, &["ls-tree", "-r", "-z", "--full-tree", &self.tree], &[])?;
         let mut entries = BTreeMap::new();
-        for record in answer.split(|&byte| byte == 0).filter(|record| !record.is_empty()) {
+        for record in output.split(|&byte| byte == 0).filter(|record| !record.is_empty()) {
             let entry = || {
                 let tab = record.iter().position(|&byte| byte == b'\t')?;
                 let mut fields = std::str::from_utf8(&record[..tab]).ok()?.split(' ');
                 let (mode, kind, id) = (fields.next()?, fields.next()?, fields.next()?);
                 let path = &record[tab + 1..];
-                let entry = Entry { mode: mode.to_owned(), id: id.to_owned() };
-                (kind == "blob" && is_plain(path)).then_some((path.to_vec(), entry))
+                let entry = TreeEntry { mode: mode.to_owned(), id: id.to_owned() };
+                (kind == "blob" && is_safe_path(path)).then_some((path.to_vec(), entry))
             };
-            // A tree we did not write could lead anywhere.
+            // A tree that haltline did not write could point outside the work tree.
             let (path, entry) =
                 entry().ok_or_else(|| CheckpointError::damaged(&self.tree, "its tree has a path that is no file's"))?;
             entries.insert(path, entry);
@@ -77,61 +77,60 @@ impl State {
         Ok(entries)
     }
 
-    /// The paths whose files differ.
     fn files_that_differ(&self, other: &Self, git: &Git) -> Result<BTreeSet<Vec<u8>>, CheckpointError> {
         let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", &self.tree, &other.tree];
-        let answer = whole(git, &arguments, &[])?;
+        let output = run_for_bytes(git, &arguments, &[])?;
         let mut paths: BTreeSet<Vec<u8>> =
-            answer.split(|&byte| byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
+            output.split(|&byte| byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
         paths.extend(keys_that_differ(&self.manifest.file_modes, &other.manifest.file_modes));
         Ok(paths)
     }
 
-    /// What has to be done to the files of `self` to make them those of `goal`. Both what is written and what is
-    /// removed is sorted.
-    pub(super) fn way_to(
+    /// What has to be done to the files of `self` to make them those of `goal`.
+    pub(super) fn plan_to(
         &self,
         goal: &Self,
-        entries: &BTreeMap<Vec<u8>, Entry>,
+        entries: &BTreeMap<Vec<u8>, TreeEntry>,
         git: &Git,
-    ) -> Result<Way, CheckpointError> {
-        let mut way = Way::default();
+    ) -> Result<RollbackPlan, CheckpointError> {
+        let mut plan = RollbackPlan::default();
         for path in self.files_that_differ(goal, git)? {
             match entries.get(&path) {
-                Some(entry) => drop(way.written.insert(path, entry.clone())),
-                None => drop(way.removed.insert(path)),
+                Some(entry) => drop(plan.written.insert(path, entry.clone())),
+                None => drop(plan.removed.insert(path)),
             }
         }
-        Ok(way)
+        Ok(plan)
     }
 
-    /// Every path that differs, folders and repositories too.
-    pub(super) fn changed(&self, then: &Self, git: &Git) -> Result<Changed, CheckpointError> {
-        let (now, then_too) = (&self.manifest, &then.manifest);
+    /// Every path that differs, including folders and nested repositories.
+    pub(super) fn changed_paths(&self, then: &Self, git: &Git) -> Result<ChangedPaths, CheckpointError> {
+        let (now, earlier) = (&self.manifest, &then.manifest);
         let mut paths = self.files_that_differ(then, git)?;
-        // What is inside a repository now is its own matter.
-        let is_hidden = |path: &Vec<u8>| folders_of(path).any(|folder| now.repositories.contains_key(folder));
+        // Changes inside a nested repository do not belong to this work tree.
+        let is_hidden = |path: &Vec<u8>| folders_around(path).any(|folder| now.repositories.contains_key(folder));
         paths.retain(|path| !is_hidden(path));
-        let differs = keys_that_differ(&now.repositories, &then_too.repositories)
-            .chain(keys_that_differ(&now.left_out, &then_too.left_out));
+        let differs = keys_that_differ(&now.repositories, &earlier.repositories)
+            .chain(keys_that_differ(&now.left_out, &earlier.left_out));
         paths.extend(differs);
-        let folders = keys_that_differ(&now.empty_folders, &then_too.empty_folders)
-            // What is ignored comes and goes without telling, and so do the folders around it.
-            .filter(|folder| !now.holding.contains(folder) && !then_too.holding.contains(folder))
-            .chain(keys_that_differ(&now.folder_modes, &then_too.folder_modes));
-        // A folder whose files came or went is told by them.
-        let told: BTreeSet<Vec<u8>> = paths.iter().flat_map(|path| folders_of(path).map(<[u8]>::to_vec)).collect();
-        paths.extend(folders.filter(|folder| !told.contains(folder)));
+        let folders = keys_that_differ(&now.empty_folders, &earlier.empty_folders)
+            // Ignored files come and go without being listed, and so do the folders around them.
+            .filter(|folder| !now.holding_ignored.contains(folder) && !earlier.holding_ignored.contains(folder))
+            .chain(keys_that_differ(&now.folder_modes, &earlier.folder_modes));
+        // A folder whose files appeared or disappeared is already represented by those files.
+        let covered: BTreeSet<Vec<u8>> =
+            paths.iter().flat_map(|path| folders_around(path).map(<[u8]>::to_vec)).collect();
+        paths.extend(folders.filter(|folder| !covered.contains(folder)));
         let more = paths.len().saturating_sub(PATHS_MAX) as u64;
         let paths = paths.into_iter().take(PATHS_MAX).map(|path| PathBuf::from(OsStr::from_bytes(&path))).collect();
-        Ok(Changed { paths, more })
+        Ok(ChangedPaths { paths, more })
     }
 }
 
-/// What a rollback does to files.
+/// What a rollback has to do to files.
 #[derive(Debug, Default)]
-pub(super) struct Way {
-    pub(super) written: BTreeMap<Vec<u8>, Entry>,
+pub(super) struct RollbackPlan {
+    pub(super) written: BTreeMap<Vec<u8>, TreeEntry>,
     pub(super) removed: BTreeSet<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! Why there is no checkpoint or no rollback, each in a sentence that says what to do.
+//! Why a checkpoint or rollback failed, each with a message that says what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use crate::git::GitError;
 /// What is missing where there can be no checkpoints at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoGit {
-    /// The program.
+    /// git is not installed.
     Program,
-    /// A repository around the folder.
+    /// The folder is in no repository.
     Repository,
-    /// A work tree: the repository is bare.
+    /// The repository is bare.
     WorkTree,
-    /// A work tree: the folder is inside git's own one.
-    Inside,
+    /// The folder is inside the git folder.
+    InsideGitFolder,
 }
 
 impl std::fmt::Display for NoGit {
@@ -24,82 +24,71 @@ impl std::fmt::Display for NoGit {
             Self::Program => "no checkpoints: git is not installed, or not on PATH",
             Self::Repository => "no checkpoints: the folder is in no git repository; `git init` makes one",
             Self::WorkTree => "no checkpoints: the repository is bare, it has no files to keep",
-            Self::Inside => "no checkpoints: the folder is inside git's own folder; start in the work tree",
+            Self::InsideGitFolder => "no checkpoints: the folder is inside git's own folder; start in the work tree",
         })
     }
 }
 
-/// What went wrong. The work tree is as it was unless the text says otherwise.
+/// Why a checkpoint or rollback failed. The work tree is unchanged unless the message says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// There is no git here.
     #[error("{0}")]
     NoGit(NoGit),
     /// `core.worktree` names another folder than the one that has `.git`.
     #[error("the repository's core.worktree says its files are in {0:?}; no checkpoint is taken of another folder")]
-    Elsewhere(PathBuf),
-    /// A name that no ref can have.
+    WorkTreeElsewhere(PathBuf),
+    /// The name cannot be part of a ref.
     #[error("checkpoint name {0:?}: expected 1 to {NAME_BYTES_MAX} bytes once encoded")]
-    Name(String),
-    /// There is no such checkpoint.
+    InvalidName(String),
     #[error("there is no checkpoint {0:?}")]
     Unknown(String),
     /// Another process works on the same work tree.
     #[error("another checkpoint or rollback of this work tree is under way")]
     Busy,
-    /// git's own lock is held.
     #[error("git's index is locked by {0:?}: wait for the other git, or remove the file if none runs")]
     IndexLocked(PathBuf),
-    /// A rollback was cut off.
+    /// An earlier rollback was interrupted.
     #[error("a rollback was cut off and its files are half old, half new: finish it first")]
-    Unfinished,
-    /// There is nothing to finish.
+    RollbackUnfinished,
+    /// There is no interrupted rollback.
     #[error("no rollback was cut off")]
-    Finished,
-    /// Commits can only be taken back on the branch they are on.
+    NothingToFinish,
+    /// Commits can only be undone on the branch they are on.
     #[error(
         "{} was checked out at the checkpoint and {} is now: check out the first, or roll back without the commits",
         branch(then),
         branch(now)
     )]
     OtherBranch {
-        /// The branch then; `None`: none.
+        /// `None` if HEAD was detached.
         then: Option<String>,
-        /// The branch now.
+        /// `None` if HEAD is detached.
         now: Option<String>,
     },
-    /// An index of before would turn what is under way into something else.
+    /// Restoring the old index would corrupt the git operation that is in progress now.
     #[error("a {0} is under way that was not at the checkpoint: finish or abort it first")]
-    Underway(String),
-    /// A ref under ours holds something else.
+    OperationInProgress(String),
+    /// A haltline ref points to something that is no readable checkpoint.
     #[error("checkpoint {name:?} cannot be read: {reason}")]
     Damaged {
-        /// The ref.
+        /// The ref, commit, tree or file that is damaged.
         name: String,
-        /// What is wrong with it.
         reason: String,
     },
-    /// The tree has more than fits into the limits.
+    /// git listed more than the limit.
     #[error("git listed more than {0} bytes; the tree is too large for a checkpoint")]
-    TooMuch(usize),
-    /// git failed.
+    TooLarge(usize),
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
 }
 
-/// How long an encoded name may be: file systems take 255 bytes, and git adds `.lock`.
+/// Limit on an encoded name: file systems allow 255 bytes, and git adds `.lock`.
 pub(super) const NAME_BYTES_MAX: usize = 200;
 
 impl CheckpointError {
-    /// For `map_err`.
+    /// Adds the path to an I/O error; for `map_err`.
     pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| Self::File { path: path.to_owned(), source }
     }

@@ -1,4 +1,5 @@
-//! Changes to a work tree that never pass through a link: every folder on the way is opened as a folder, from the top.
+//! Changes files in a work tree without ever following a link: every folder of a path is opened as a folder, from the
+//! top down.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -11,37 +12,36 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
-/// The name of a file that waits beside the one it replaces.
-const BESIDE: &str = ".haltline-beside";
+/// The name of the temporary copy that is renamed over the file it replaces.
+const TEMPORARY_NAME: &str = ".haltline-beside";
 
-/// The top of a work tree.
-pub(super) struct Top {
+/// The open top folder of a work tree.
+pub(super) struct TopFolder {
     folder: OwnedFd,
 }
 
-impl Top {
+impl TopFolder {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { folder: rustix::fs::open(path, folder_flags(), Mode::empty())? })
     }
 
-    /// Moves a file or link into its place, over a file or link that is there. Folders on the way are made.
-    pub(super) fn place(&self, from: &Path, path: &[u8]) -> io::Result<()> {
+    /// Moves a file or link to `path`, over a file or link that is there. Creates missing folders.
+    pub(super) fn replace(&self, from: &Path, path: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent(path, true)?;
         let folder = folder.as_fd(&self.folder);
-        match writable(folder, || renameat(CWD, from, folder, name)) {
-            Err(Errno::XDEV) => copy_beside(from, folder, name),
+        match with_write_permission(folder, || renameat(CWD, from, folder, name)) {
+            Err(Errno::XDEV) => copy_then_rename(from, folder, name),
             result => Ok(result?),
         }
     }
 
-    /// Removes a file or link.
     pub(super) fn remove(&self, path: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent(path, false)?;
         let folder = folder.as_fd(&self.folder);
-        Ok(writable(folder, || unlinkat(folder, name, AtFlags::empty()))?)
+        Ok(with_write_permission(folder, || unlinkat(folder, name, AtFlags::empty()))?)
     }
 
-    /// Removes a folder if it is empty. `false`: it is not.
+    /// Removes a folder if it is empty. Returns false if it is not.
     pub(super) fn remove_folder(&self, path: &[u8]) -> io::Result<bool> {
         let (folder, name) = match self.parent(path, false) {
             Ok(found) => found,
@@ -49,26 +49,26 @@ impl Top {
             Err(error) => return Err(error),
         };
         let folder = folder.as_fd(&self.folder);
-        match writable(folder, || unlinkat(folder, name, AtFlags::REMOVEDIR)) {
+        match with_write_permission(folder, || unlinkat(folder, name, AtFlags::REMOVEDIR)) {
             Ok(()) | Err(Errno::NOENT) => Ok(true),
             Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Whether a folder stands there, with no link on the way.
+    /// True if there is a folder at `path` and no link on the way to it.
     pub(super) fn is_folder(&self, path: &[u8]) -> bool {
         let found = self.parent(path, false);
         found.is_ok_and(|(folder, name)| descend(folder.as_fd(&self.folder), name, false).is_ok())
     }
 
-    /// Makes a folder, and those it is in. One that is there is as good.
+    /// Creates a folder and its missing parents. A folder that exists is no error.
     pub(super) fn make_folder(&self, path: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent(path, true)?;
         descend(folder.as_fd(&self.folder), name, true).map(drop)
     }
 
-    /// Gives a folder its mode, if it is there and has another.
+    /// Sets the mode of a folder, if the folder exists and has another mode.
     pub(super) fn set_folder_mode(&self, path: &[u8], mode: u32) -> io::Result<()> {
         let (folder, name) = self.parent(path, false)?;
         let folder = descend(folder.as_fd(&self.folder), name, false)?;
@@ -79,8 +79,8 @@ impl Top {
         Ok(())
     }
 
-    /// The folder a path is in, and the path's last part.
-    fn parent<'a>(&self, path: &'a [u8], makes: bool) -> io::Result<(Parent, &'a OsStr)> {
+    /// The folder that contains `path`, and the last part of `path`.
+    fn parent<'a>(&self, path: &'a [u8], creates: bool) -> io::Result<(Parent, &'a OsStr)> {
         let mut parts = path.split(|&byte| byte == b'/').map(OsStr::from_bytes).peekable();
         let mut parent = Parent::Top;
         loop {
@@ -88,7 +88,7 @@ impl Top {
             if parts.peek().is_none() {
                 return Ok((parent, part));
             }
-            parent = Parent::Below(descend(parent.as_fd(&self.folder), part, makes)?);
+            parent = Parent::Below(descend(parent.as_fd(&self.folder), part, creates)?);
         }
     }
 }
@@ -107,7 +107,7 @@ impl Parent {
     }
 }
 
-/// Whether there is nothing at a path, not even a folder it could be in.
+/// True if the error says that nothing is at the path.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || Errno::from_io_error(error).is_some_and(|error| error == Errno::LOOP)
@@ -117,10 +117,10 @@ fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-fn descend(folder: BorrowedFd<'_>, name: &OsStr, makes: bool) -> io::Result<OwnedFd> {
+fn descend(folder: BorrowedFd<'_>, name: &OsStr, creates: bool) -> io::Result<OwnedFd> {
     match openat(folder, name, folder_flags(), Mode::empty()) {
-        Err(Errno::NOENT) if makes => {
-            writable(folder, || match mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
+        Err(Errno::NOENT) if creates => {
+            with_write_permission(folder, || match mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
                 Err(Errno::EXIST) => Ok(()),
                 result => result,
             })?;
@@ -130,36 +130,39 @@ fn descend(folder: BorrowedFd<'_>, name: &OsStr, makes: bool) -> io::Result<Owne
     }
 }
 
-/// Does something in a folder; where that is forbidden, once more after permitting it. The mode is set right at the
-/// end of a rollback.
-fn writable<T>(folder: BorrowedFd<'_>, act: impl Fn() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    match act() {
+/// Runs `action`; if the system denies it, makes the folder writable and tries once more. The end of a rollback sets
+/// the right mode.
+fn with_write_permission<T>(
+    folder: BorrowedFd<'_>,
+    action: impl Fn() -> rustix::io::Result<T>,
+) -> rustix::io::Result<T> {
+    match action() {
         Err(Errno::ACCESS) => {
             let mode = Mode::from_raw_mode(fstat(folder)?.st_mode);
             fchmod(folder, mode | Mode::RWXU)?;
-            act()
+            action()
         }
         result => result,
     }
 }
 
-/// For work trees that span file systems.
-fn copy_beside(from: &Path, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
-    match unlinkat(folder, BESIDE, AtFlags::empty()) {
+/// Copies instead of renaming, for work trees that span several file systems.
+fn copy_then_rename(from: &Path, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    match unlinkat(folder, TEMPORARY_NAME, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(error) => return Err(error.into()),
     }
     let found = fs::symlink_metadata(from)?;
     if found.is_symlink() {
-        symlinkat(fs::read_link(from)?, folder, BESIDE)?;
+        symlinkat(fs::read_link(from)?, folder, TEMPORARY_NAME)?;
     } else {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut copy = File::from(openat(folder, BESIDE, flags, Mode::RUSR | Mode::WUSR)?);
+        let mut copy = File::from(openat(folder, TEMPORARY_NAME, flags, Mode::RUSR | Mode::WUSR)?);
         io::copy(&mut File::open(from)?, &mut copy)?;
         copy.set_permissions(Permissions::from_mode(found.permissions().mode() & 0o7777))?;
         copy.sync_data()?;
     }
-    Ok(renameat(folder, BESIDE, folder, name)?)
+    Ok(renameat(folder, TEMPORARY_NAME, folder, name)?)
 }
 
 #[cfg(test)]
@@ -175,9 +178,9 @@ mod tests {
         std::os::unix::fs::symlink(&outside, inside.join("link")).expect("linked");
         let staged = folder.path().join("staged");
         fs::write(&staged, "new").expect("written");
-        let top = Top::open(&inside).expect("opened");
-        assert!(top.place(&staged, b"link/precious").is_err());
-        assert!(top.place(&staged, b"link/new").is_err());
+        let top = TopFolder::open(&inside).expect("opened");
+        assert!(top.replace(&staged, b"link/precious").is_err());
+        assert!(top.replace(&staged, b"link/new").is_err());
         assert!(top.remove(b"link/precious").is_err());
         assert!(top.remove_folder(b"link").is_err());
         assert!(top.make_folder(b"link").is_err());
@@ -190,17 +193,17 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_beside_is_the_same_as_a_rename() {
+    fn a_copy_to_another_file_system_has_the_effect_of_a_rename() {
         let folder = tempfile::tempdir().expect("temp folder");
-        let top = Top::open(folder.path()).expect("opened");
+        let top = TopFolder::open(folder.path()).expect("opened");
         let staged = folder.path().join("staged");
         fs::write(&staged, "new").expect("written");
         fs::set_permissions(&staged, Permissions::from_mode(0o750)).expect("permitted");
         fs::write(folder.path().join("a"), "old").expect("written");
-        fs::write(folder.path().join(BESIDE), "left by a kill").expect("written");
-        copy_beside(&staged, top.folder.as_fd(), OsStr::new("a")).expect("copied");
+        fs::write(folder.path().join(TEMPORARY_NAME), "left by a kill").expect("written");
+        copy_then_rename(&staged, top.folder.as_fd(), OsStr::new("a")).expect("copied");
         let mode = fs::metadata(folder.path().join("a")).expect("there").permissions().mode() & 0o7777;
         assert_eq!((fs::read(folder.path().join("a")).expect("there"), mode), (b"new".to_vec(), 0o750));
-        assert!(!folder.path().join(BESIDE).exists());
+        assert!(!folder.path().join(TEMPORARY_NAME).exists());
     }
 }

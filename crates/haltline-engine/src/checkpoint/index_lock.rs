@@ -1,7 +1,7 @@
-//! git's index, locked as git itself does it, and put back as it was.
+//! Locks git's index the way git does, and restores the index of a checkpoint.
 //!
-//! The new index is written first and then linked to be the lock, so that a lock left by a killed rollback can be
-//! told from anybody else's: it is the same file as ours.
+//! The new index is written first and then hard-linked as the lock. A lock that a killed rollback left behind can
+//! therefore be recognised: it is the same file as ours.
 
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io;
@@ -11,11 +11,11 @@ use std::time::{Duration, SystemTime};
 
 use super::Checkpoint;
 use super::error::CheckpointError;
-use super::place::{Place, whole};
-use super::record::part;
+use super::record::object_id;
+use super::work_tree::{WorkTree, run_for_bytes};
 use crate::git::Git;
 
-/// The lock on git's index, with what the index will be.
+/// The lock on git's index, together with the content the index will get.
 pub(super) struct IndexLock {
     index: PathBuf,
     lock: PathBuf,
@@ -25,23 +25,23 @@ pub(super) struct IndexLock {
 }
 
 impl IndexLock {
-    pub(super) fn take(place: &Place, git: &Git, goal: &Checkpoint) -> Result<Self, CheckpointError> {
-        let index = place.git_folder.join("index");
-        let (lock, new) = (place.git_folder.join("index.lock"), place.own.join("index.new"));
+    pub(super) fn acquire(work_tree: &WorkTree, git: &Git, goal: &Checkpoint) -> Result<Self, CheckpointError> {
+        let index = work_tree.git_folder.join("index");
+        let (lock, new) = (work_tree.git_folder.join("index.lock"), work_tree.haltline_folder.join("index.new"));
         let failed = || CheckpointError::file(&new);
         if is_same_file(&lock, &new) {
             fs::remove_file(&lock).map_err(CheckpointError::file(&lock))?;
         }
         remove(&new).map_err(failed())?;
         let content = match goal.note.index_time {
-            Some(_) => whole(git, &["cat-file", "blob", &part(git, &goal.commit, "index")?], &[])?,
+            Some(_) => run_for_bytes(git, &["cat-file", "blob", &object_id(git, &goal.commit, "index")?], &[])?,
             None => Vec::new(),
         };
         fs::write(&new, content).map_err(failed())?;
         let written = File::options().write(true).open(&new).and_then(|file| {
             let mode = fs::metadata(&index).map_or(0o644, |found| found.mode() & 0o777);
             file.set_permissions(Permissions::from_mode(mode))?;
-            // git takes a file as new as its index for one that may have changed since: the index must not get younger.
+            // git treats a file as new as its index as possibly changed, so the index must not get a newer time.
             let time = goal.note.index_time.and_then(|(seconds, rest)| time(seconds, rest));
             time.map_or(Ok(()), |time| file.set_times(FileTimes::new().set_modified(time)))?;
             file.sync_all()
@@ -58,7 +58,7 @@ impl IndexLock {
         Ok(Self { index, lock, new, has_index: goal.note.index_time.is_some(), is_released: false })
     }
 
-    /// Puts the index in its place and lets go of the lock.
+    /// Replaces the index and releases the lock.
     pub(super) fn finish(mut self) -> Result<(), CheckpointError> {
         self.is_released = true;
         let done = if self.has_index {
@@ -74,7 +74,7 @@ impl IndexLock {
 impl Drop for IndexLock {
     fn drop(&mut self) {
         if !self.is_released {
-            // The index is as it was; git must not be locked out.
+            // The index is unchanged, so the lock must not keep git from using it.
             remove(&self.lock).and_then(|()| remove(&self.new)).ok();
         }
     }
@@ -88,8 +88,8 @@ fn remove(path: &PathBuf) -> io::Result<()> {
 }
 
 fn is_same_file(one: &PathBuf, other: &PathBuf) -> bool {
-    let name = |path: &PathBuf| fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    name(one).is_some_and(|found| name(other) == Some(found))
+    let identity = |path: &PathBuf| fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    identity(one).is_some_and(|found| identity(other) == Some(found))
 }
 
 fn time(seconds: i64, rest: i64) -> Option<SystemTime> {

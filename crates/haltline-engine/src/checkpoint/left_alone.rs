@@ -1,52 +1,50 @@
-//! What a rollback did not touch, and why.
+//! What a rollback left alone, and why.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// How many things are listed one by one.
+/// How many entries are listed one by one.
 pub const LEFT_ALONE_MAX: usize = 1_000;
 
-/// Something a rollback left as it was.
+/// Something that a rollback left as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftAlone {
-    /// From the top of the work tree; empty: the work tree itself.
+    /// Relative to the top of the work tree; empty for the work tree itself.
     pub path: PathBuf,
-    /// Why.
-    pub reason: Reason,
+    pub reason: LeftAloneReason,
 }
 
-/// Why something was left as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// A repository of its own that came after the checkpoint.
+pub enum LeftAloneReason {
+    /// A nested repository that did not exist at the checkpoint.
     NewRepository,
-    /// A repository of its own, or a submodule, that has another commit checked out than then.
+    /// A nested repository or submodule that has another commit checked out than at the checkpoint.
     RepositoryMoved,
-    /// A repository of its own that is no longer there, or no longer one.
+    /// A nested repository that no longer exists or is no longer a repository.
     RepositoryGone,
     /// A pipe, a socket or a device.
     Special,
-    /// A file that may not be read, so it could not be kept.
+    /// A file that could not be kept because haltline may not read it.
     Unreadable,
-    /// A path that git takes for its own.
-    GitsName,
-    /// A file that was not in the checkpoint and that its rules ignore.
+    /// A path that git reserves for itself.
+    GitName,
+    /// A file that was not in the checkpoint and that the checkpoint's ignore rules match.
     Ignored,
-    /// A file that came after a rollback that was cut off had begun.
-    CameLater,
-    /// A file that somebody wrote while the rollback ran.
-    JustChanged,
-    /// A folder that holds more than the rollback may remove stands where a file was.
-    InTheWay,
-    /// A merge or rebase that was under way then is over.
-    OperationOver,
-    /// The system refused.
+    /// A file that was created after an interrupted rollback had begun.
+    NewSinceRollbackBegan,
+    /// A file that another process wrote while the rollback ran.
+    ChangedMeanwhile,
+    /// A folder is where a file was, and it contains something that the rollback may not remove.
+    FolderInTheWay,
+    /// A merge or rebase that was in progress at the checkpoint has ended.
+    OperationEnded,
+    /// The system returned an error.
     Failed(String),
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for LeftAloneReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NewRepository => "a repository of its own that came after the checkpoint",
@@ -54,18 +52,18 @@ impl fmt::Display for Reason {
             Self::RepositoryGone => "was a repository of its own then, which no checkpoint keeps",
             Self::Special => "a pipe, a socket or a device",
             Self::Unreadable => "may not be read, so it could not be kept",
-            Self::GitsName => "has a part called like git's own folder",
+            Self::GitName => "has a part called like git's own folder",
             Self::Ignored => "is ignored by the rules of the checkpoint, so it may have been there",
-            Self::CameLater => "came after the rollback had begun",
-            Self::JustChanged => "was written while the rollback ran",
-            Self::InTheWay => "a folder stands there with more in it than may be removed",
-            Self::OperationOver => "a merge or rebase was under way then and is over",
+            Self::NewSinceRollbackBegan => "came after the rollback had begun",
+            Self::ChangedMeanwhile => "was written while the rollback ran",
+            Self::FolderInTheWay => "a folder stands there with more in it than may be removed",
+            Self::OperationEnded => "a merge or rebase was under way then and is over",
             Self::Failed(error) => return write!(f, "failed: {error}"),
         })
     }
 }
 
-/// Collects them, with a limit.
+/// Collects what was left alone, up to [`LEFT_ALONE_MAX`] entries.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     list: Vec<LeftAlone>,
@@ -73,7 +71,7 @@ pub(super) struct Remarks {
 }
 
 impl Remarks {
-    pub(super) fn add(&mut self, path: &[u8], reason: Reason) {
+    pub(super) fn add(&mut self, path: &[u8], reason: LeftAloneReason) {
         if self.list.len() < LEFT_ALONE_MAX {
             self.list.push(LeftAlone { path: PathBuf::from(OsStr::from_bytes(path)), reason });
         } else {
@@ -81,8 +79,8 @@ impl Remarks {
         }
     }
 
-    /// The list by path, and how many more there were.
-    pub(super) fn end(mut self) -> (Vec<LeftAlone>, u64) {
+    /// The list sorted by path, and how many more entries there were.
+    pub(super) fn into_sorted(mut self) -> (Vec<LeftAlone>, u64) {
         self.list.sort_by(|one, other| one.path.cmp(&other.path));
         (self.list, self.more)
     }

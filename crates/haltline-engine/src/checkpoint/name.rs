@@ -1,13 +1,12 @@
-//! Names of checkpoints as parts of ref names: any text goes in and comes back, and no two meet, not even where the
-//! file system ignores case.
+//! Encodes checkpoint names as parts of ref names. Any text can be encoded and decoded again, and no two names collide,
+//! even on a file system that ignores case.
 
 use super::error::{CheckpointError, NAME_BYTES_MAX};
 
-/// The name as a part of a ref.
 pub(super) fn encode(name: &str) -> Result<String, CheckpointError> {
     let encoded = encode_bytes(name.as_bytes());
     if encoded.is_empty() || encoded.len() > NAME_BYTES_MAX {
-        return Err(CheckpointError::Name(name.chars().take(NAME_BYTES_MAX).collect()));
+        return Err(CheckpointError::InvalidName(name.chars().take(NAME_BYTES_MAX).collect()));
     }
     Ok(encoded)
 }
@@ -23,7 +22,7 @@ pub(super) fn encode_bytes(name: &[u8]) -> String {
     text
 }
 
-/// The name a part of a ref stands for, if it is one of ours.
+/// The name that a part of a ref encodes, or `None` if haltline did not encode it.
 pub(super) fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -44,7 +43,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_name_comes_back_and_is_a_plain_part_of_a_ref(name in "\\PC{1,16}|[a-zA-Z./~^:@{} -]{1,40}") {
+        fn every_name_round_trips_and_is_a_plain_part_of_a_ref(name in "\\PC{1,16}|[a-zA-Z./~^:@{} -]{1,40}") {
             let encoded = encode(&name).expect("short enough");
             proptest::prop_assert!(encoded.bytes().all(|byte| !byte.is_ascii_uppercase() && byte.is_ascii_graphic()));
             proptest::prop_assert!(!encoded.contains(['/', '.', '~', '^', ':', '@', '*', '?', '[', '\\']));
@@ -52,7 +51,7 @@ mod tests {
         }
 
         #[test]
-        fn any_part_of_a_ref_is_read_or_passed_over(text: String) {
+        fn any_part_of_a_ref_is_decoded_or_ignored(text: String) {
             if let Some(name) = decode(&text) {
                 proptest::prop_assert_eq!(encode(&name).expect("it came from a ref"), text);
             }
@@ -60,9 +59,9 @@ mod tests {
     }
 
     #[test]
-    fn names_of_no_length_or_too_much_are_refused() {
-        assert!(matches!(encode(""), Err(CheckpointError::Name(_))));
-        assert!(matches!(encode(&"a/".repeat(60)), Err(CheckpointError::Name(_))));
+    fn empty_and_too_long_names_are_rejected() {
+        assert!(matches!(encode(""), Err(CheckpointError::InvalidName(_))));
+        assert!(matches!(encode(&"a/".repeat(60)), Err(CheckpointError::InvalidName(_))));
         assert_eq!(encode(&"a".repeat(200)).map(|name| name.len()).expect("it fits"), 200);
     }
 }

@@ -1,8 +1,8 @@
 //! A checkpoint as a commit, and the refs that hold it.
 //!
-//! The commit's tree has `tree` (the files), `manifest` (what a tree cannot say), `index` (git's index, byte for byte),
-//! and `staged` and `others`: what the index refers to, so that nothing of it is ever cleaned up. Its parent is HEAD.
-//! Its message has the rest, so that a list of checkpoints takes one call of git.
+//! The commit's tree has `tree` (the files), `manifest` (what a git tree cannot express), `index` (git's index, byte
+//! for byte), and `staged` and `others` (what the index refers to, so that git never garbage-collects it). Its parent
+//! is HEAD. Its message has the rest, so that one git call lists all checkpoints.
 
 use haltline_core::Instant;
 
@@ -10,21 +10,21 @@ use super::Checkpoint;
 use super::error::CheckpointError;
 use super::head::Head;
 use super::name;
-use super::place::{Place, line, whole};
+use super::work_tree::{WorkTree, run_for_bytes, run_for_line};
 use crate::git::Git;
 
 const TITLE: &str = "haltline checkpoint";
 const FORMAT: &str = "1";
 
-/// What a message says.
+/// What the commit message of a checkpoint records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     pub(super) at: Instant,
     pub(super) head: Head,
-    /// When the index was written, in seconds and nanoseconds: git compares it with the times of files. `None`: there
-    /// was no index.
+    /// When the index was written, in seconds and nanoseconds, because git compares it with the times of files. `None`
+    /// if there was no index.
     pub(super) index_time: Option<(i64, i64)>,
-    /// What git had begun.
+    /// The git operation in progress, such as a merge.
     pub(super) operation: Option<String>,
 }
 
@@ -62,13 +62,13 @@ impl Note {
     }
 }
 
-/// The objects a checkpoint is made of.
+/// The objects that make up a checkpoint.
 pub(super) struct Parts {
     pub(super) tree: String,
     pub(super) manifest: String,
     pub(super) index: Option<String>,
     pub(super) staged: Option<String>,
-    /// Blobs that only conflicts refer to.
+    /// Blobs that only index entries with conflicts refer to.
     pub(super) others: Vec<String>,
 }
 
@@ -99,66 +99,66 @@ pub(super) fn write(git: &Git, parts: &Parts, note: &Note) -> Result<String, Che
     if let Some(head) = &note.head.commit {
         arguments.extend(["-p", head]);
     }
-    text(whole(&signed, &arguments, note.write().as_bytes())?)
+    as_text(run_for_bytes(&signed, &arguments, note.write().as_bytes())?)
 }
 
-/// A partial clone need not have all that its index names.
+/// `--missing`, because a partial clone need not have every object that its index names.
 fn make_tree(git: &Git, lines: &str) -> Result<String, CheckpointError> {
-    text(whole(git, &["mktree", "--missing"], lines.as_bytes())?)
+    as_text(run_for_bytes(git, &["mktree", "--missing"], lines.as_bytes())?)
 }
 
-fn text(answer: Vec<u8>) -> Result<String, CheckpointError> {
-    Ok(String::from_utf8_lossy(&answer).trim().to_owned())
+fn as_text(output: Vec<u8>) -> Result<String, CheckpointError> {
+    Ok(String::from_utf8_lossy(&output).trim().to_owned())
 }
 
-/// A family of refs of one work tree.
+/// A group of refs of one work tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shelf {
-    /// Checkpoints, by name.
+pub(super) enum RefNamespace {
+    /// Named checkpoints.
     Attempt,
-    /// What was there before a rollback.
+    /// States that rollbacks kept before they changed anything.
     Kept,
-    /// What a rollback that is under way goes to.
+    /// The target of the rollback in progress.
     Goal,
 }
 
-impl Shelf {
-    pub(super) fn folder(self, place: &Place) -> String {
-        let word = match self {
+impl RefNamespace {
+    pub(super) fn prefix(self, work_tree: &WorkTree) -> String {
+        let kind = match self {
             Self::Attempt => "attempt",
             Self::Kept => "kept",
             Self::Goal => "goal",
         };
-        format!("refs/haltline/{word}/{}/", place.part)
+        format!("refs/haltline/{kind}/{}/", work_tree.ref_part)
     }
 
-    pub(super) fn name(self, place: &Place, name: &str) -> Result<String, CheckpointError> {
-        Ok(format!("{}{}", self.folder(place), name::encode(name)?))
+    pub(super) fn reference(self, work_tree: &WorkTree, name: &str) -> Result<String, CheckpointError> {
+        Ok(format!("{}{}", self.prefix(work_tree), name::encode(name)?))
     }
 
-    pub(super) fn find(self, place: &Place, name: &str) -> Result<Option<Checkpoint>, CheckpointError> {
-        let name = self.name(place, name)?;
-        let found = read_refs(place, &name)?.into_iter().find(|found| found.reference == name);
-        found.map(Found::checkpoint).transpose()
+    pub(super) fn find(self, work_tree: &WorkTree, name: &str) -> Result<Option<Checkpoint>, CheckpointError> {
+        let name = self.reference(work_tree, name)?;
+        let found = read_refs(work_tree, &name)?.into_iter().find(|found| found.reference == name);
+        found.map(FoundRef::into_checkpoint).transpose()
     }
 
-    /// All that can be read, by name.
-    pub(super) fn list(self, place: &Place) -> Result<Vec<Checkpoint>, CheckpointError> {
-        let found = read_refs(place, &self.folder(place))?;
-        let mut all: Vec<Checkpoint> = found.into_iter().filter_map(|found| found.checkpoint().ok()).collect();
+    /// All readable checkpoints, sorted by name.
+    pub(super) fn list(self, work_tree: &WorkTree) -> Result<Vec<Checkpoint>, CheckpointError> {
+        let found = read_refs(work_tree, &self.prefix(work_tree))?;
+        let mut all: Vec<Checkpoint> = found.into_iter().filter_map(|found| found.into_checkpoint().ok()).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
     }
 }
 
-struct Found {
+struct FoundRef {
     reference: String,
     id: String,
     message: String,
 }
 
-impl Found {
-    fn checkpoint(self) -> Result<Checkpoint, CheckpointError> {
+impl FoundRef {
+    fn into_checkpoint(self) -> Result<Checkpoint, CheckpointError> {
         let name = self.reference.rsplit('/').next().and_then(name::decode);
         let (Some(name), Some(note)) = (name, Note::read(&self.message)) else {
             return Err(CheckpointError::damaged(&self.reference, "it is no checkpoint of this version"));
@@ -167,33 +167,33 @@ impl Found {
     }
 }
 
-fn read_refs(place: &Place, below: &str) -> Result<Vec<Found>, CheckpointError> {
+fn read_refs(work_tree: &WorkTree, below: &str) -> Result<Vec<FoundRef>, CheckpointError> {
     let format = "--format=%(refname)%00%(objectname)%00%(contents)%00";
-    let answer = whole(&place.plain(), &["for-each-ref", format, below], &[])?;
-    let answer = String::from_utf8_lossy(&answer);
-    let mut parts = answer.split('\0');
+    let output = run_for_bytes(&work_tree.plain(), &["for-each-ref", format, below], &[])?;
+    let output = String::from_utf8_lossy(&output);
+    let mut parts = output.split('\0');
     let mut found = Vec::new();
     while let (Some(reference), Some(id), Some(message)) = (parts.next(), parts.next(), parts.next()) {
         let reference = reference.trim_start_matches('\n').to_owned();
-        found.push(Found { reference, id: id.to_owned(), message: message.to_owned() });
+        found.push(FoundRef { reference, id: id.to_owned(), message: message.to_owned() });
     }
     Ok(found)
 }
 
-/// Lets a ref hold a commit, whatever it held before. Ask in one's turn only.
-pub(super) fn hold(place: &Place, reference: &str, commit: &str) -> Result<(), CheckpointError> {
-    let git = place.plain().setting("core.logAllRefUpdates", "false");
+/// Points a ref to a commit, whatever it pointed to before. Call this only while holding the lock.
+pub(super) fn set_ref(work_tree: &WorkTree, reference: &str, commit: &str) -> Result<(), CheckpointError> {
+    let git = work_tree.plain().setting("core.logAllRefUpdates", "false");
     Ok(git.run(&["update-ref", "--no-deref", reference, commit]).map(drop)?)
 }
 
-/// Lets a ref go, if it still holds that commit.
-pub(super) fn let_go(place: &Place, reference: &str, commit: &str) -> Result<(), CheckpointError> {
-    Ok(place.plain().run(&["update-ref", "--no-deref", "-d", reference, commit]).map(drop)?)
+/// Deletes a ref, if it still points to that commit.
+pub(super) fn delete_ref(work_tree: &WorkTree, reference: &str, commit: &str) -> Result<(), CheckpointError> {
+    Ok(work_tree.plain().run(&["update-ref", "--no-deref", "-d", reference, commit]).map(drop)?)
 }
 
 /// The id of an object inside a checkpoint.
-pub(super) fn part(git: &Git, commit: &str, name: &str) -> Result<String, CheckpointError> {
-    line(git, &["rev-parse", "-q", "--verify", &format!("{commit}:{name}")])
+pub(super) fn object_id(git: &Git, commit: &str, name: &str) -> Result<String, CheckpointError> {
+    run_for_line(git, &["rev-parse", "-q", "--verify", &format!("{commit}:{name}")])
         .map_err(|error| CheckpointError::damaged(commit, error.to_string()))
 }
 
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_comes_back_and_a_later_format_is_not_read() {
+    fn a_note_round_trips_and_a_later_format_is_not_read() {
         let note = Note {
             at: Instant::from_millis(1_700_000_000_123),
             head: Head { commit: None, branch: Some("refs/heads/main".to_owned()) },
@@ -217,7 +217,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_message_is_read_or_refused(text in "haltline checkpoint\n\nformat 1\n\\PC*|\\PC*") {
+        fn any_message_is_read_or_rejected(text in "haltline checkpoint\n\nformat 1\n\\PC*|\\PC*") {
             if let Some(note) = Note::read(&text) {
                 proptest::prop_assert_eq!(Note::read(&note.write()), Some(note));
             }

@@ -1,8 +1,8 @@
-//! The way back to a checkpoint, which can be cut off anywhere and gone again.
+//! Rolls a work tree back to a checkpoint. The rollback can be interrupted anywhere and started again.
 //!
-//! What is there is kept under a ref before anything is touched, and everything that will be written lies ready beside
-//! the work tree. Then each file is renamed into its place or removed. A note in our folder says that this is under
-//! way; whoever finds it looks at the tree anew and does what is left.
+//! It first keeps the current state under a ref and writes all new files to a staging folder beside the work tree. Then
+//! it renames each file to its path or removes it. A note in haltline's folder says that a rollback is in progress; a
+//! process that finds the note reads the tree again and does what is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -14,101 +14,101 @@ use std::path::{Path, PathBuf};
 
 use haltline_core::Instant;
 
-use super::difference::{Entry, State, Way};
+use super::difference::{RollbackPlan, TreeEntry, TreeState};
 use super::error::CheckpointError;
-use super::folder::{Top, is_gone};
+use super::folder::{TopFolder, is_gone};
 use super::head::{Head, operation};
 use super::index_lock::IndexLock;
-use super::left_alone::{Reason, Remarks};
-use super::listing::{Seen, ignored};
-use super::manifest::{FOLDER_MODE, LeftOut, folders_of};
-use super::place::{Place, Private};
-use super::record::{Shelf, hold, let_go};
+use super::left_alone::{LeftAloneReason, Remarks};
+use super::listing::{FileStat, ignored};
+use super::manifest::{DEFAULT_FOLDER_MODE, LeftOut, folders_around};
+use super::record::{RefNamespace, delete_ref, set_ref};
+use super::rollback_note::RollbackNote;
 use super::snapshot::Snapshot;
-use super::underway::Underway;
-use super::{Checkpoint, RollBackOptions, RolledBack, Step};
+use super::work_tree::{PrivateGit, WorkTree};
+use super::{Checkpoint, CheckpointStep, RollBackOptions, RolledBack};
 
-/// Goes back. The caller has its turn.
+/// Rolls back. The caller holds the lock of the work tree.
 pub(super) fn roll_back(
-    place: &Place,
+    work_tree: &WorkTree,
     goal: &Checkpoint,
     options: RollBackOptions,
     at: Instant,
-    step: fn(Step),
+    on_step: fn(CheckpointStep),
 ) -> Result<RolledBack, CheckpointError> {
-    let before = match Underway::read(place) {
-        // A note that says nothing must not keep anybody from going somewhere.
+    let before = match RollbackNote::read(work_tree) {
+        // An unreadable note must not prevent a new rollback.
         Err(CheckpointError::Damaged { .. }) => None,
         read => read?,
     };
-    let head = Head::read(place)?;
-    check(place, goal, options, &head)?;
-    let private = Private::at(place)?;
-    let commits_since = head.commits_since(&goal.note.head, place)?;
-    let then = State::of(&private.git, &goal.commit)?;
+    let head = Head::read(work_tree)?;
+    check(work_tree, goal, options, &head)?;
+    let private = PrivateGit::create(work_tree)?;
+    let commits_since = head.commits_since(&goal.note.head, work_tree)?;
+    let then = TreeState::read(&private.git, &goal.commit)?;
     let entries = then.entries(&private.git)?;
-    // What stands where a file of then goes is kept, ignored or not.
-    let mut asked: BTreeSet<&[u8]> = entries.keys().map(Vec::as_slice).collect();
-    asked.extend(entries.keys().chain(then.manifest.empty_folders.keys()).flat_map(|path| folders_of(path)));
-    asked.extend(then.manifest.empty_folders.keys().map(Vec::as_slice));
-    let asked: Vec<&[u8]> = asked.into_iter().collect();
-    let snapshot = Snapshot::take(place, &private, &asked)?;
-    let kept = keep(place, &private, &snapshot, at)?;
-    step(Step::Kept);
-    let now = State { tree: snapshot.tree.clone(), manifest: snapshot.listing.manifest.clone() };
-    let way = now.way_to(&then, &entries, &private.git)?;
+    // Whatever is at a path that the rollback writes is kept, ignored or not.
+    let mut always_kept: BTreeSet<&[u8]> = entries.keys().map(Vec::as_slice).collect();
+    always_kept.extend(entries.keys().chain(then.manifest.empty_folders.keys()).flat_map(|path| folders_around(path)));
+    always_kept.extend(then.manifest.empty_folders.keys().map(Vec::as_slice));
+    let always_kept: Vec<&[u8]> = always_kept.into_iter().collect();
+    let snapshot = Snapshot::create(work_tree, &private, &always_kept)?;
+    let kept = keep_current(work_tree, &private, &snapshot, at)?;
+    on_step(CheckpointStep::RefWritten);
+    let now = TreeState { tree: snapshot.tree.clone(), manifest: snapshot.listing.manifest.clone() };
+    let plan = now.plan_to(&then, &entries, &private.git)?;
     let mut restore = Restore {
-        place,
-        step,
+        work_tree,
+        on_step,
         files: &snapshot.listing.files,
         now: &now,
         then: &then,
-        top: Top::open(&place.top).map_err(CheckpointError::file(&place.top))?,
+        top: TopFolder::open(&work_tree.top).map_err(CheckpointError::file(&work_tree.top))?,
         remarks: Remarks::default(),
         restored: 0,
         removed: 0,
     };
-    let way = restore.permitted(way, &before, &private)?;
-    let stage = place.empty_folder("stage")?;
-    restore.stage(&way, &stage, &private)?;
-    step(Step::Staged);
-    synced(&place.top, &place.own)?;
-    hold(place, &Shelf::Goal.name(place, &goal.commit)?, &goal.commit)?;
+    let plan = restore.restrict(plan, &before, &private)?;
+    let stage = work_tree.empty_folder("stage")?;
+    restore.stage(&plan, &stage, &private)?;
+    on_step(CheckpointStep::Staged);
+    sync_file_systems(&work_tree.top, &work_tree.haltline_folder)?;
+    set_ref(work_tree, &RefNamespace::Goal.reference(work_tree, &goal.commit)?, &goal.commit)?;
     let first = before.as_ref().map_or(&kept, |before| &before.kept).clone();
-    Underway { goal: goal.clone(), kept: first.clone(), options }.write(place)?;
-    step(Step::Begun);
-    let lock = match IndexLock::take(place, &private.git, goal) {
+    RollbackNote { goal: goal.clone(), kept: first.clone(), options }.write(work_tree)?;
+    on_step(CheckpointStep::NoteWritten);
+    let lock = match IndexLock::acquire(work_tree, &private.git, goal) {
         Err(error) if before.is_none() => {
-            // Nothing was touched.
-            Underway::over(place)?;
+            // Nothing has been changed yet.
+            RollbackNote::remove(work_tree)?;
             return Err(error);
         }
         taken => taken?,
     };
-    step(Step::Locked);
-    restore.files(&way, &stage)?;
-    restore.folders(&way, &entries)?;
+    on_step(CheckpointStep::IndexLocked);
+    restore.restore_files(&plan, &stage)?;
+    restore.restore_folders(&plan, &entries)?;
     if options.with_commits {
-        head.take_back(&goal.note.head, place)?;
-        step(Step::HeadMoved);
+        head.move_to(&goal.note.head, work_tree)?;
+        on_step(CheckpointStep::HeadMoved);
     }
     lock.finish()?;
-    step(Step::IndexPlaced);
-    Underway::over(place)?;
-    step(Step::Over);
-    for goal in Shelf::Goal.list(place)? {
-        let_go(place, &goal.reference, &goal.commit)?;
+    on_step(CheckpointStep::IndexPlaced);
+    RollbackNote::remove(work_tree)?;
+    on_step(CheckpointStep::NoteRemoved);
+    for goal in RefNamespace::Goal.list(work_tree)? {
+        delete_ref(work_tree, &goal.reference, &goal.commit)?;
     }
     fs::remove_dir_all(&stage).ok();
     let Restore { mut remarks, restored, removed, .. } = restore;
-    if goal.note.operation.is_some() && operation(place).is_none() {
-        remarks.add(b"", Reason::OperationOver);
+    if goal.note.operation.is_some() && operation(work_tree).is_none() {
+        remarks.add(b"", LeftAloneReason::OperationEnded);
     }
-    let (left_alone, left_alone_more) = remarks.end();
+    let (left_alone, left_alone_more) = remarks.into_sorted();
     Ok(RolledBack {
         restored,
         removed,
-        unchanged: (entries.len() as u64).saturating_sub(way.written.len() as u64),
+        unchanged: (entries.len() as u64).saturating_sub(plan.written.len() as u64),
         kept_between: (first != kept).then_some(kept),
         kept: first,
         commits_since,
@@ -118,15 +118,22 @@ pub(super) fn roll_back(
     })
 }
 
-/// Refuses what could not be undone by anybody.
-fn check(place: &Place, goal: &Checkpoint, options: RollBackOptions, head: &Head) -> Result<(), CheckpointError> {
-    let underway = operation(place);
-    let word = |operation: String| operation.split(' ').next().unwrap_or_default().to_owned();
-    if let Some(underway) = underway.filter(|now| options.with_commits || Some(now) != goal.note.operation.as_ref()) {
-        return Err(CheckpointError::Underway(word(underway)));
+/// Rejects rollbacks that could not be undone.
+fn check(
+    work_tree: &WorkTree,
+    goal: &Checkpoint,
+    options: RollBackOptions,
+    head: &Head,
+) -> Result<(), CheckpointError> {
+    let in_progress = operation(work_tree);
+    let kind = |operation: String| operation.split(' ').next().unwrap_or_default().to_owned();
+    if let Some(in_progress) =
+        in_progress.filter(|now| options.with_commits || Some(now) != goal.note.operation.as_ref())
+    {
+        return Err(CheckpointError::OperationInProgress(kind(in_progress)));
     }
-    let shelves = [Shelf::Attempt, Shelf::Kept].map(|shelf| shelf.folder(place));
-    if !shelves.iter().any(|shelf| goal.reference.starts_with(shelf)) {
+    let prefixes = [RefNamespace::Attempt, RefNamespace::Kept].map(|namespace| namespace.prefix(work_tree));
+    if !prefixes.iter().any(|prefix| goal.reference.starts_with(prefix)) {
         return Err(CheckpointError::Unknown(goal.name.clone()));
     }
     if options.with_commits && head.branch != goal.note.head.branch {
@@ -136,86 +143,91 @@ fn check(place: &Place, goal: &Checkpoint, options: RollBackOptions, head: &Head
     Ok(())
 }
 
-/// Holds what is there now under a ref of its own.
-fn keep(place: &Place, private: &Private, snapshot: &Snapshot, at: Instant) -> Result<Checkpoint, CheckpointError> {
-    let (commit, note) = snapshot.write(place, private, at)?;
-    let known: BTreeSet<String> = Shelf::Kept.list(place)?.into_iter().map(|kept| kept.name).collect();
+/// Keeps the current state under its own ref.
+fn keep_current(
+    work_tree: &WorkTree,
+    private: &PrivateGit,
+    snapshot: &Snapshot,
+    at: Instant,
+) -> Result<Checkpoint, CheckpointError> {
+    let (commit, note) = snapshot.write(work_tree, private, at)?;
+    let known: BTreeSet<String> = RefNamespace::Kept.list(work_tree)?.into_iter().map(|kept| kept.name).collect();
     let mut names = (0_u64..).map(|number| format!("{}-{number}", at.as_millis()));
     let name = names.find(|name| !known.contains(name)).unwrap_or_default();
-    let reference = Shelf::Kept.name(place, &name)?;
-    hold(place, &reference, &commit)?;
-    snapshot.remember(place, private, &commit);
+    let reference = RefNamespace::Kept.reference(work_tree, &name)?;
+    set_ref(work_tree, &reference, &commit)?;
+    snapshot.cache_index(work_tree, private, &commit);
     Ok(Checkpoint { name, reference, commit, note })
 }
 
 struct Restore<'a> {
-    place: &'a Place,
-    step: fn(Step),
-    files: &'a BTreeMap<Vec<u8>, Seen>,
-    now: &'a State,
-    then: &'a State,
-    top: Top,
+    work_tree: &'a WorkTree,
+    on_step: fn(CheckpointStep),
+    files: &'a BTreeMap<Vec<u8>, FileStat>,
+    now: &'a TreeState,
+    then: &'a TreeState,
+    top: TopFolder,
     remarks: Remarks,
     restored: u64,
     removed: u64,
 }
 
 impl Restore<'_> {
-    /// The part of the way that may be gone.
-    fn permitted(
+    /// Removes from the plan what the rollback must not touch, and records why.
+    fn restrict(
         &mut self,
-        mut way: Way,
-        before: &Option<Underway>,
-        private: &Private,
-    ) -> Result<Way, CheckpointError> {
+        mut plan: RollbackPlan,
+        before: &Option<RollbackNote>,
+        private: &PrivateGit,
+    ) -> Result<RollbackPlan, CheckpointError> {
         let (now, then) = (&self.now.manifest, &self.then.manifest);
         for (path, head) in &now.repositories {
             match then.repositories.get(path) {
-                None => self.remarks.add(path, Reason::NewRepository),
-                Some(was) if was != head => self.remarks.add(path, Reason::RepositoryMoved),
+                None => self.remarks.add(path, LeftAloneReason::NewRepository),
+                Some(was) if was != head => self.remarks.add(path, LeftAloneReason::RepositoryMoved),
                 Some(_same) => {}
             }
         }
         for path in then.repositories.keys().filter(|path| !now.repositories.contains_key(*path)) {
-            self.remarks.add(path, Reason::RepositoryGone);
+            self.remarks.add(path, LeftAloneReason::RepositoryGone);
         }
-        for (path, why) in
+        for (path, reason) in
             now.left_out.iter().chain(then.left_out.iter().filter(|(path, _)| !now.left_out.contains_key(*path)))
         {
             self.remarks.add(
                 path,
-                match why {
-                    LeftOut::Special => Reason::Special,
-                    LeftOut::Unreadable => Reason::Unreadable,
-                    LeftOut::GitsName => Reason::GitsName,
+                match reason {
+                    LeftOut::Special => LeftAloneReason::Special,
+                    LeftOut::Unreadable => LeftAloneReason::Unreadable,
+                    LeftOut::GitName => LeftAloneReason::GitName,
                 },
             );
         }
         let is_in = |path: &[u8], repositories: &BTreeMap<Vec<u8>, Option<String>>| {
-            repositories.contains_key(path) || folders_of(path).any(|folder| repositories.contains_key(folder))
+            repositories.contains_key(path) || folders_around(path).any(|folder| repositories.contains_key(folder))
         };
-        way.written.retain(|path, _entry| !is_in(path, &now.repositories) && !now.left_out.contains_key(path));
-        way.removed.retain(|path| !is_in(path, &then.repositories) && !then.left_out.contains_key(path));
+        plan.written.retain(|path, _entry| !is_in(path, &now.repositories) && !now.left_out.contains_key(path));
+        plan.removed.retain(|path| !is_in(path, &then.repositories) && !then.left_out.contains_key(path));
         if let Some(before) = before {
-            // What was ignored when the rollback began must not be taken for something new now that the rules are back.
-            let began = State::of(&private.git, &before.kept.commit)?.entries(&private.git)?;
+            // Files ignored when the rollback began must not count as new now that the old ignore rules are back.
+            let began = TreeState::read(&private.git, &before.kept.commit)?.entries(&private.git)?;
             let remarks = &mut self.remarks;
-            way.removed.retain(|path| {
+            plan.removed.retain(|path| {
                 let was_there = began.contains_key(path);
                 if !was_there {
-                    remarks.add(path, Reason::CameLater);
+                    remarks.add(path, LeftAloneReason::NewSinceRollbackBegan);
                 }
                 was_there
             });
         }
-        Ok(way)
+        Ok(plan)
     }
 
-    /// Writes all files of the way below `stage`.
-    fn stage(&self, way: &Way, stage: &Path, private: &Private) -> Result<(), CheckpointError> {
+    /// Writes all files of the plan below `stage`.
+    fn stage(&self, plan: &RollbackPlan, stage: &Path, private: &PrivateGit) -> Result<(), CheckpointError> {
         let git = private.with_index("stage-index");
         let (mut lines, mut paths) = (Vec::new(), Vec::new());
-        for (path, entry) in &way.written {
+        for (path, entry) in &plan.written {
             lines.extend_from_slice(format!("{} {}\t", entry.mode, entry.id).as_bytes());
             for list in [&mut lines, &mut paths] {
                 list.extend_from_slice(path);
@@ -231,7 +243,7 @@ impl Restore<'_> {
         prefix.push("/");
         let arguments = [OsStr::new("checkout-index"), OsStr::new("-z"), OsStr::new("--stdin"), &prefix];
         git.run_with_input(&arguments, &paths).map(drop)?;
-        for (path, entry) in &way.written {
+        for (path, entry) in &plan.written {
             let staged = stage.join(OsStr::from_bytes(path));
             let found = fs::symlink_metadata(&staged).map_err(CheckpointError::file(&staged))?;
             if found.is_symlink() != entry.is_link() {
@@ -245,35 +257,36 @@ impl Restore<'_> {
         Ok(())
     }
 
-    fn files(&mut self, way: &Way, stage: &Path) -> Result<(), CheckpointError> {
-        // First what is in the way: files where folders go, and files in folders where files go.
-        let needed: BTreeSet<&[u8]> = way
+    fn restore_files(&mut self, plan: &RollbackPlan, stage: &Path) -> Result<(), CheckpointError> {
+        // First remove what is in the way: files where folders go, and files in folders where files go.
+        let needed: BTreeSet<&[u8]> = plan
             .written
             .keys()
             .chain(self.then.manifest.empty_folders.keys())
-            .flat_map(|path| folders_of(path))
+            .flat_map(|path| folders_around(path))
             .collect();
-        let obstructs = |path: &[u8]| {
+        let is_in_the_way = |path: &[u8]| {
             needed.contains(path)
                 || self.then.manifest.empty_folders.contains_key(path)
-                || folders_of(path).any(|folder| way.written.contains_key(folder))
+                || folders_around(path).any(|folder| plan.written.contains_key(folder))
         };
-        let (first, rest): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = way.removed.iter().partition(|path| obstructs(path));
+        let (first, rest): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = plan.removed.iter().partition(|path| is_in_the_way(path));
         for path in first {
             self.remove(path);
         }
-        for path in way.written.keys() {
+        for path in plan.written.keys() {
             self.write(path, &stage.join(OsStr::from_bytes(path)));
         }
-        // With the rules of then in place, what they ignore is left: it may have been there all along.
-        let (rules, rest): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = rest.into_iter().partition(|path| is_rules(path));
-        for path in rules {
+        // The checkpoint's ignore rules are in place now. What they match stays: it may have existed all along.
+        let (ignore_files, rest): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) =
+            rest.into_iter().partition(|path| is_ignore_file(path));
+        for path in ignore_files {
             self.remove(path);
         }
-        let ignored = ignored(self.place, rest.iter().copied())?;
+        let ignored = ignored(self.work_tree, rest.iter().copied())?;
         for path in rest {
             if ignored.contains(path) {
-                self.remarks.add(path, Reason::Ignored);
+                self.remarks.add(path, LeftAloneReason::Ignored);
             } else {
                 self.remove(path);
             }
@@ -281,19 +294,19 @@ impl Restore<'_> {
         Ok(())
     }
 
-    fn full(&self, path: &[u8]) -> PathBuf {
-        self.place.top.join(OsStr::from_bytes(path))
+    fn full_path(&self, path: &[u8]) -> PathBuf {
+        self.work_tree.top.join(OsStr::from_bytes(path))
     }
 
-    /// Whether a path still has what was kept of it.
+    /// True if a path still has the content that was kept.
     fn is_as_kept(&self, path: &[u8]) -> bool {
-        let found = match fs::symlink_metadata(self.full(path)) {
+        let found = match fs::symlink_metadata(self.full_path(path)) {
             Ok(found) => Some(found),
             Err(error) if is_gone(&error) => None,
             Err(_unknown) => return false,
         };
         match (self.files.get(path), found) {
-            (Some(seen), Some(found)) => seen.is_same(&Seen::of(&found)),
+            (Some(stat), Some(found)) => stat.is_same(&FileStat::from_metadata(&found)),
             (Some(_), None) => true,
             (None, Some(found)) => found.is_dir(),
             (None, None) => true,
@@ -301,94 +314,98 @@ impl Restore<'_> {
     }
 
     fn remove(&mut self, path: &[u8]) {
-        (self.step)(Step::Removing);
+        (self.on_step)(CheckpointStep::Removing);
         if !self.is_as_kept(path) {
-            self.remarks.add(path, Reason::JustChanged);
+            self.remarks.add(path, LeftAloneReason::ChangedMeanwhile);
             return;
         }
         match self.top.remove(path) {
             Ok(()) => self.removed += 1,
             Err(error) if is_gone(&error) => {}
-            Err(error) => self.remarks.add(path, Reason::Failed(error.to_string())),
+            Err(error) => self.remarks.add(path, LeftAloneReason::Failed(error.to_string())),
         }
     }
 
     fn write(&mut self, path: &[u8], staged: &Path) {
-        (self.step)(Step::Placing);
+        (self.on_step)(CheckpointStep::Replacing);
         if !self.is_as_kept(path) {
-            self.remarks.add(path, Reason::JustChanged);
+            self.remarks.add(path, LeftAloneReason::ChangedMeanwhile);
             return;
         }
-        let is_folder = fs::symlink_metadata(self.full(path)).is_ok_and(|found| found.is_dir());
+        let is_folder = fs::symlink_metadata(self.full_path(path)).is_ok_and(|found| found.is_dir());
         if is_folder && !self.clear(path) {
-            self.remarks.add(path, Reason::InTheWay);
+            self.remarks.add(path, LeftAloneReason::FolderInTheWay);
             return;
         }
-        match self.top.place(staged, path) {
+        match self.top.replace(staged, path) {
             Ok(()) => self.restored += 1,
-            Err(error) => self.remarks.add(path, Reason::Failed(error.to_string())),
+            Err(error) => self.remarks.add(path, LeftAloneReason::Failed(error.to_string())),
         }
     }
 
-    /// Removes a folder with the empty ones in it. `false`: there is more in it.
+    /// Removes a folder and the empty folders in it. Returns false if it contains anything else.
     fn clear(&self, path: &[u8]) -> bool {
         let inside = [path, b"/"].concat();
-        let files = self.files.range(inside.clone()..).map(|(file, _seen)| file);
-        let files = files.take_while(|file| file.starts_with(&inside)).flat_map(|file| folders_of(file));
+        let files = self.files.range(inside.clone()..).map(|(file, _stat)| file);
+        let files = files.take_while(|file| file.starts_with(&inside)).flat_map(|file| folders_around(file));
         let empty = self.now.manifest.empty_folders.range(inside.clone()..).map(|(folder, _mode)| folder.as_slice());
         let mut all: BTreeSet<&[u8]> = files.filter(|folder| folder.starts_with(&inside)).collect();
         all.extend(empty.take_while(|folder| folder.starts_with(&inside)));
         all.insert(path);
-        // Those inside come after those around them.
+        // Reverse order: nested folders sort after the folders that contain them.
         all.into_iter().rev().all(|folder| self.top.remove_folder(folder).unwrap_or(false))
     }
 
-    fn folders(&mut self, way: &Way, entries: &BTreeMap<Vec<u8>, Entry>) -> Result<(), CheckpointError> {
+    fn restore_folders(
+        &mut self,
+        plan: &RollbackPlan,
+        entries: &BTreeMap<Vec<u8>, TreeEntry>,
+    ) -> Result<(), CheckpointError> {
         let (now, then) = (&self.now.manifest, &self.then.manifest);
         for path in then.empty_folders.keys() {
-            (self.step)(Step::Foldering);
+            (self.on_step)(CheckpointStep::ChangingFolder);
             if let Err(error) = self.top.make_folder(path) {
-                self.remarks.add(path, Reason::Failed(error.to_string()));
+                self.remarks.add(path, LeftAloneReason::Failed(error.to_string()));
             }
         }
         let mut left: BTreeSet<&[u8]> = now.empty_folders.keys().map(Vec::as_slice).collect();
-        left.extend(way.removed.iter().flat_map(|path| folders_of(path)));
+        left.extend(plan.removed.iter().flat_map(|path| folders_around(path)));
         left.retain(|path| !then.empty_folders.contains_key(*path) && !then.repositories.contains_key(*path));
         let there = now.empty_folders.keys().filter(|path| left.contains(path.as_slice()) && self.top.is_folder(path));
-        let ignored = ignored(self.place, there)?;
+        let ignored = ignored(self.work_tree, there)?;
         for path in left.into_iter().rev().filter(|path| !ignored.contains(*path)) {
-            (self.step)(Step::Foldering);
-            // One that holds something ignored stays, and so does one that became something else.
+            (self.on_step)(CheckpointStep::ChangingFolder);
+            // A folder that contains something ignored stays, and so does one that was replaced by something else.
             self.top.remove_folder(path).ok();
         }
         let mut modes: BTreeMap<&[u8], u32> = BTreeMap::new();
-        let full: BTreeSet<&[u8]> = entries.keys().flat_map(|path| folders_of(path)).collect();
-        let written = way.written.keys().flat_map(|path| folders_of(path));
+        let full: BTreeSet<&[u8]> = entries.keys().flat_map(|path| folders_around(path)).collect();
+        let written = plan.written.keys().flat_map(|path| folders_around(path));
         for path in written.chain(now.folder_modes.keys().map(Vec::as_slice)).filter(|path| full.contains(path)) {
-            modes.insert(path, FOLDER_MODE);
+            modes.insert(path, DEFAULT_FOLDER_MODE);
         }
         modes.extend(then.folder_modes.iter().map(|(path, mode)| (path.as_slice(), *mode)));
         modes.extend(then.empty_folders.iter().map(|(path, mode)| (path.as_slice(), *mode)));
         for (path, mode) in modes.into_iter().rev() {
-            (self.step)(Step::Foldering);
+            (self.on_step)(CheckpointStep::ChangingFolder);
             match self.top.set_folder_mode(path, mode) {
                 Ok(()) => {}
-                // What is not there was said above.
+                // A missing folder was already reported above.
                 Err(error) if is_gone(&error) => {}
-                Err(error) => self.remarks.add(path, Reason::Failed(error.to_string())),
+                Err(error) => self.remarks.add(path, LeftAloneReason::Failed(error.to_string())),
             }
         }
         Ok(())
     }
 }
 
-fn is_rules(path: &[u8]) -> bool {
+fn is_ignore_file(path: &[u8]) -> bool {
     path == b".gitignore" || path.ends_with(b"/.gitignore")
 }
 
-/// What was kept and what lies ready is on disk before the first file goes.
-fn synced(top: &Path, own: &Path) -> Result<(), CheckpointError> {
-    for path in [top, own] {
+/// Makes sure that the kept state and the staged files are on disk before the first file is changed.
+fn sync_file_systems(top: &Path, haltline_folder: &Path) -> Result<(), CheckpointError> {
+    for path in [top, haltline_folder] {
         let folder = fs::File::open(path).map_err(CheckpointError::file(path))?;
         #[cfg(target_os = "linux")]
         rustix::fs::syncfs(&folder).map_err(|error| CheckpointError::file(path)(error.into()))?;

@@ -1,8 +1,8 @@
-//! The files of a work tree as a tree of git, byte for byte.
+//! Writes the files of a work tree as a git tree, byte for byte.
 //!
-//! Private git hashes what changed since the last checkpoint, by an index of its own that is kept for it. That index
-//! is trusted only while a ref holds all it refers to. A file that changed within two seconds of a checkpoint is hashed
-//! again by the next one, whatever its times say: file systems and git count in seconds.
+//! Private git hashes what changed since the last checkpoint. For that, haltline caches a private index, which is
+//! trusted only while a ref holds everything it refers to. A file that changed within two seconds of a checkpoint is
+//! hashed again by the next one, whatever its times say, because file systems and git may count in whole seconds.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,19 +15,19 @@ use haltline_core::Instant;
 
 use super::error::CheckpointError;
 use super::head::{Head, operation};
-use super::listing::{Listing, Staged};
-use super::place::{Place, Private, line, whole};
+use super::index_seed;
+use super::listing::{IndexEntry, Listing};
 use super::record::{self, Note, Parts};
-use super::seed;
-use crate::file::{Lasting, write_whole};
+use super::work_tree::{PrivateGit, WorkTree, run_for_bytes, run_for_line};
+use crate::file::{Durability, write_atomically};
 use crate::git::{Git, GitError};
 
-/// How often files that change while they are read are tried again.
+/// How often to start again when files change while they are read.
 const TRIES_MAX: usize = 3;
-/// Our index, in our folder, and what it may be trusted for.
+/// haltline's cached index, and the file that says for which paths it may be trusted.
 const CACHE: &str = "index";
-const TRUST: &str = "index.trust";
-/// The user's index as it was, in the private folder.
+const CACHE_TRUST: &str = "index.trust";
+/// The copy of the user's index in the private folder.
 const USERS_INDEX: &str = "users-index";
 
 /// A work tree at one moment.
@@ -35,38 +35,48 @@ pub(super) struct Snapshot {
     pub(super) tree: String,
     pub(super) listing: Listing,
     index_time: Option<(i64, i64)>,
-    /// Files that are to be hashed again.
-    fresh: Vec<Vec<u8>>,
+    /// Files that the next checkpoint must hash again.
+    rehashed_next: Vec<Vec<u8>>,
 }
 
 impl Snapshot {
-    /// Looks at all files and writes those that are new into the repository's objects. No ref holds them yet. Of the
-    /// paths in `asked`, files and links are kept even if they are ignored.
-    pub(super) fn take(place: &Place, private: &Private, asked: &[&[u8]]) -> Result<Self, CheckpointError> {
+    /// Reads all files and writes the new ones into the repository's objects. No ref holds them yet. Files and links
+    /// at the paths in `always_kept` are kept even if they are ignored.
+    pub(super) fn create(
+        work_tree: &WorkTree,
+        private: &PrivateGit,
+        always_kept: &[&[u8]],
+    ) -> Result<Self, CheckpointError> {
         let mut tries = 0;
         loop {
             tries += 1;
-            match Self::try_take(place, private, asked, tries == 1) {
+            match Self::try_create(work_tree, private, always_kept, tries == 1) {
                 Err(CheckpointError::Git(GitError::Failed { .. })) if tries < TRIES_MAX => {}
                 result => return result,
             }
         }
     }
 
-    fn try_take(place: &Place, private: &Private, asked: &[&[u8]], may_trust: bool) -> Result<Self, CheckpointError> {
-        let second = private.second()?;
-        let index_time = copy_index(place, private)?;
-        let users = private.folder.join(USERS_INDEX);
-        let listing = Listing::take(place, &place.plain().variable("GIT_INDEX_FILE", &users), asked)?;
+    fn try_create(
+        work_tree: &WorkTree,
+        private: &PrivateGit,
+        always_kept: &[&[u8]],
+        may_trust: bool,
+    ) -> Result<Self, CheckpointError> {
+        let second = private.file_system_second()?;
+        let index_time = copy_users_index(work_tree, private)?;
+        let users_index = private.folder.join(USERS_INDEX);
+        let listing =
+            Listing::read(work_tree, &work_tree.plain().variable("GIT_INDEX_FILE", &users_index), always_kept)?;
         let index = private.folder.join("index");
         match fs::remove_file(&index) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(CheckpointError::file(&index)(error)),
             Ok(()) | Err(_) => {}
         }
         let doubtful = match may_trust {
-            true => match trusted(place, private)? {
+            true => match restore_cached_index(work_tree, private)? {
                 Some(doubtful) => Some(doubtful),
-                None => seed::plant(place, private, &users, index_time, &listing)?,
+                None => index_seed::seed_index(work_tree, private, &users_index, index_time, &listing)?,
             },
             false => None,
         };
@@ -74,106 +84,114 @@ impl Snapshot {
         let changed = ["--add", "--remove", "--replace"];
         match doubtful {
             Some(doubtful) => {
-                let known = whole(&private.git, &["ls-files", "-z"], &[])?;
-                let known = paths(&known);
+                let known = run_for_bytes(&private.git, &["ls-files", "-z"], &[])?;
+                let known = split_paths(&known);
                 let is_outdated = |path: &[u8]| !listing.files.contains_key(path) || doubtful.contains(path);
-                update(&private.git, &["--force-remove"], known.iter().copied().filter(|path| is_outdated(path)))?;
-                // Handing over all paths would take longer than everything else together.
-                let differing = whole(&private.git, &["diff-files", "-z", "--name-only", "--no-renames"], &[])?;
-                let differing = paths(&differing);
+                update_index(
+                    &private.git,
+                    &["--force-remove"],
+                    known.iter().copied().filter(|path| is_outdated(path)),
+                )?;
+                // Passing all paths to git would take longer than everything else together.
+                let differing = run_for_bytes(&private.git, &["diff-files", "-z", "--name-only", "--no-renames"], &[])?;
+                let differing = split_paths(&differing);
                 let is_new = |path: &[u8]| !known.contains(path) || doubtful.contains(path) || differing.contains(path);
-                update(&private.git, &changed, all.filter(|path| is_new(path)))?;
+                update_index(&private.git, &changed, all.filter(|path| is_new(path)))?;
             }
-            None => update(&private.git, &changed, all)?,
+            None => update_index(&private.git, &changed, all)?,
         }
-        let tree = line(&private.git, &["write-tree"])?;
-        let fresh = listing.files.iter().filter(|(_path, seen)| seen.is_fresh(second));
-        let fresh = fresh.map(|(path, _seen)| path.clone()).collect();
-        Ok(Self { tree, listing, index_time, fresh })
+        let tree = run_for_line(&private.git, &["write-tree"])?;
+        let rehashed_next = listing.files.iter().filter(|(_path, stat)| stat.is_fresh(second));
+        let rehashed_next = rehashed_next.map(|(path, _stat)| path.clone()).collect();
+        Ok(Self { tree, listing, index_time, rehashed_next })
     }
 
-    /// Writes the checkpoint. No ref holds it yet.
+    /// Writes the commit of the checkpoint. No ref holds it yet.
     pub(super) fn write(
         &self,
-        place: &Place,
-        private: &Private,
+        work_tree: &WorkTree,
+        private: &PrivateGit,
         at: Instant,
     ) -> Result<(String, Note), CheckpointError> {
-        // Three calls of git that have nothing to do with each other: together they take as long as the longest.
+        // Three independent git calls: in parallel they take only as long as the longest.
         let (head, kept, staged) = thread::scope(|scope| {
-            let head = scope.spawn(|| Head::read(place));
-            let kept = scope.spawn(|| self.kept_files(private));
-            let staged = self.staged(place, private);
-            (joined(head), joined(kept), staged)
+            let head = scope.spawn(|| Head::read(work_tree));
+            let kept = scope.spawn(|| self.write_blobs(private));
+            let staged = self.write_staged(work_tree, private);
+            (join(head), join(kept), staged)
         });
-        let note = Note { at, head: head?, index_time: self.index_time, operation: operation(place) };
+        let note = Note { at, head: head?, index_time: self.index_time, operation: operation(work_tree) };
         let ((manifest, index), (staged, others)) = (kept?, staged?);
         let parts = Parts { tree: self.tree.clone(), manifest, index, staged, others };
         Ok((record::write(&private.git, &parts, &note)?, note))
     }
 
-    /// The manifest and the user's index as blobs.
-    fn kept_files(&self, private: &Private) -> Result<(String, Option<String>), CheckpointError> {
+    /// Writes the manifest and the user's index as blobs.
+    fn write_blobs(&self, private: &PrivateGit) -> Result<(String, Option<String>), CheckpointError> {
         let manifest = private.folder.join("manifest");
         fs::write(&manifest, self.listing.manifest.write()).map_err(CheckpointError::file(&manifest))?;
-        let users = private.folder.join(USERS_INDEX);
+        let users_index = private.folder.join(USERS_INDEX);
         let mut arguments = ["hash-object", "-w", "--no-filters", "--"].map(OsString::from).to_vec();
         arguments.push(manifest.into_os_string());
-        arguments.extend(self.index_time.map(|_time| users.into_os_string()));
+        arguments.extend(self.index_time.map(|_time| users_index.into_os_string()));
         let ids = private.git.run(&arguments)?.bytes;
         let ids = String::from_utf8_lossy(&ids);
         let mut ids = ids.lines().map(str::to_owned);
         Ok((ids.next().unwrap_or_default(), ids.next()))
     }
 
-    /// What the index refers to: a tree of its entries, and what is in no tree.
-    fn staged(&self, place: &Place, private: &Private) -> Result<(Option<String>, Vec<String>), CheckpointError> {
-        let conflicts: Vec<&Staged> = self.listing.staged.iter().filter(|entry| entry.stage > 0).collect();
-        let loose = conflicts.iter().copied().chain(&self.listing.undo).filter(|entry| entry.mode != b"160000");
+    /// Writes what the index refers to: a tree of its entries, and the ids that are in no tree.
+    fn write_staged(
+        &self,
+        work_tree: &WorkTree,
+        private: &PrivateGit,
+    ) -> Result<(Option<String>, Vec<String>), CheckpointError> {
+        let conflicts: Vec<&IndexEntry> = self.listing.staged.iter().filter(|entry| entry.stage > 0).collect();
+        let loose = conflicts.iter().copied().chain(&self.listing.resolve_undo).filter(|entry| entry.mode != b"160000");
         let others: BTreeSet<String> = loose.map(|entry| entry.id.clone()).collect();
         if self.index_time.is_none() {
             return Ok((None, others.into_iter().collect()));
         }
         let copy = private.folder.join("staged-index");
         fs::copy(private.folder.join(USERS_INDEX), &copy).map_err(CheckpointError::file(&copy))?;
-        let git = place.plain().variable("GIT_INDEX_FILE", &copy);
+        let git = work_tree.plain().variable("GIT_INDEX_FILE", &copy);
         let paths: BTreeSet<&[u8]> = conflicts.iter().map(|entry| entry.path.as_slice()).collect();
-        update(&git, &["--force-remove"], paths.into_iter())?;
-        let tree = line(&git, &["write-tree", "--missing-ok"])?;
+        update_index(&git, &["--force-remove"], paths.into_iter())?;
+        let tree = run_for_line(&git, &["write-tree", "--missing-ok"])?;
         Ok((Some(tree), others.into_iter().collect()))
     }
 
-    /// Keeps the private index for the next one. `commit` is held by a ref of ours.
-    pub(super) fn remember(&self, place: &Place, private: &Private, commit: &str) {
-        let (cache, trust) = (place.own.join(CACHE), place.own.join(TRUST));
+    /// Caches the private index for the next checkpoint. A haltline ref must already hold `commit`.
+    pub(super) fn cache_index(&self, work_tree: &WorkTree, private: &PrivateGit, commit: &str) {
+        let (cache, trust) = (work_tree.haltline_folder.join(CACHE), work_tree.haltline_folder.join(CACHE_TRUST));
         let mut content = commit.as_bytes().to_vec();
-        for path in &self.fresh {
+        for path in &self.rehashed_next {
             content.push(0);
             content.extend_from_slice(path);
         }
-        // The old trust must not meet the new index. Without either, the next one hashes everything.
+        // The old trust file must never meet the new index. Without either, the next checkpoint hashes everything.
         let forgotten = match fs::remove_file(&trust) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
         };
         forgotten
             .and_then(|()| fs::rename(private.folder.join("index"), cache))
-            .and_then(|()| write_whole(&trust, &content, Lasting::Remade))
+            .and_then(|()| write_atomically(&trust, &content, Durability::Rebuildable))
             .ok();
     }
 }
 
-/// What a thread came to; it panics here if it did there.
-fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+/// Waits for a thread and propagates its panic.
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn paths(answer: &[u8]) -> BTreeSet<&[u8]> {
-    answer.split(|&byte| byte == 0).filter(|path| !path.is_empty()).collect()
+fn split_paths(output: &[u8]) -> BTreeSet<&[u8]> {
+    output.split(|&byte| byte == 0).filter(|path| !path.is_empty()).collect()
 }
 
-/// `update-index` with these paths, if there are any.
-pub(super) fn update<'a>(
+/// Runs `update-index` with these paths, if there are any.
+pub(super) fn update_index<'a>(
     git: &Git,
     options: &[&str],
     paths: impl Iterator<Item = &'a [u8]>,
@@ -190,31 +208,34 @@ pub(super) fn update<'a>(
     Ok(git.run_with_input(&arguments, &input).map(drop)?)
 }
 
-/// Takes the kept index where it can be trusted, and says for which paths it cannot.
-fn trusted(place: &Place, private: &Private) -> Result<Option<BTreeSet<Vec<u8>>>, CheckpointError> {
-    let Ok(trust) = fs::read(place.own.join(TRUST)) else { return Ok(None) };
+/// Restores the cached index if it can be trusted, and returns the paths for which it cannot.
+fn restore_cached_index(
+    work_tree: &WorkTree,
+    private: &PrivateGit,
+) -> Result<Option<BTreeSet<Vec<u8>>>, CheckpointError> {
+    let Ok(trust) = fs::read(work_tree.haltline_folder.join(CACHE_TRUST)) else { return Ok(None) };
     let mut parts = trust.split(|&byte| byte == 0);
     let commit = parts.next().map(|id| String::from_utf8_lossy(id).into_owned()).unwrap_or_default();
     if commit.is_empty() || !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(None);
     }
     let points_at = format!("--points-at={commit}");
-    let holders = place.plain().run(&["for-each-ref", "--count=1", &points_at, "refs/haltline/"]);
-    if !holders.is_ok_and(|answer| !answer.bytes.is_empty()) {
+    let holders = work_tree.plain().run(&["for-each-ref", "--count=1", &points_at, "refs/haltline/"]);
+    if !holders.is_ok_and(|output| !output.bytes.is_empty()) {
         return Ok(None);
     }
     let index = private.folder.join("index");
-    if fs::copy(place.own.join(CACHE), &index).is_err() {
+    if fs::copy(work_tree.haltline_folder.join(CACHE), &index).is_err() {
         fs::remove_file(&index).ok();
         return Ok(None);
     }
     Ok(Some(parts.map(<[u8]>::to_vec).collect()))
 }
 
-/// Copies the user's index into the private folder, and says when it was written. An index that shares entries with
-/// another file becomes one that does not: that other file may be gone some day.
-fn copy_index(place: &Place, private: &Private) -> Result<Option<(i64, i64)>, CheckpointError> {
-    let path = place.git_folder.join("index");
+/// Copies the user's index into the private folder and returns when it was written. A split index is made whole,
+/// because the shared file it depends on may be deleted some day.
+fn copy_users_index(work_tree: &WorkTree, private: &PrivateGit) -> Result<Option<(i64, i64)>, CheckpointError> {
+    let path = work_tree.git_folder.join("index");
     let copy = private.folder.join(USERS_INDEX);
     let mut index = match File::open(&path) {
         Ok(index) => index,
@@ -224,15 +245,15 @@ fn copy_index(place: &Place, private: &Private) -> Result<Option<(i64, i64)>, Ch
     let found = index.metadata().map_err(CheckpointError::file(&path))?;
     let copied = File::create(&copy).and_then(|mut copy| io::copy(&mut index, &mut copy));
     copied.map_err(CheckpointError::file(&copy))?;
-    if shares_entries(place) {
-        let git = place.plain().variable("GIT_INDEX_FILE", &copy);
+    if has_shared_index(work_tree) {
+        let git = work_tree.plain().variable("GIT_INDEX_FILE", &copy);
         git.run(&["update-index", "--no-split-index"]).map(drop)?;
     }
     Ok(Some((found.mtime(), found.mtime_nsec())))
 }
 
-/// Whether the index may have another file beside it.
-pub(super) fn shares_entries(place: &Place) -> bool {
-    let mut names = fs::read_dir(&place.git_folder).into_iter().flatten().flatten();
+/// True if the index may depend on a shared index file.
+pub(super) fn has_shared_index(work_tree: &WorkTree) -> bool {
+    let mut names = fs::read_dir(&work_tree.git_folder).into_iter().flatten().flatten();
     names.any(|entry| entry.file_name().as_encoded_bytes().starts_with(b"sharedindex."))
 }

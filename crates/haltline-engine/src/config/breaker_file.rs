@@ -1,7 +1,8 @@
-//! Seed 002's own configuration, `circuit_breaker_config.json`, read as it is (L11).
+//! Reads seed 002's own configuration, `circuit_breaker_config.json`, without changing it (L11).
 //!
-//! It is the lowest layer of files. It counts as first seen: what it tightens later holds at once, what it loosens
-//! later, by being deleted too, waits for a person (E9). A value that cannot be taken costs that key only.
+//! It is the lowest layer of files. Its values count as they were when haltline first saw them: a later change that
+//! tightens applies at once, one that loosens, deleting the file included, waits for the operator (E9). A value that
+//! cannot be read costs that key only.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +15,10 @@ use super::keys::KEYS;
 use super::layer::{ConfigError, read_file};
 use super::money;
 
-/// Where it stands, below the project's root.
+/// Path of the file, relative to the project's root.
 pub const BREAKER_FILE: &str = ".claude/memory/circuit_breaker_config.json";
 
-/// How many warnings are told one by one: a file of another kind is full of unknown keys.
+/// How many warnings are listed one by one, because a file of another kind is full of unknown keys.
 const WARNINGS_MAX: usize = 10;
 const PATTERNS: [&str; 5] = ["hook_recursion", "tool_failure", "sequential_tools", "agent_spawn", "external_api"];
 const PATTERN_FIELDS: [&str; 6] =
@@ -32,17 +33,17 @@ const RESOURCES: [(&str, &str); 7] = [
     ("api_cost_block_usd", "api.cost_block_usd"),
 ];
 
-/// What the file asks for.
+/// What the file sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BreakerFile {
-    /// Limits that differ from those built in.
+    /// Limits that differ from the built-in ones.
     pub values: Values,
-    /// What could not be taken, one line each.
+    /// Values that were rejected, one line each.
     pub warnings: Vec<ConfigError>,
 }
 
 impl BreakerFile {
-    /// Reads a project's file; `None` where there is none.
+    /// Reads a project's file; `None` if it does not exist.
     pub fn read(root: &Path) -> Option<Self> {
         let path = root.join(BREAKER_FILE);
         match read_file(&path) {
@@ -51,47 +52,49 @@ impl BreakerFile {
         }
     }
 
-    /// Takes a file's content.
+    /// Parses a file's content.
     pub fn parse(content: &[u8], path: &Path) -> Self {
-        let mut reading = Reading { path: path.to_owned(), found: Vec::new(), warnings: Vec::new() };
+        let mut parser = Parser { path: path.to_owned(), found: Vec::new(), warnings: Vec::new() };
         match serde_json::from_slice(content) {
-            Ok(Json::Object(sections)) => sections.iter().for_each(|(name, section)| reading.section(name, section)),
-            Ok(other) => reading.warn(format!("{}: expected an object; the defaults hold", show(&other))),
+            Ok(Json::Object(sections)) => {
+                sections.iter().for_each(|(name, section)| parser.read_section(name, section))
+            }
+            Ok(other) => parser.warn(format!("{}: expected an object; the defaults hold", show(&other))),
             Err(error) => {
-                reading.warn(format!("not JSON (line {}); the defaults hold", error.line()));
+                parser.warn(format!("not JSON (line {}); the defaults hold", error.line()));
             }
         }
-        let more = reading.warnings.len().saturating_sub(WARNINGS_MAX);
-        reading.warnings.truncate(WARNINGS_MAX);
+        let more = parser.warnings.len().saturating_sub(WARNINGS_MAX);
+        parser.warnings.truncate(WARNINGS_MAX);
         if more > 0 {
-            reading.warn(format!("{more} more such warnings"));
+            parser.warn(format!("{more} more such warnings"));
         }
-        Self { values: reading.strictest(), warnings: reading.warnings }
+        Self { values: parser.strictest(), warnings: parser.warnings }
     }
 }
 
-struct Reading {
+struct Parser {
     path: PathBuf,
-    /// The name in the file, the key it stands for, and the value.
+    /// The name in the file, the key it sets, and the value.
     found: Vec<(String, &'static Key, i64)>,
     warnings: Vec<ConfigError>,
 }
 
-impl Reading {
+impl Parser {
     fn warn(&mut self, problem: String) {
         self.warnings.push(ConfigError { path: self.path.clone(), problem });
     }
 
-    fn section(&mut self, name: &str, section: &Json) {
+    fn read_section(&mut self, name: &str, section: &Json) {
         let is_known = ["circuit_breakers", "memory_limits", "resource_limits"].contains(&name);
         match section {
             Json::Object(fields) if is_known => {
                 for (field, value) in fields {
                     match (name, value) {
                         ("circuit_breakers", Json::Object(below)) if PATTERNS.contains(&field.as_str()) => {
-                            below.iter().for_each(|(last, value)| self.take(&[name, field, last], value));
+                            below.iter().for_each(|(last, value)| self.read_value(&[name, field, last], value));
                         }
-                        (_, value) => self.take(&[name, field], value),
+                        (_, value) => self.read_value(&[name, field], value),
                     }
                 }
             }
@@ -100,9 +103,9 @@ impl Reading {
         }
     }
 
-    fn take(&mut self, path: &[&str], value: &Json) {
+    fn read_value(&mut self, path: &[&str], value: &Json) {
         let name = path.join(".");
-        let Some(key) = key_of(path) else {
+        let Some(key) = key_for(path) else {
             return self.warn(format!("unknown key {}; it is passed over", shorten(&name)));
         };
         match number(key, value) {
@@ -114,7 +117,7 @@ impl Reading {
         }
     }
 
-    /// The limits that differ from the defaults; where two names set one limit, the stricter.
+    /// The limits that differ from the defaults; if two names set one limit, the stricter value.
     fn strictest(&self) -> Values {
         let mut values = Values::new();
         for (_, key, number) in &self.found {
@@ -126,7 +129,7 @@ impl Reading {
         let named = |name: &str| self.found.iter().find(|(found, ..)| found == name).map(|(.., number)| *number);
         let per_minute = named("resource_limits.api_rate_limit_per_minute");
         let window = named("circuit_breakers.external_api.window_seconds").unwrap_or(60);
-        // Over another window than a minute the two are compared as rates.
+        // If the window is not a minute, the two are compared as rates.
         if let Some(per_minute) = per_minute.filter(|_| window != 60) {
             let threshold = named("circuit_breakers.external_api.threshold").unwrap_or(10);
             let is_per_minute = per_minute * window < threshold * 60;
@@ -141,8 +144,8 @@ impl Reading {
     }
 }
 
-/// The key a name in the file stands for.
-fn key_of(path: &[&str]) -> Option<&'static Key> {
+/// The key that a name in the file sets.
+fn key_for(path: &[&str]) -> Option<&'static Key> {
     let name = match path {
         ["circuit_breakers", pattern, field] if PATTERN_FIELDS.contains(field) => format!("loop.{pattern}.{field}"),
         ["memory_limits", field] if *field != "directory" => format!("memory.{field}"),
@@ -154,7 +157,7 @@ fn key_of(path: &[&str]) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// The value as a key takes it, in the form in which it is remembered.
+/// The value as the key's type, in the form in which it is recorded.
 fn number(key: &Key, value: &Json) -> Option<i64> {
     match &key.kind {
         Kind::Number { low, high, .. } => {
@@ -169,7 +172,8 @@ fn number(key: &Key, value: &Json) -> Option<i64> {
     }
 }
 
-/// A remembered value as the key's own; one out of range, which only a damaged store has, is the default.
+/// Converts a recorded value into the key's type. A value out of range, which only a damaged store has, becomes the
+/// default.
 pub(super) fn to_value(key: &Key, number: i64) -> Value {
     match key.kind {
         Kind::Number { low, high, .. } if (i64::from(low)..=i64::from(high)).contains(&number) => Value::Number(number),
@@ -187,11 +191,11 @@ pub(super) fn to_value(key: &Key, number: i64) -> Value {
     }
 }
 
-/// What holds of a file that asks for `asked`, where `seen` held before, and what of it waits.
-pub(super) fn hold(seen: &Values, asked: &Values) -> (Values, Vec<(&'static Key, Value)>) {
+/// The values in force if the file sets `requested` and `seen` was in force before, and the values that wait for trust.
+pub(super) fn apply_trust(seen: &Values, requested: &Values) -> (Values, Vec<(&'static Key, Value)>) {
     let (mut in_force, mut waiting) = (Values::new(), Vec::new());
     for key in KEYS {
-        let (before, after) = (seen.get(key.name), asked.get(key.name));
+        let (before, after) = (seen.get(key.name), requested.get(key.name));
         let value = |number: Option<&i64>| number.map_or_else(|| key.default_value(), |number| to_value(key, *number));
         let kept = if before != after && key.looser.is_looser(&value(before), &value(after)) {
             waiting.push((key, value(after)));
@@ -225,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_the_seed_is_what_is_built_in() {
+    fn the_file_of_the_seed_equals_the_built_in_defaults() {
         let pattern = |threshold, window: &str, cooldown, more: &str| {
             format!(
                 r#"{{"enabled": true, "threshold": {threshold}, {window}, {more}"cooldown_base_seconds": {cooldown}}}"#
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_costs_its_key_and_an_unknown_key_is_told() {
+    fn a_bad_value_costs_its_key_and_an_unknown_key_is_reported() {
         let (values, warnings) = parse(
             r#"{"circuit_breakers": {"tool_failure": {"threshold": "3", "window_turns": 0, "enabled": false, "turns": 1},
                 "spin": {"threshold": 1}}, "memory_limits": {"directory": "x"}, "resource_limits": [], "more": 1}"#,
@@ -277,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_names_for_one_limit_the_stricter_holds() {
+    fn of_two_names_for_one_limit_the_stricter_applies() {
         let both = |threshold, window, per_minute| {
             let (values, warnings) = parse(&format!(
                 r#"{{"circuit_breakers": {{"external_api": {{"threshold": {threshold}, "window_seconds": {window}, "session_max": 40}}}},
@@ -295,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn what_loosens_later_waits_and_what_tightens_holds() {
+    fn later_loosening_waits_and_tightening_applies_at_once() {
         let values = |threshold, enabled| {
             Values::from([value("loop.tool_failure.threshold", threshold), value("loop.repeat.enabled", enabled)])
         };
-        let (in_force, waiting) = hold(&values(4, 1), &values(2, 0));
+        let (in_force, waiting) = apply_trust(&values(4, 1), &values(2, 0));
         assert_eq!(in_force, values(2, 1));
         assert_eq!(waiting.iter().map(|(key, _)| key.name).collect::<Vec<_>>(), ["loop.repeat.enabled"]);
-        let (in_force, waiting) = hold(&values(2, 1), &Values::new());
+        let (in_force, waiting) = apply_trust(&values(2, 1), &Values::new());
         assert_eq!((in_force.len(), waiting.len()), (1, 1), "deleting the file loosens as well");
         assert_eq!(in_force.get("loop.tool_failure.threshold"), Some(&2));
     }

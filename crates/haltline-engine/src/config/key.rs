@@ -1,4 +1,4 @@
-//! What a key of the configuration is, what it takes, and which way it loosens.
+//! A configuration key: its type, its range, who may set it and which direction loosens it.
 
 use std::fmt;
 use std::path::{Component, Path};
@@ -7,100 +7,95 @@ use serde::{Deserialize, Serialize};
 
 use super::money;
 use super::price::Price;
+use super::setter::Setter;
 
-/// A key of the configuration.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// `table.name`, `table.table.name`, or a bare name.
     pub name: &'static str,
-    /// What it takes.
     pub kind: Kind,
-    /// Who may set it.
     pub scope: Scope,
-    /// Which way it loosens.
+    /// Which change of the value loosens protection.
     pub looser: Looser,
-    /// What it is for, one sentence.
+    /// What the key is for, in one sentence.
     pub help: &'static str,
+    /// Where decisions find the value.
+    pub setter: Setter,
 }
 
-/// What a key takes, with its default.
-#[derive(Debug, PartialEq, Eq)]
+/// Keys are equal if their names are: a name is unique, and addresses of functions cannot be compared.
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Key {}
+
+/// The type of a key's values, with the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A whole number in a range.
     Number {
-        /// Smallest.
         low: u32,
-        /// Largest.
         high: u32,
-        /// Where nothing is set.
         default: u32,
     },
-    /// One of these; the first is the default.
+    /// One of these texts; the first is the default.
     Choice(&'static [&'static str]),
-    /// Any text.
     Text(&'static str),
-    /// Yes or no.
     Flag(bool),
-    /// A list of texts.
     List(&'static [&'static str]),
-    /// Dollars in a range, kept in millionths.
+    /// Dollars in a range, stored in millionths.
     Money {
-        /// Smallest.
         low: u64,
-        /// Where nothing is set.
         default: u64,
     },
     /// Dollars, or unknown, which is the default.
     Cost,
-    /// What models cost, one text each; none by default.
+    /// Prices of models, one text each; none by default.
     Prices,
     /// A folder below the project's root.
     Folder(&'static str),
 }
 
-/// Who may set a key.
+/// Which file may set a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Only the user's own file.
     User,
-    /// The project's file as well.
+    /// The user's file and the project's file.
     Project,
 }
 
-/// Which way a key loosens.
+/// Which change of a key's value loosens protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looser {
-    /// Larger numbers.
+    /// A larger number.
     Higher,
-    /// Smaller numbers.
+    /// A smaller number.
     Lower,
-    /// Larger numbers, and zero, which means no limit.
+    /// A larger number, or zero, which means no limit.
     HigherOrZero,
-    /// Not any more.
+    /// Switching it off.
     Off,
-    /// This word.
-    Word(&'static str),
-    /// Any change.
+    /// This choice.
+    Choice(&'static str),
     AnyChange,
-    /// It does not.
+    /// No change does.
     Never,
 }
 
-/// A value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// A whole number.
     Number(i64),
-    /// A text.
     Text(String),
-    /// Yes or no.
     Flag(bool),
-    /// Texts.
     List(Vec<String>),
     /// Millionths of a dollar.
     Money(u64),
-    /// A cost nobody knows.
+    /// A cost that is not known.
     Unknown,
 }
 
@@ -124,7 +119,7 @@ impl From<&Value> for serde_json::Value {
             Value::Text(text) => text.as_str().into(),
             Value::Flag(flag) => (*flag).into(),
             Value::List(texts) => texts.as_slice().into(),
-            // Amounts are at most a million dollars, which a double tells apart to the millionth.
+            // Amounts are at most a million dollars, for which a double is exact to the millionth.
             Value::Money(micros) => (*micros as f64 / 1e6).into(),
             Value::Unknown => "unknown".into(),
         }
@@ -132,23 +127,25 @@ impl From<&Value> for serde_json::Value {
 }
 
 impl Looser {
-    /// Whether `asked` is looser than `in_force`.
-    pub fn is_looser(self, in_force: &Value, asked: &Value) -> bool {
-        let (before, after) = (in_force.amount(), asked.amount());
+    /// True if `requested` is looser than `in_force`.
+    pub fn is_looser(self, in_force: &Value, requested: &Value) -> bool {
+        let (before, after) = (in_force.amount(), requested.amount());
         match (self, before, after) {
             (Looser::Higher, Some(before), Some(after)) => after > before,
             (Looser::Lower, Some(before), Some(after)) => after < before,
             (Looser::HigherOrZero, Some(before), Some(after)) => before != 0 && (after == 0 || after > before),
             (Looser::Never, _, _) => false,
-            (Looser::Off, _, _) => *in_force == Value::Flag(true) && *asked == Value::Flag(false),
-            (Looser::Word(word), _, _) => in_force != asked && matches!(asked, Value::Text(text) if text == word),
-            (Looser::AnyChange | Looser::Higher | Looser::Lower | Looser::HigherOrZero, _, _) => in_force != asked,
+            (Looser::Off, _, _) => *in_force == Value::Flag(true) && *requested == Value::Flag(false),
+            (Looser::Choice(choice), _, _) => {
+                in_force != requested && matches!(requested, Value::Text(text) if text == choice)
+            }
+            (Looser::AnyChange | Looser::Higher | Looser::Lower | Looser::HigherOrZero, _, _) => in_force != requested,
         }
     }
 }
 
 impl Value {
-    /// A number or an amount of money, for comparing.
+    /// The value as a number or an amount of money, for comparisons.
     fn amount(&self) -> Option<i64> {
         match self {
             Value::Number(number) => Some(*number),
@@ -159,7 +156,7 @@ impl Value {
 }
 
 impl Key {
-    /// The value where nothing is set.
+    /// The value if no file sets the key.
     pub fn default_value(&self) -> Value {
         match self.kind {
             Kind::Number { default, .. } => Value::Number(default.into()),
@@ -173,7 +170,7 @@ impl Key {
         }
     }
 
-    /// What it takes, in words.
+    /// Describes the allowed values, for error messages.
     pub fn expectation(&self) -> String {
         match self.kind {
             Kind::Number { low, high, .. } => format!("a whole number from {low} to {high}"),
@@ -195,8 +192,8 @@ impl Key {
         }
     }
 
-    /// Whether this is a value the key can have.
-    pub fn takes(&self, value: &Value) -> bool {
+    /// True if the key can have this value.
+    pub fn allows(&self, value: &Value) -> bool {
         match (&self.kind, value) {
             (Kind::Number { low, high, .. }, Value::Number(number)) => {
                 (i64::from(*low)..=i64::from(*high)).contains(number)
@@ -207,7 +204,7 @@ impl Key {
             (Kind::Money { low, .. }, Value::Money(micros)) => (*low..=money::MICROS_MAX).contains(micros),
             (Kind::Cost, Value::Money(micros)) => *micros <= money::MICROS_MAX,
             (Kind::Cost, Value::Unknown) => true,
-            (Kind::Folder(_), Value::Text(text)) => is_below(text),
+            (Kind::Folder(_), Value::Text(text)) => is_below_project(text),
             (
                 Kind::Number { .. }
                 | Kind::Choice(_)
@@ -223,20 +220,20 @@ impl Key {
         }
     }
 
-    /// Takes a value from a file.
-    pub fn accept(&self, value: &toml::Value) -> Option<Value> {
+    /// Converts a value from a file; `None` if the key cannot have it.
+    pub fn from_toml(&self, value: &toml::Value) -> Option<Value> {
         let is_money = matches!(self.kind, Kind::Money { .. } | Kind::Cost);
         let value = match value {
             toml::Value::Integer(whole) if is_money => Value::Money(money::from_number(*whole as f64)?),
             toml::Value::Float(number) if is_money => Value::Money(money::from_number(*number)?),
-            toml::Value::String(word) if self.kind == Kind::Cost && word == "unknown" => Value::Unknown,
+            toml::Value::String(text) if self.kind == Kind::Cost && text == "unknown" => Value::Unknown,
             toml::Value::Integer(number) => Value::Number(*number),
             toml::Value::String(text) => Value::Text(text.clone()),
             toml::Value::Boolean(flag) => Value::Flag(*flag),
             toml::Value::Array(items) => Value::List(texts(items)?),
             toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Table(_) => return None,
         };
-        self.takes(&value).then_some(value)
+        self.allows(&value).then_some(value)
     }
 }
 
@@ -244,8 +241,8 @@ fn texts(items: &[toml::Value]) -> Option<Vec<String>> {
     items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
-/// Files are deleted there, so it must not lead out of the project.
-fn is_below(text: &str) -> bool {
+/// haltline deletes files in this folder, so it must not lead out of the project.
+fn is_below_project(text: &str) -> bool {
     let mut parts = Path::new(text).components();
     !text.is_empty() && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
@@ -257,7 +254,7 @@ mod tests {
     #[test]
     fn every_direction_of_loosening_is_known() {
         let number = |from, to| (Value::Number(from), Value::Number(to));
-        let word = |text: &str| Value::Text(text.to_owned());
+        let text_value = |text: &str| Value::Text(text.to_owned());
         let cases = [
             (Looser::Higher, number(3, 4), true),
             (Looser::Higher, number(3, 2), false),
@@ -270,21 +267,21 @@ mod tests {
             (Looser::Higher, (Value::Money(1), Value::Money(2)), true),
             (Looser::Off, (Value::Flag(true), Value::Flag(false)), true),
             (Looser::Off, (Value::Flag(false), Value::Flag(true)), false),
-            (Looser::Word("default"), (word("literal"), word("default")), true),
-            (Looser::Word("default"), (word("default"), word("literal")), false),
+            (Looser::Choice("default"), (text_value("literal"), text_value("default")), true),
+            (Looser::Choice("default"), (text_value("default"), text_value("literal")), false),
             (Looser::AnyChange, number(3, 3), false),
             (Looser::AnyChange, number(3, 2), true),
             (Looser::Never, number(3, 2), false),
         ];
-        for (looser, (in_force, asked), expected) in cases {
-            assert_eq!(looser.is_looser(&in_force, &asked), expected, "{looser:?}: {in_force} to {asked}");
+        for (looser, (in_force, requested), expected) in cases {
+            assert_eq!(looser.is_looser(&in_force, &requested), expected, "{looser:?}: {in_force} to {requested}");
         }
     }
 
     #[test]
     fn a_folder_stays_below_the_project() {
         for (text, expected) in [("a/b", true), ("./a", true), ("", false), ("/a", false), ("a/../..", false)] {
-            assert_eq!(is_below(text), expected, "{text:?}");
+            assert_eq!(is_below_project(text), expected, "{text:?}");
         }
     }
 }

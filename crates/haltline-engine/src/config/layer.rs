@@ -1,4 +1,4 @@
-//! One configuration file.
+//! Reads one configuration file.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -8,32 +8,30 @@ use serde::{Deserialize, Serialize};
 use super::key::{Key, Scope, Value};
 use super::keys::KEYS;
 
-/// The longest configuration file that is read, in bytes.
+/// The longest configuration file that is read.
 const FILE_BYTES_MAX: usize = 1024 * 1024;
 
-/// A file that was taken.
+/// A configuration file without errors.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// Where.
     pub path: PathBuf,
-    /// What it holds, byte for byte.
+    /// The file's content, byte for byte.
     pub content: Vec<u8>,
     /// The keys it sets.
     pub values: Vec<(&'static Key, Value)>,
 }
 
-/// A file that cannot be taken, in one line.
+/// A file or value that was rejected, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("config {}: {problem}", path.display())]
 pub struct ConfigError {
-    /// Where.
     pub path: PathBuf,
-    /// What, with the key, the value and what was expected.
+    /// What is wrong, with the key, the value and what was expected.
     pub problem: String,
 }
 
 impl Layer {
-    /// Reads a file; `None` where there is none.
+    /// Reads a file; `None` if it does not exist.
     pub fn read(path: &Path, scope: Scope) -> Result<Option<Self>, ConfigError> {
         let Some(content) = read_file(path)? else { return Ok(None) };
         let values = parse(&content, scope).map_err(|problem| ConfigError { path: path.to_owned(), problem })?;
@@ -41,22 +39,22 @@ impl Layer {
     }
 }
 
-/// A file's bytes; `None` where there is none. A pipe or a device would be waited for without end.
+/// A file's bytes; `None` if it does not exist. Pipes and devices are rejected, because reading them might never end.
 pub(super) fn read_file(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
-    let refuse = |problem: String| ConfigError { path: path.to_owned(), problem };
+    let failed = |problem: String| ConfigError { path: path.to_owned(), problem };
     match std::fs::metadata(path) {
-        Ok(kind) if !kind.is_file() => return Err(refuse("expected a file".to_owned())),
+        Ok(kind) if !kind.is_file() => return Err(failed("expected a file".to_owned())),
         Ok(kind) if kind.len() > FILE_BYTES_MAX as u64 => {
-            return Err(refuse(format!("{} bytes: expected at most {FILE_BYTES_MAX}", kind.len())));
+            return Err(failed(format!("{} bytes: expected at most {FILE_BYTES_MAX}", kind.len())));
         }
         Ok(_file) => {}
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-        Err(error) => return Err(refuse(error.to_string())),
+        Err(error) => return Err(failed(error.to_string())),
     }
-    std::fs::read(path).map(Some).map_err(|error| refuse(error.to_string()))
+    std::fs::read(path).map(Some).map_err(|error| failed(error.to_string()))
 }
 
-/// The keys a file's content sets, or what is wrong with it.
+/// The keys that a file's content sets, or what is wrong with it.
 pub fn parse(content: &[u8], scope: Scope) -> Result<Vec<(&'static Key, Value)>, String> {
     if content.len() > FILE_BYTES_MAX {
         return Err(format!("{} bytes: expected at most {FILE_BYTES_MAX}", content.len()));
@@ -64,12 +62,12 @@ pub fn parse(content: &[u8], scope: Scope) -> Result<Vec<(&'static Key, Value)>,
     let text = std::str::from_utf8(content).map_err(|error| format!("expected UTF-8: {error}"))?;
     let table: toml::Table = text.parse().map_err(|error| one_line(text, &error))?;
     let mut values = Vec::new();
-    take_table("", &table, scope, &mut values)?;
+    read_table("", &table, scope, &mut values)?;
     Ok(values)
 }
 
-/// Goes down as deep as the keys do.
-fn take_table(
+/// Reads a table and the tables within it, as deep as the keys go.
+fn read_table(
     path: &str,
     table: &toml::Table,
     scope: Scope,
@@ -78,43 +76,43 @@ fn take_table(
     for (name, value) in table {
         let name = format!("{path}{name}");
         match value {
-            toml::Value::Table(inner) if is_table(&name) => take_table(&format!("{name}."), inner, scope, values)?,
+            toml::Value::Table(inner) if is_table(&name) => read_table(&format!("{name}."), inner, scope, values)?,
             toml::Value::String(_)
             | toml::Value::Integer(_)
             | toml::Value::Float(_)
             | toml::Value::Boolean(_)
             | toml::Value::Datetime(_)
             | toml::Value::Array(_)
-            | toml::Value::Table(_) => values.push(take(&name, value, scope)?),
+            | toml::Value::Table(_) => values.push(read_value(&name, value, scope)?),
         }
     }
     Ok(())
 }
 
-/// Whether keys stand below this name.
+/// True if there are keys below this name.
 fn is_table(name: &str) -> bool {
     KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-fn take(name: &str, value: &toml::Value, scope: Scope) -> Result<(&'static Key, Value), String> {
-    let Some(key) = KEYS.iter().find(|key| key.name == name) else { return Err(unknown(name)) };
+fn read_value(name: &str, value: &toml::Value, scope: Scope) -> Result<(&'static Key, Value), String> {
+    let Some(key) = KEYS.iter().find(|key| key.name == name) else { return Err(unknown_key_message(name)) };
     if scope == Scope::Project && key.scope == Scope::User {
         return Err(format!("{name} can only be set in the user's own file (see `haltline config path`)"));
     }
-    match key.accept(value) {
+    match key.from_toml(value) {
         Some(value) => Ok((key, value)),
         None => Err(format!("{name} = {}: expected {}", short(value), key.expectation())),
     }
 }
 
-fn unknown(name: &str) -> String {
+fn unknown_key_message(name: &str) -> String {
     if is_table(name) {
         return format!("{name}: expected a table, such as [{name}]");
     }
     let distance = |key: &&Key| strsim::damerau_levenshtein(key.name, name);
-    let nearest = KEYS.iter().min_by_key(distance).filter(|key| distance(key) <= name.len() / 3 + 1);
+    let closest = KEYS.iter().min_by_key(distance).filter(|key| distance(key) <= name.len() / 3 + 1);
     let shown: String = name.escape_debug().take(60).collect();
-    match nearest {
+    match closest {
         Some(key) => format!("unknown key `{shown}`; did you mean `{}`?", key.name),
         None => format!("unknown key `{shown}`; `haltline config show` lists them all"),
     }

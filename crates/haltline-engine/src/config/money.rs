@@ -1,16 +1,16 @@
-//! Dollars, kept as whole millionths so that sums are exact.
+//! Dollars, stored as whole millionths so that sums are exact.
 
-/// The largest amount that is taken: a million dollars.
+/// The largest allowed amount: a million dollars.
 pub const MICROS_MAX: u64 = 1_000_000_000_000;
 
-/// A number from a file as millionths.
+/// Converts a number from a file into millionths.
 pub fn from_number(dollars: f64) -> Option<u64> {
     let micros = (dollars * 1e6).round();
-    // Within the range a double holds every whole number, so the cast is exact.
+    // Within this range a double represents every whole number, so the cast is exact.
     (dollars.is_finite() && (0.0..=MICROS_MAX as f64).contains(&micros)).then_some(micros as u64)
 }
 
-/// `12`, `0.35`: digits with at most six decimals, and nothing else.
+/// Parses `12` or `0.35`: digits with at most six decimals, and nothing else.
 pub fn parse(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Option<u64> {
     Some(whole * 1_000_000 + fraction)
 }
 
-/// As a decimal number with at least two decimals and no more than needed.
+/// Formats an amount with at least two decimals and no more than needed.
 pub fn show(micros: u64) -> String {
     let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
     let keep = text.trim_end_matches('0').len().max(text.len() - 4);

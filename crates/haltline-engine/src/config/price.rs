@@ -1,4 +1,4 @@
-//! What a model's tokens cost, as the owner wrote it down. A model nobody priced has an unknown cost, never none (L7).
+//! What a model's tokens cost, as the person configured it. A model without a price has an unknown cost, not zero (L7).
 
 use haltline_core::glob_matches;
 use serde::{Deserialize, Serialize};
@@ -8,24 +8,21 @@ use super::money;
 /// What a million tokens of a model cost, in millionths of a dollar.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
-    /// The model's name; a glob.
+    /// The model's name, as a glob.
     pub model: String,
-    /// Read anew.
+    /// Input tokens that are not in the cache.
     pub input: u64,
-    /// Written.
     pub output: u64,
-    /// Read from the cache.
     pub cache_read: u64,
-    /// Written to the cache.
     pub cache_write: u64,
 }
 
 impl Price {
-    /// `MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE`, in dollars per million tokens.
+    /// Parses `MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE`, in dollars per million tokens.
     pub fn parse(text: &str) -> Option<Self> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let [model, input, output, cache_read, cache_write] = words.as_slice() else { return None };
-        let dollars = |word: &str| money::parse(word).filter(|micros| *micros <= money::MICROS_MAX);
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        let [model, input, output, cache_read, cache_write] = fields.as_slice() else { return None };
+        let dollars = |field: &str| money::parse(field).filter(|micros| *micros <= money::MICROS_MAX);
         Some(Self {
             model: (*model).to_owned(),
             input: dollars(input)?,
@@ -35,8 +32,8 @@ impl Price {
         })
     }
 
-    /// Whether it is this model's.
-    pub fn is_of(&self, model: &str) -> bool {
+    /// True if this price is for this model.
+    pub fn matches(&self, model: &str) -> bool {
         glob_matches(&self.model, model)
     }
 
@@ -60,7 +57,7 @@ mod tests {
     #[test]
     fn a_price_is_a_model_and_four_amounts() {
         let price = Price::parse("big-model-* 3 15 0.30 3.75").expect("a price");
-        assert!(price.is_of("big-model-4") && !price.is_of("small-model"));
+        assert!(price.matches("big-model-4") && !price.matches("small-model"));
         assert_eq!((price.input, price.cache_read), (3_000_000, 300_000));
         assert_eq!(price.micros(1_000_000, 100_000, 0, 0), 3_000_000 + 1_500_000);
         assert_eq!(price.micros(1, 0, 0, 0), 3);

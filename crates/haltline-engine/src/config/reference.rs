@@ -1,4 +1,4 @@
-//! The reference, made from the keys: a commented file with the defaults, and a JSON schema.
+//! The configuration reference, generated from the keys: a commented file with the defaults, and a JSON schema.
 
 use serde_json::{Value as Json, json};
 
@@ -58,7 +58,7 @@ fn dollars(low: u64) -> Json {
     json!({"type": "number", "minimum": low, "maximum": high})
 }
 
-/// Puts a property where its dotted name says, with the tables on the way.
+/// Inserts a property at its dotted name, with the tables on the way.
 fn insert(properties: &mut serde_json::Map<String, Json>, name: &str, property: Json) {
     let Some((table, rest)) = name.split_once('.') else {
         properties.insert(name.to_owned(), property);

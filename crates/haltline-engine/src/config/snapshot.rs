@@ -1,11 +1,10 @@
-//! The configuration as it was last put together, for hooks: one small file instead of three to parse.
+//! A cache of the merged configuration for hooks: one small file instead of three to parse.
 //!
-//! It holds only what the files set, so that defaults are always this program's own. It counts while every file it
-//! was made from is stamped as it was and the project's trust is the same; on any doubt the files are read. It is not
+//! It holds only what the files set, so that defaults are always those of the running program. It is valid while the
+//! stamps of all input files and the project's trust are unchanged; on any doubt the files are read. No snapshot is
 //! kept while a file is so young that another change could leave the same stamp.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use haltline_core::trust::{Trust, Values};
@@ -16,37 +15,38 @@ use super::breaker_file::BREAKER_FILE;
 use super::key::Value;
 use super::keys::KEYS;
 use super::layer::ConfigError;
-use super::{Config, Origin, PROJECT_FILE, Setting, Waiting, policy};
-use crate::file::{Lasting, write_whole};
+use super::{Config, Origin, PROJECT_FILE, PendingValue, Setting};
+use crate::file::{Durability, Stamp, write_atomically};
 use crate::project::Project;
 
 /// The longest snapshot that is read, in bytes.
 const BYTES_MAX: u64 = 1024 * 1024;
-/// How many snapshots are kept before all are made anew.
+/// When there are this many snapshots, all are deleted and rebuilt on demand.
 const FILES_MAX: usize = 256;
-/// A file must have rested this long before its stamp is relied on: the coarsest clock of a file system, and some.
-const REST_MS: i64 = 3000;
+/// A file must be unchanged for this long before its stamp is relied on: more than the coarsest file system clock.
+const STAMP_AGE_MIN_MS: i64 = 3000;
 
 /// Where a project's configuration comes from, and where its snapshot is kept.
 #[derive(Clone, Copy, Debug)]
-pub struct Places<'a> {
-    /// Holds the snapshots.
+pub struct ConfigLocations<'a> {
+    /// The folder that holds the snapshots.
     pub state_folder: &'a Path,
-    /// The user's file.
+    /// The user's configuration file.
     pub user_file: &'a Path,
-    /// The project, with the work tree one is in.
+    /// The project, with the current work tree.
     pub project: &'a Project,
 }
 
-/// The file's shape.
+/// Content of a snapshot file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Snapshot {
     version: String,
     inputs: Vec<Input>,
     trust: Option<Trust>,
-    settings: Vec<Saved>,
+    settings: Vec<SavedSetting>,
     project_file: Option<(PathBuf, String)>,
-    asked: Option<Values>,
+    #[serde(rename = "asked")]
+    requested: Option<Values>,
     errors: Vec<ConfigError>,
     warnings: Vec<ConfigError>,
 }
@@ -55,77 +55,58 @@ struct Snapshot {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Input {
     path: PathBuf,
-    /// `None` where there was no such file.
+    /// `None` if there was no such file.
     stamp: Option<Stamp>,
 }
 
-/// What changes when a file does. The time of change cannot be set by programs, unlike that of modification.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
-    changed: (i64, i64),
-    modified: (i64, i64),
-    size: u64,
-    inode: u64,
-    device: u64,
-}
-
 #[derive(Debug, Serialize, Deserialize)]
-struct Saved {
+struct SavedSetting {
     key: String,
     value: Value,
     origin: Origin,
     waiting: Vec<(Value, String)>,
 }
 
-/// The configuration in force, from the snapshot where that can be relied on. `trusted` is asked either way.
-pub fn load_or_compile(places: Places<'_>, now: Instant, trusted: impl FnOnce() -> Option<Trust>) -> Config {
-    let root = &places.project.root;
+/// The configuration in force, from the snapshot if it is valid. `trusted` is called in either case.
+pub fn load_or_compile(
+    locations: ConfigLocations<'_>,
+    now: Instant,
+    trusted: impl FnOnce() -> Option<Trust>,
+) -> Config {
+    let root = &locations.project.root;
     let trust = trusted();
-    let before = inputs(places);
+    let before = inputs(locations);
     if before.iter().all(|input| input.stamp.is_none()) {
-        // Nothing to parse: faster than any snapshot.
-        return Config::load(places.user_file, Some(root), || trust);
+        // There is nothing to parse, which is faster than any snapshot.
+        return Config::load(locations.user_file, Some(root), || trust);
     }
-    let path = path(places);
+    let path = path(locations);
     if let Some(config) = read(&path, &before, trust.as_ref()) {
         return config;
     }
-    let config = Config::load(places.user_file, Some(root), || trust.clone());
-    let has_rested = |input: &Input| {
-        let changed = input.stamp.as_ref().map_or(i64::MIN, |stamp| stamp.changed.0.saturating_mul(1000));
-        changed.saturating_add(REST_MS) < now.as_millis()
+    let config = Config::load(locations.user_file, Some(root), || trust.clone());
+    let is_old_enough = |input: &Input| {
+        let changed = input.stamp.as_ref().map_or(i64::MIN, |stamp| stamp.changed_s().saturating_mul(1000));
+        changed.saturating_add(STAMP_AGE_MIN_MS) < now.as_millis()
     };
-    // What is still to be remembered must be seen again by a process that can write it down.
-    if config.sighting.is_none() && before.iter().all(has_rested) && inputs(places) == before {
-        // A snapshot that cannot be kept costs time and nothing else.
+    // Do not cache while the values of seed 002's file are unrecorded: the next process must see them and store them.
+    if config.seen_values_event.is_none() && before.iter().all(is_old_enough) && inputs(locations) == before {
+        // A snapshot that cannot be written costs only time.
         write(&path, &config, before, trust).ok();
     }
     config
 }
 
-/// One for each work tree: they share a project, not files.
-fn path(places: Places<'_>) -> PathBuf {
-    let root = digest_hex(&[places.project.root.as_os_str().as_encoded_bytes()], 4);
-    places.state_folder.join("snapshots").join(format!("{}-{root}.json", places.project.key.0))
+/// One snapshot for each work tree: work trees share a project but not files.
+fn path(locations: ConfigLocations<'_>) -> PathBuf {
+    let root = digest_hex(&[locations.project.root.as_os_str().as_encoded_bytes()], 4);
+    locations.state_folder.join("snapshots").join(format!("{}-{root}.json", locations.project.key.0))
 }
 
-fn inputs(places: Places<'_>) -> Vec<Input> {
-    let root = &places.project.root;
-    let paths = [places.user_file.to_owned(), root.join(PROJECT_FILE), root.join(BREAKER_FILE)];
-    paths.into_iter().map(|path| Input { stamp: Stamp::of(&path), path }).collect()
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
-        let file = fs::metadata(path).ok()?;
-        Some(Self {
-            changed: (file.ctime(), file.ctime_nsec()),
-            modified: (file.mtime(), file.mtime_nsec()),
-            size: file.size(),
-            inode: file.ino(),
-            device: file.dev(),
-        })
-    }
+fn inputs(locations: ConfigLocations<'_>) -> Vec<Input> {
+    let root = &locations.project.root;
+    let paths = [locations.user_file.to_owned(), root.join(PROJECT_FILE), root.join(BREAKER_FILE)];
+    paths.into_iter().map(|path| Input { stamp: Stamp::read(&path), path }).collect()
 }
 
 fn read(path: &Path, inputs: &[Input], trust: Option<&Trust>) -> Option<Config> {
@@ -133,17 +114,17 @@ fn read(path: &Path, inputs: &[Input], trust: Option<&Trust>) -> Option<Config> 
         return None;
     }
     let snapshot: Snapshot = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    let is_good =
+    let is_valid =
         snapshot.version == env!("CARGO_PKG_VERSION") && snapshot.inputs == inputs && snapshot.trust.as_ref() == trust;
-    if !is_good {
+    if !is_valid {
         return None;
     }
-    let settings: Option<Vec<Setting>> = snapshot.settings.into_iter().map(Saved::restore).collect();
+    let settings: Option<Vec<Setting>> = snapshot.settings.into_iter().map(SavedSetting::restore).collect();
     let settings = settings?;
     let mut policy = Policy::default();
-    settings.iter().for_each(|setting| policy::set(&mut policy, setting.key.name, &setting.value));
-    let Snapshot { project_file, asked, errors, warnings, .. } = snapshot;
-    Some(Config { settings, policy, project_file, asked, sighting: None, errors, warnings })
+    settings.iter().for_each(|setting| setting.key.setter.set(&mut policy, &setting.value));
+    let Snapshot { project_file, requested, errors, warnings, .. } = snapshot;
+    Some(Config { settings, policy, project_file, requested, seen_values_event: None, errors, warnings })
 }
 
 fn write(path: &Path, config: &Config, inputs: Vec<Input>, trust: Option<Trust>) -> std::io::Result<()> {
@@ -151,9 +132,9 @@ fn write(path: &Path, config: &Config, inputs: Vec<Input>, trust: Option<Trust>)
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs,
         trust,
-        settings: config.settings.iter().map(Saved::new).collect(),
+        settings: config.settings.iter().map(SavedSetting::new).collect(),
         project_file: config.project_file.clone(),
-        asked: config.asked.clone(),
+        requested: config.requested.clone(),
         errors: config.errors.clone(),
         warnings: config.warnings.clone(),
     };
@@ -164,26 +145,26 @@ fn write(path: &Path, config: &Config, inputs: Vec<Input>, trust: Option<Trust>)
             fs::remove_file(file.path())?;
         }
     }
-    write_whole(path, &serde_json::to_vec(&snapshot)?, Lasting::Remade)
+    write_atomically(path, &serde_json::to_vec(&snapshot)?, Durability::Rebuildable)
 }
 
-impl Saved {
+impl SavedSetting {
     fn new(setting: &Setting) -> Self {
         Self {
             key: setting.key.name.to_owned(),
             value: setting.value.clone(),
             origin: setting.origin.clone(),
-            waiting: setting.waiting.iter().map(|asked| (asked.value.clone(), asked.file.to_owned())).collect(),
+            waiting: setting.waiting.iter().map(|pending| (pending.value.clone(), pending.file.to_owned())).collect(),
         }
     }
 
-    /// `None` for a key or a value this program does not take.
+    /// `None` if this program does not know the key or does not allow the value.
     fn restore(self) -> Option<Setting> {
         let key = KEYS.iter().find(|key| key.name == self.key)?;
         let file = |name: &str| [PROJECT_FILE, BREAKER_FILE].into_iter().find(|file| *file == name);
-        let waiting: Option<Vec<Waiting>> =
-            self.waiting.into_iter().map(|(value, name)| Some(Waiting { value, file: file(&name)? })).collect();
-        key.takes(&self.value).then_some(Setting { key, value: self.value, origin: self.origin, waiting: waiting? })
+        let waiting: Option<Vec<PendingValue>> =
+            self.waiting.into_iter().map(|(value, name)| Some(PendingValue { value, file: file(&name)? })).collect();
+        key.allows(&self.value).then_some(Setting { key, value: self.value, origin: self.origin, waiting: waiting? })
     }
 }
 
@@ -216,15 +197,15 @@ mod tests {
             fs::write(self.file(name), content).expect("written");
         }
 
-        /// Long after the last change.
+        /// Loads long after the last change.
         fn load(&self, trust: Option<&Trust>) -> Config {
             self.load_at(60_000, trust)
         }
 
         fn load_at(&self, later_ms: i64, trust: Option<&Trust>) -> Config {
             let (state, user) = (self.file("state"), self.file("config.toml"));
-            let places = Places { state_folder: &state, user_file: &user, project: &self.project };
-            load_or_compile(places, Clock::System.now().at.plus_millis(later_ms), || trust.cloned())
+            let locations = ConfigLocations { state_folder: &state, user_file: &user, project: &self.project };
+            load_or_compile(locations, Clock::System.now().at.plus_millis(later_ms), || trust.cloned())
         }
 
         fn snapshot(&self) -> PathBuf {
@@ -232,8 +213,8 @@ mod tests {
             files.next().expect("a snapshot").path()
         }
 
-        /// Makes the snapshot say something no file says, to see whether it is read.
-        fn mark_snapshot(&self) {
+        /// Gives the snapshot a value that no file has, to see whether it is read.
+        fn alter_snapshot(&self) {
             let text = fs::read_to_string(self.snapshot()).expect("read");
             assert!(text.contains("{\"number\":4}"), "{text}");
             fs::write(self.snapshot(), text.replace("{\"number\":4}", "{\"number\":77}")).expect("written");
@@ -252,14 +233,17 @@ mod tests {
             &format!("project/{BREAKER_FILE}"),
             r#"{"circuit_breakers": {"tool_failure": {"threshold": 5}}, "x": 1}"#,
         );
-        let seen = Trust { digest: None, seen: Some([("loop.tool_failure.threshold".to_owned(), 2)].into()) };
+        let seen = Trust { digest: None, limits: Some([("loop.tool_failure.threshold".to_owned(), 2)].into()) };
         let first = tree.load(Some(&seen));
         let second = tree.load(Some(&seen));
         assert_eq!(first.settings(), second.settings());
         assert_eq!((first.policy(), &first.project_file), (second.policy(), &second.project_file));
-        assert_eq!((&first.errors, &first.warnings, &first.asked), (&second.errors, &second.warnings, &second.asked));
+        assert_eq!(
+            (&first.errors, &first.warnings, &first.requested),
+            (&second.errors, &second.warnings, &second.requested)
+        );
         assert_eq!((first.warnings.len(), first.is_waiting_for_trust()), (1, true));
-        assert!(first.asked.is_some());
+        assert!(first.requested.is_some());
     }
 
     #[test]
@@ -286,7 +270,7 @@ mod tests {
         for (change, act) in changes {
             let tree = Tree::new();
             assert_eq!(threshold(&tree.load(None)), 4);
-            tree.mark_snapshot();
+            tree.alter_snapshot();
             assert_eq!(threshold(&tree.load(None)), 77, "{change}: before");
             act(&tree);
             assert_ne!(threshold(&tree.load(None)), 77, "{change}");
@@ -297,10 +281,10 @@ mod tests {
     fn each_file_of_the_project_is_an_input() {
         for name in [PROJECT_FILE, BREAKER_FILE] {
             let tree = Tree::new();
-            let (file, seen) = (format!("project/{name}"), Trust { digest: None, seen: Some(Values::new()) });
+            let (file, seen) = (format!("project/{name}"), Trust { digest: None, limits: Some(Values::new()) });
             tree.write(&file, if name == PROJECT_FILE { "# nothing\n" } else { "{}" });
             tree.load(Some(&seen));
-            tree.mark_snapshot();
+            tree.alter_snapshot();
             assert_eq!(threshold(&tree.load(Some(&seen))), 77, "{name}");
             fs::remove_file(tree.file(&file)).expect("removed");
             assert_eq!(threshold(&tree.load(Some(&seen))), 4, "{name}");
@@ -308,17 +292,17 @@ mod tests {
     }
 
     #[test]
-    fn another_trust_means_another_configuration() {
+    fn a_change_of_trust_changes_the_configuration() {
         let tree = Tree::new();
         tree.write("project/.haltline.toml", "[loop.tool_failure]\nthreshold = 9\n");
-        let trusted = Trust { digest: tree.load(None).project_file.map(|(_, digest)| digest), seen: None };
+        let trusted = Trust { digest: tree.load(None).project_file.map(|(_, digest)| digest), limits: None };
         assert_eq!(threshold(&tree.load(Some(&trusted))), 9);
         assert_eq!(threshold(&tree.load(Some(&trusted))), 9);
         assert_eq!(threshold(&tree.load(None)), 4, "a loosening does not outlive its trust");
     }
 
     #[test]
-    fn a_damaged_or_foreign_snapshot_is_made_anew() {
+    fn a_damaged_or_foreign_snapshot_is_rebuilt() {
         let tree = Tree::new();
         tree.load(None);
         let whole = fs::read_to_string(tree.snapshot()).expect("read");
@@ -341,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_files_just_written_or_of_none() {
+    fn no_snapshot_is_kept_of_files_just_written_or_without_files() {
         let tree = Tree::new();
         assert_eq!(threshold(&tree.load_at(0, None)), 4);
         assert!(!tree.file("state").exists(), "another change within the same tick would go unseen");
@@ -349,6 +333,9 @@ mod tests {
         assert_eq!(threshold(&tree.load(None)), 3);
         assert!(!tree.file("state").exists(), "there is nothing to parse");
         tree.write(&format!("project/{BREAKER_FILE}"), r#"{"circuit_breakers": {"tool_failure": {"threshold": 4}}}"#);
-        assert!(tree.load(None).sighting().is_some() && !tree.file("state").exists(), "it must be written down first");
+        assert!(
+            tree.load(None).seen_values_event().is_some() && !tree.file("state").exists(),
+            "it must be written down first"
+        );
     }
 }

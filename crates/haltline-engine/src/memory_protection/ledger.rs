@@ -1,4 +1,4 @@
-//! The lists inside a session's state that only grow: evidence and tool history.
+//! Shortens the lists in a session's state that only grow: evidence and tool history.
 //!
 //! Everything else in the state keeps its bytes; a state that is written meanwhile is left alone.
 
@@ -9,14 +9,14 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::pack::{open_plain, write_like};
-use super::sessions::State;
+use super::pack::{open_regular, write_like};
+use super::sessions::SessionState;
 use super::{MemoryLimits, modified};
 
-/// The longest state that is looked into, in bytes.
+/// A larger state is not read, in bytes.
 const STATE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// What was cut from a state.
+/// How many entries were cut from a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) evidence: usize,
@@ -24,8 +24,8 @@ pub(super) struct Cut {
 }
 
 /// Cuts a state's lists to their limits.
-pub(super) fn truncate(state: &State, limits: &MemoryLimits) -> io::Result<Cut> {
-    let mut file = open_plain(&state.path)?;
+pub(super) fn truncate(state: &SessionState, limits: &MemoryLimits) -> io::Result<Cut> {
+    let mut file = open_regular(&state.path)?;
     let before = file.metadata()?;
     if before.len() > STATE_BYTES_MAX {
         return Err(io::Error::other(format!("{} bytes: expected at most {STATE_BYTES_MAX}", before.len())));
@@ -33,7 +33,7 @@ pub(super) fn truncate(state: &State, limits: &MemoryLimits) -> io::Result<Cut> 
     let mut content = Vec::new();
     file.read_to_end(&mut content)?;
     let Some((content, cut)) = truncated(&content, limits)? else { return Ok(Cut::default()) };
-    let after = open_plain(&state.path)?.metadata()?;
+    let after = open_regular(&state.path)?.metadata()?;
     if (before.len(), modified(&before)) != (after.len(), modified(&after)) {
         return Ok(Cut::default());
     }
@@ -41,36 +41,36 @@ pub(super) fn truncate(state: &State, limits: &MemoryLimits) -> io::Result<Cut> 
     Ok(cut)
 }
 
-/// The state with shorter lists; `None` where they are short enough.
+/// The state with shorter lists; `None` if they are short enough.
 fn truncated(content: &[u8], limits: &MemoryLimits) -> io::Result<Option<(Vec<u8>, Cut)>> {
     let Fields(mut fields) = serde_json::from_slice(content)?;
-    let evidence = cut(&mut fields, "evidence_ledger", limits.evidence_entries_max)?;
-    let history = cut(&mut fields, "tool_history", limits.tool_history_entries_max)?;
+    let evidence = cut_list(&mut fields, "evidence_ledger", limits.evidence_entries_max)?;
+    let history = cut_list(&mut fields, "tool_history", limits.tool_history_entries_max)?;
     if evidence.is_empty() && history.is_empty() {
         return Ok(None);
     }
     if !evidence.is_empty() {
-        let known = fields.iter().rposition(|(name, _)| name == "evidence_summary");
-        // A summary of another shape is replaced: its numbers cannot be added to.
+        let summary_index = fields.iter().rposition(|(name, _)| name == "evidence_summary");
+        // A summary of another shape is replaced, because its numbers cannot be updated.
         let mut summary: Summary =
-            known.and_then(|place| serde_json::from_str(fields[place].1.get()).ok()).unwrap_or_default();
+            summary_index.and_then(|index| serde_json::from_str(fields[index].1.get()).ok()).unwrap_or_default();
         evidence.iter().for_each(|entry| summary.add(entry));
         let summary = to_raw_value(&summary)?;
-        match known {
-            Some(place) => fields[place].1 = summary,
+        match summary_index {
+            Some(index) => fields[index].1 = summary,
             None => fields.push(("evidence_summary".to_owned(), summary)),
         }
     }
     let cut = Cut { evidence: evidence.len(), history: history.len() };
-    Ok(Some((written(&fields)?, cut)))
+    Ok(Some((serialize_fields(&fields)?, cut)))
 }
 
 type Field = (String, Box<RawValue>);
 
-/// Shortens a list to its last `keep` entries; the rest.
-fn cut(fields: &mut [Field], name: &str, keep: u32) -> io::Result<Vec<Box<RawValue>>> {
+/// Cuts a list to its last `keep` entries, and returns the rest.
+fn cut_list(fields: &mut [Field], name: &str, keep: u32) -> io::Result<Vec<Box<RawValue>>> {
     let Some((_, field)) = fields.iter_mut().rfind(|(field, _)| field == name) else { return Ok(Vec::new()) };
-    // Something else than a list is not ours to shorten.
+    // Anything else than a list is left alone.
     let Ok(mut entries) = serde_json::from_str::<Vec<Box<RawValue>>>(field.get()) else { return Ok(Vec::new()) };
     let surplus = entries.len().saturating_sub(keep as usize);
     if surplus == 0 {
@@ -81,10 +81,10 @@ fn cut(fields: &mut [Field], name: &str, keep: u32) -> io::Result<Vec<Box<RawVal
     Ok(entries)
 }
 
-fn written(fields: &[Field]) -> io::Result<Vec<u8>> {
+fn serialize_fields(fields: &[Field]) -> io::Result<Vec<u8>> {
     let mut out = b"{".to_vec();
-    for (place, (name, value)) in fields.iter().enumerate() {
-        out.extend_from_slice(if place == 0 { b"\n  " } else { b",\n  " });
+    for (index, (name, value)) in fields.iter().enumerate() {
+        out.extend_from_slice(if index == 0 { b"\n  " } else { b",\n  " });
         serde_json::to_writer(&mut out, name)?;
         out.extend_from_slice(b": ");
         out.extend_from_slice(value.get().as_bytes());
@@ -93,14 +93,13 @@ fn written(fields: &[Field]) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// What is left of entries that were dropped.
+/// Sums up the entries that were dropped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Summary {
-    /// How many.
     count: u64,
-    /// The mean of their boosts; null where none had one.
+    /// The mean boost; null if no entry had one.
     mean_boost: Option<f64>,
-    /// How many had none, and are not in the mean.
+    /// How many entries had no boost, and are not in the mean.
     #[serde(default, skip_serializing_if = "is_zero")]
     without_boost: u64,
 }
@@ -127,7 +126,7 @@ impl Summary {
     }
 }
 
-/// An object's fields in order, their values as they were written.
+/// The fields of an object in order, with their values as written.
 struct Fields(Vec<Field>);
 
 impl<'de> Deserialize<'de> for Fields {

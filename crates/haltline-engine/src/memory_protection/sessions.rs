@@ -1,7 +1,7 @@
-//! Session states that are old, or too many, are packed away; the active one never is.
+//! Archives session states that are old or too many, but never the active one.
 //!
-//! A state goes only after its packed copy is on disk and only if it was not written meanwhile. A crash between the two
-//! leaves both; the next run sees that the copy holds the same and removes the state.
+//! A state is removed only after its packed copy is on disk, and only if it was not written meanwhile. A crash between
+//! the two leaves both; the next cleanup sees that the copy has the same content and removes the state.
 
 use std::fs::{self, File};
 use std::io::{self, Seek};
@@ -9,34 +9,34 @@ use std::path::{Path, PathBuf};
 
 use haltline_core::Instant;
 
-use super::pack::{holds, open_plain, pack, sync_folder};
+use super::pack::{has_same_content, open_regular, pack};
 use super::{Cleanup, DAY_MS, Entry, MemoryLimits, modified};
+use crate::file::sync_folder;
 
-/// Where packed states are kept.
+/// The folder of archived states.
 pub(super) const ARCHIVES: &str = "session_archives";
 
-/// The session a state is of, by its name: `session_ID_state.json`.
-pub(super) fn session_of(name: &str) -> Option<&str> {
+/// The session of a state file, from its name: `session_ID_state.json`.
+pub(super) fn session_from_name(name: &str) -> Option<&str> {
     name.strip_prefix("session_")?.strip_suffix("_state.json").filter(|session| !session.is_empty())
 }
 
-/// A session's state.
-pub(super) struct State {
+pub(super) struct SessionState {
     pub(super) session: String,
     pub(super) path: PathBuf,
     pub(super) modified: Instant,
 }
 
 /// All states, the active one first, then the newest.
-pub(super) fn states(entries: &[Entry], active: Option<&str>) -> Vec<State> {
-    let mut states: Vec<State> = entries
+pub(super) fn states(entries: &[Entry], active: Option<&str>) -> Vec<SessionState> {
+    let mut states: Vec<SessionState> = entries
         .iter()
         .filter_map(|entry| {
-            let (session, path) = (session_of(&entry.name)?.to_owned(), entry.path.clone());
-            Some(State { session, path, modified: entry.modified })
+            let (session, path) = (session_from_name(&entry.name)?.to_owned(), entry.path.clone());
+            Some(SessionState { session, path, modified: entry.modified })
         })
         .collect();
-    let is_active = |state: &State| active == Some(state.session.as_str());
+    let is_active = |state: &SessionState| active == Some(state.session.as_str());
     states.sort_by(|left, right| {
         let newest = (right.modified, &right.session).cmp(&(left.modified, &left.session));
         is_active(right).cmp(&is_active(left)).then(newest)
@@ -44,34 +44,34 @@ pub(super) fn states(entries: &[Entry], active: Option<&str>) -> Vec<State> {
     states
 }
 
-/// Packs away what is old or too many; says which states stay.
+/// Archives the states that are old or too many, and returns those that stay.
 pub(super) fn clean(
     folder: &Path,
-    states: Vec<State>,
+    states: Vec<SessionState>,
     active: Option<&str>,
     limits: &MemoryLimits,
     now: Instant,
     done: &mut Cleanup,
-) -> Vec<State> {
+) -> Vec<SessionState> {
     let mut staying = Vec::new();
-    for (place, state) in states.into_iter().enumerate() {
+    for (index, state) in states.into_iter().enumerate() {
         let age_ms = now.as_millis().saturating_sub(state.modified.as_millis());
-        let is_due = place >= limits.sessions_max as usize || age_ms > i64::from(limits.session_age_days_max) * DAY_MS;
+        let is_due = index >= limits.sessions_max as usize || age_ms > i64::from(limits.session_age_days_max) * DAY_MS;
         if !is_due || active == Some(state.session.as_str()) {
             staying.push(state);
             continue;
         }
         let archived = archive(folder, &state).map(|is_gone| done.sessions_pruned += usize::from(is_gone));
-        done.note(&state.path, archived);
+        done.note_result(&state.path, archived);
     }
     staying
 }
 
-/// Whether the state is packed away; one that was written meanwhile is in use, and stays.
-fn archive(folder: &Path, state: &State) -> io::Result<bool> {
-    let archives = plain_folder(folder.join(ARCHIVES))?;
-    let day = plain_folder(archives.join(state.modified.to_date_text()))?;
-    let mut source = open_plain(&state.path)?;
+/// Archives a state. Returns false if the state was written meanwhile: it is in use, and stays.
+fn archive(folder: &Path, state: &SessionState) -> io::Result<bool> {
+    let archives = ensure_folder(folder.join(ARCHIVES))?;
+    let day = ensure_folder(archives.join(state.modified.to_date_text()))?;
+    let mut source = open_regular(&state.path)?;
     let before = source.metadata()?;
     let mut number = 1;
     loop {
@@ -81,13 +81,13 @@ fn archive(folder: &Path, state: &State) -> io::Result<bool> {
             pack(&mut source, &packed)?;
             break;
         }
-        if holds(&packed, &mut source) {
+        if has_same_content(&packed, &mut source) {
             break;
         }
-        // The session was resumed after it was packed away.
+        // The session was resumed after it was archived.
         number += 1;
     }
-    let after = File::metadata(&open_plain(&state.path)?)?;
+    let after = File::metadata(&open_regular(&state.path)?)?;
     let is_same = (before.len(), modified(&before)) == (after.len(), modified(&after));
     if is_same {
         fs::remove_file(&state.path)?;
@@ -102,8 +102,8 @@ fn packed_name(session: &str, number: u32) -> String {
     }
 }
 
-/// A folder that is one: a link could lead out of the directory.
-fn plain_folder(path: PathBuf) -> io::Result<PathBuf> {
+/// Creates the folder if it is missing, and rejects a link, which could lead out of the directory.
+fn ensure_folder(path: PathBuf) -> io::Result<PathBuf> {
     match fs::symlink_metadata(&path) {
         Ok(kind) if kind.is_dir() => Ok(path),
         Ok(_other) => Err(io::Error::other(format!("{} is not a folder", path.display()))),
@@ -121,10 +121,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_known_by_its_name() {
-        assert_eq!(session_of("session_abc_1_state.json"), Some("abc_1"));
+    fn a_state_is_recognised_by_its_name() {
+        assert_eq!(session_from_name("session_abc_1_state.json"), Some("abc_1"));
         for name in ["session__state.json", "session_abc.json", "abc_state.json", "session_a_state.json.tmp"] {
-            assert_eq!(session_of(name), None, "{name}");
+            assert_eq!(session_from_name(name), None, "{name}");
         }
         assert_eq!(
             (packed_name("a", 1).as_str(), packed_name("a", 2).as_str()),

@@ -1,20 +1,20 @@
-//! The time of a replay: recorded instants, and beside them a clock that never goes back.
+//! The clock of a replay: recorded times, and a boot clock that never goes back.
 //!
-//! Transcripts are not always in order: records of sub-agents come a little late, clocks are set. The core compares
-//! moments of one boot by the boot clock (E3), so a replay brings one of its own, which rises with the latest instant
-//! seen. What comes earlier does not move it; after a real step back it rises on from there.
+//! Transcripts are not always in order: records of sub-agents come a little late, and clocks are set. The core compares
+//! moments of one boot by the boot clock (E3), so a replay has its own boot clock, which follows the latest time seen.
+//! An earlier time does not move it; after a real step back it continues from there.
 
 use haltline_core::{Boot, Instant, Moment};
 
-/// Records that come this much too early are late records; more, and the clock was set back.
+/// A record that is at most this much earlier is late; if it is earlier than that, the clock was set back.
 const LATE_MS: i64 = 3_600_000;
-/// Where nobody says when, a call is taken to come this long after the one before.
+/// Without recorded times, each call is assumed to come this long after the one before.
 const CALL_MS: u64 = 10_000;
 
 /// A clock of recorded time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplayClock {
-    /// The instant up to which the boot clock has risen.
+    /// The time up to which the boot clock has advanced.
     latest: Option<Instant>,
     last: Option<Instant>,
     uptime_ms: u64,
@@ -26,9 +26,9 @@ impl ReplayClock {
         match (at, self.latest) {
             (Some(at), None) => self.latest = Some(at),
             (Some(at), Some(latest)) => {
-                let step = at.as_millis().saturating_sub(latest.as_millis());
-                if !(-LATE_MS..=0).contains(&step) {
-                    self.uptime_ms = self.uptime_ms.saturating_add(u64::try_from(step).unwrap_or(0));
+                let difference = at.as_millis().saturating_sub(latest.as_millis());
+                if !(-LATE_MS..=0).contains(&difference) {
+                    self.uptime_ms = self.uptime_ms.saturating_add(u64::try_from(difference).unwrap_or(0));
                     self.latest = Some(at);
                 }
             }
@@ -58,14 +58,14 @@ mod tests {
     }
 
     #[test]
-    fn a_late_record_moves_nothing_and_a_clock_set_back_goes_on_from_there() {
+    fn a_late_record_does_not_move_the_clock_and_a_clock_set_back_continues_from_there() {
         assert_eq!(passed(&[Some(0), Some(5_000)]), 5_000);
         assert_eq!(passed(&[Some(0), Some(5_000), Some(3_000), Some(6_000)]), 6_000);
         assert_eq!(passed(&[Some(9_000_000), Some(1_000), Some(4_000)]), 3_000);
     }
 
     #[test]
-    fn without_an_instant_the_last_one_holds_and_without_any_calls_are_ten_seconds_apart() {
+    fn without_a_time_the_last_one_applies_and_without_any_calls_are_ten_seconds_apart() {
         assert_eq!(passed(&[Some(1_000), None, None]), 0);
         assert_eq!(passed(&[None, None, None]), 2 * CALL_MS);
     }

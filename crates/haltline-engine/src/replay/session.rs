@@ -1,36 +1,35 @@
-//! One recorded session while it is replayed, and what came of it.
+//! One recorded session while it is replayed, and its verdicts.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use haltline_core::identity::{Answer, Digest, Outcome};
-use haltline_core::loop_::{self, BoardFact, Happening, LaneFact, Stream, TreeFact};
+use haltline_core::identity::{CallResult, Digest, Outcome};
+use haltline_core::loop_::{self, AgentFact, AgentRef, AgentTreeFact, CircuitFact, LoopEvent};
 use haltline_core::{CircuitName, Decision, Event, Fact, Instant, Memory, Verdict};
 
 use crate::redact::storable;
 
-/// How many trips of one session are kept under one policy; the rest would say the same.
+/// How many trips of one session are kept under one policy; more would repeat them.
 const TRIPS_MAX: usize = 1_000;
-/// How many calls of one session may be without an answer before the oldest is forgotten.
-const FLIGHTS_MAX: usize = 256;
-/// How many of the last answers are kept, to show them with a trip.
-const ANSWERS_MAX: usize = 24;
-/// How many answers go with a trip.
+/// How many calls of one session may be in flight before the oldest is forgotten.
+const IN_FLIGHT_MAX: usize = 256;
+/// How many of the last results are kept as evidence for trips.
+const RESULTS_MAX: usize = 24;
+/// How many results are shown with a trip.
 const EVIDENCE_MAX: usize = 5;
 
-/// How much a verdict holds the agent back.
+/// How much a verdict restricts the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The agent is told, and goes on.
+    /// The agent reads a warning and continues.
     Warn,
-    /// The call is refused.
+    /// The call is denied.
     Deny,
     /// The turn ends.
     Stop,
 }
 
 impl Severity {
-    /// The word for it, everywhere.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Severity::Warn => "warn",
             Severity::Deny => "deny",
@@ -38,8 +37,8 @@ impl Severity {
         }
     }
 
-    /// Whether the call is held back.
-    pub fn refuses(self) -> bool {
+    /// True if the call does not run.
+    pub fn is_denial(self) -> bool {
         match self {
             Severity::Warn => false,
             Severity::Deny | Severity::Stop => true,
@@ -47,90 +46,85 @@ impl Severity {
     }
 }
 
-/// An answer that came before a trip.
+/// A result before a trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// When, where the transcript says so.
+    /// When, if the transcript says so.
     pub at: Option<Instant>,
-    /// Its telling line.
-    pub answer: String,
+    /// The line of the result that is shown.
+    pub result: String,
 }
 
-/// A verdict that would have been given. Each opening of a circuit is listed once for each verdict it comes to: that
-/// the agent goes on against it is counted in `calls_after`, not listed again.
+/// A verdict that haltline would have given. Each trip of a circuit is listed once per severity: calls that the agent
+/// makes in spite of it are counted in `calls_after`, not listed again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trip {
-    /// The number of the call it is about, from 1.
+    /// Number of the call it is about, starting at 1.
     pub call: u64,
-    /// When, where the transcript says so.
+    /// When, if the transcript says so.
     pub at: Option<Instant>,
-    /// Which circuit.
     pub circuit: String,
-    /// Its code.
     pub code: &'static str,
-    /// What was said.
     pub severity: Severity,
-    /// In words, as the agent would have read them.
+    /// The text that the agent would have read.
     pub reason: String,
-    /// The last answers before it, newest first.
+    /// The last results before it, newest first.
     pub evidence: Vec<Evidence>,
-    /// How many calls followed.
+    /// Number of calls that followed.
     pub calls_after: u64,
-    /// What followed cost, in millionths of a dollar, where that is known.
+    /// What the rest of the session cost, in millionths of a dollar, if known.
     pub micros_after: Option<u64>,
     /// A later call committed work.
     pub is_committed_after: bool,
 }
 
-/// What came of a session under one policy.
+/// The verdicts on a session under one policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
-    /// In the order they came.
+pub struct SessionVerdicts {
+    /// In the order they were given.
     pub trips: Vec<Trip>,
-    /// Refusals for want of room, which are no detections.
-    pub capacity: u64,
+    /// Number of denials because of a capacity limit, which are no detections.
+    pub capacity_denials: u64,
 }
 
-impl Judged {
-    /// The first verdict of this kind.
+impl SessionVerdicts {
+    /// The first trip of this severity.
     pub fn first(&self, severity: Severity) -> Option<&Trip> {
         self.trips.iter().find(|trip| trip.severity == severity)
     }
 
-    /// The first time the agent is held back.
-    pub fn first_refusal(&self) -> Option<&Trip> {
-        self.trips.iter().find(|trip| trip.severity.refuses())
+    /// The first trip that denies a call or ends the turn.
+    pub fn first_denial(&self) -> Option<&Trip> {
+        self.trips.iter().find(|trip| trip.severity.is_denial())
     }
 }
 
-/// A session that was replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedSession {
-    /// Its name.
     pub session: String,
-    /// Tool calls, without echoes.
+    /// Tool calls, without repeated ones.
     pub calls: u64,
-    /// What a person asked.
+    /// Prompts that a person typed.
     pub prompts: u64,
-    /// What it cost, in millionths of a dollar, as far as that is known.
+    /// What it cost, in millionths of a dollar, as far as known.
     pub micros: Option<u64>,
-    /// The last instant it tells.
+    /// The latest time in the transcript.
     pub ended: Option<Instant>,
-    /// For each policy, what came of it.
-    pub judged: Vec<Judged>,
+    /// One for each policy.
+    pub verdicts: Vec<SessionVerdicts>,
 }
 
 /// A call that has not ended.
 #[derive(Debug)]
-struct Flight {
+struct StartedCall {
     identity: Digest,
     number: u64,
-    commits: bool,
+    is_commit: bool,
 }
 
-/// What was said before, so that it is not listed again.
+/// A verdict that is listed already, so that it is not listed again.
 #[derive(Debug)]
-struct Told {
+struct ListedVerdict {
     circuit: CircuitName,
     code: &'static str,
     severity: Severity,
@@ -140,22 +134,22 @@ struct Told {
     micros: Option<u64>,
 }
 
-/// A session being read.
+/// A session being replayed.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SessionReplay {
     session: String,
     calls: u64,
     prompts: u64,
     micros: Option<u64>,
     ended: Option<Instant>,
-    flights: BTreeMap<String, Flight>,
-    /// Of whom, with which action.
-    answers: VecDeque<(Option<String>, Digest, Evidence)>,
-    committed: Option<u64>,
-    judged: Vec<(Judged, Vec<Told>)>,
+    in_flight: BTreeMap<String, StartedCall>,
+    /// The agent, the identity of its call, and the result.
+    results: VecDeque<(Option<String>, Digest, Evidence)>,
+    last_commit: Option<u64>,
+    verdicts: Vec<(SessionVerdicts, Vec<ListedVerdict>)>,
 }
 
-impl Watch {
+impl SessionReplay {
     pub fn new(session: &str, policies: usize) -> Self {
         Self {
             session: session.to_owned(),
@@ -163,10 +157,10 @@ impl Watch {
             prompts: 0,
             micros: None,
             ended: None,
-            flights: BTreeMap::new(),
-            answers: VecDeque::new(),
-            committed: None,
-            judged: (0..policies).map(|_| (Judged::default(), Vec::new())).collect(),
+            in_flight: BTreeMap::new(),
+            results: VecDeque::new(),
+            last_commit: None,
+            verdicts: (0..policies).map(|_| (SessionVerdicts::default(), Vec::new())).collect(),
         }
     }
 
@@ -174,57 +168,65 @@ impl Watch {
         &self.session
     }
 
-    pub fn is_of(&self, session: &str) -> bool {
+    pub fn is_for(&self, session: &str) -> bool {
         self.session == session
     }
 
-    /// Counts what happened, whatever is thought of it.
-    pub fn count(&mut self, stream: &Stream, what: &Happening, at: Option<Instant>, is_echo: bool) {
+    /// Counts an event, whatever the verdicts on it are.
+    pub fn count_event(&mut self, agent_ref: &AgentRef, event: &LoopEvent, at: Option<Instant>, is_echo: bool) {
         self.ended = self.ended.max(at);
-        match what {
-            Happening::ToolStart { call, action, .. } => {
+        match event {
+            LoopEvent::ToolStart { call, action, .. } => {
                 self.calls += u64::from(!is_echo);
-                let commits = action.command.as_deref().is_some_and(|command| command.contains("git commit"));
-                if self.flights.len() >= FLIGHTS_MAX
-                    && let Some(oldest) = self.flights.iter().min_by_key(|(_, flight)| flight.number)
+                let is_commit = action.command.as_deref().is_some_and(|command| command.contains("git commit"));
+                if self.in_flight.len() >= IN_FLIGHT_MAX
+                    && let Some(oldest) = self.in_flight.iter().min_by_key(|(_, started)| started.number)
                 {
                     let oldest = oldest.0.clone();
-                    self.flights.remove(&oldest);
+                    self.in_flight.remove(&oldest);
                 }
-                let flight = Flight { identity: action.identity, number: self.calls, commits };
-                self.flights.insert(call.clone(), flight);
+                let started = StartedCall { identity: action.identity, number: self.calls, is_commit };
+                self.in_flight.insert(call.clone(), started);
             }
-            Happening::ToolEnd { call, answer, .. } => self.answered(stream, call, answer, at, is_echo),
-            Happening::Batch { ends } => {
+            LoopEvent::ToolEnd { call, result, .. } => self.record_result(agent_ref, call, result, at, is_echo),
+            LoopEvent::Batch { ends } => {
                 for end in ends {
-                    self.answered(stream, &end.call, &end.answer, at, is_echo);
+                    self.record_result(agent_ref, &end.call, &end.result, at, is_echo);
                 }
             }
-            Happening::Prompt { by_user, .. } => self.prompts += u64::from(*by_user && !is_echo),
-            Happening::Message { cost, .. } => self.spend(*cost, is_echo),
-            Happening::SessionStart { .. }
-            | Happening::ModelStart
-            | Happening::SpawnStart { .. }
-            | Happening::SpawnEnd { .. }
-            | Happening::Hook { .. }
-            | Happening::Stop { .. }
-            | Happening::Compaction { .. }
-            | Happening::Cleanup { .. }
-            | Happening::SessionEnd { .. } => {}
+            LoopEvent::Prompt { by_user, .. } => self.prompts += u64::from(*by_user && !is_echo),
+            LoopEvent::Message { cost, .. } => self.spend(*cost, is_echo),
+            LoopEvent::SessionStart { .. }
+            | LoopEvent::ModelStart
+            | LoopEvent::SpawnStart { .. }
+            | LoopEvent::SpawnEnd { .. }
+            | LoopEvent::Hook { .. }
+            | LoopEvent::Stop { .. }
+            | LoopEvent::Compaction { .. }
+            | LoopEvent::Cleanup { .. }
+            | LoopEvent::HooksRemoved { .. }
+            | LoopEvent::SessionEnd { .. } => {}
         }
     }
 
-    fn answered(&mut self, stream: &Stream, call: &str, answer: &Answer, at: Option<Instant>, is_echo: bool) {
-        self.spend(answer.cost, is_echo);
-        let Some(flight) = self.flights.remove(call) else { return };
-        if flight.commits && answer.outcome == Outcome::Ok {
-            self.committed = self.committed.max(Some(flight.number));
+    fn record_result(
+        &mut self,
+        agent_ref: &AgentRef,
+        call: &str,
+        result: &CallResult,
+        at: Option<Instant>,
+        is_echo: bool,
+    ) {
+        self.spend(result.cost, is_echo);
+        let Some(started) = self.in_flight.remove(call) else { return };
+        if started.is_commit && result.outcome == Outcome::Ok {
+            self.last_commit = self.last_commit.max(Some(started.number));
         }
-        if self.answers.len() == ANSWERS_MAX {
-            self.answers.pop_front();
+        if self.results.len() == RESULTS_MAX {
+            self.results.pop_front();
         }
-        let evidence = Evidence { at, answer: answer.shown.clone() };
-        self.answers.push_back((stream.agent.clone(), flight.identity, evidence));
+        let evidence = Evidence { at, result: result.shown.clone() };
+        self.results.push_back((agent_ref.sub_agent.clone(), started.identity, evidence));
     }
 
     fn spend(&mut self, cost: Option<u64>, is_echo: bool) {
@@ -233,17 +235,26 @@ impl Watch {
         }
     }
 
-    /// Takes down what was thought of an event, unless it was said before.
-    pub fn judge(&mut self, which: usize, event: &Event, decision: &Decision, memory: &Memory, at: Instant) {
+    /// Lists the verdict on an event, unless it repeats an earlier one.
+    pub fn record_verdict(
+        &mut self,
+        policy_index: usize,
+        event: &Event,
+        decision: &Decision,
+        memory: &Memory,
+        at: Instant,
+    ) {
         let (severity, reason) = match &decision.verdict {
             Verdict::Pass => return,
             Verdict::Warn(reason) => (Severity::Warn, reason),
             Verdict::Deny(reason) => (Severity::Deny, reason),
             Verdict::Stop(reason) => (Severity::Stop, reason),
         };
-        let (stream, identity) = match event {
-            Event::Loop { stream, what: Happening::ToolStart { action, .. }, .. } => (stream, Some(action.identity)),
-            Event::Loop { stream, .. } => (stream, None),
+        let (agent_ref, identity) = match event {
+            Event::Loop { agent: agent_ref, event: LoopEvent::ToolStart { action, .. }, .. } => {
+                (agent_ref, Some(action.identity))
+            }
+            Event::Loop { agent: agent_ref, .. } => (agent_ref, None),
             Event::Constraint { .. }
             | Event::Attempt { .. }
             | Event::Phase { .. }
@@ -252,15 +263,15 @@ impl Watch {
             | Event::Revoke { .. }
             | Event::Trust(_) => return,
         };
-        let evidence = self.evidence(stream, identity);
-        let Some((judged, told)) = self.judged.get_mut(which) else { return };
+        let evidence = self.evidence(agent_ref, identity);
+        let Some((verdicts, listed)) = self.verdicts.get_mut(policy_index) else { return };
         if loop_::is_capacity(reason.code) {
-            judged.capacity += 1;
+            verdicts.capacity_denials += 1;
             return;
         }
-        let (key, count) = about(decision);
-        let incident = key.and_then(|key| incident(memory, stream, key));
-        let now = Told {
+        let (key, count) = warned_or_denied(decision);
+        let incident = key.and_then(|key| incident_about(memory, agent_ref, key));
+        let verdict = ListedVerdict {
             circuit: reason.circuit.clone(),
             code: reason.code,
             severity,
@@ -269,13 +280,13 @@ impl Watch {
             count,
             micros: self.micros,
         };
-        let before = told.iter_mut().rev().find(|before| before.is_about_the_same(&now));
-        if judged.trips.len() >= TRIPS_MAX || before.is_some_and(|before| before.goes_on(&now)) {
+        let before = listed.iter_mut().rev().find(|before| before.is_same_as(&verdict));
+        if verdicts.trips.len() >= TRIPS_MAX || before.is_some_and(|before| before.is_repeated_by(&verdict)) {
             return;
         }
-        told.push(now);
-        judged.trips.push(Trip {
-            // What is said of no call is said after the last one.
+        listed.push(verdict);
+        verdicts.trips.push(Trip {
+            // A verdict that is not about a call counts for the last one.
             call: self.calls.max(1),
             at: self.ended.map(|_known| at),
             circuit: reason.circuit.to_string(),
@@ -289,33 +300,33 @@ impl Watch {
         });
     }
 
-    /// The last answers to the same action, or to any where it is about several.
-    fn evidence(&self, stream: &Stream, identity: Option<Digest>) -> Vec<Evidence> {
-        let own = || self.answers.iter().rev().filter(|(agent, _, _)| *agent == stream.agent);
+    /// The last results of the same action, or of any action if the trip is about several.
+    fn evidence(&self, agent_ref: &AgentRef, identity: Option<Digest>) -> Vec<Evidence> {
+        let own = || self.results.iter().rev().filter(|(agent, _, _)| *agent == agent_ref.sub_agent);
         let same = |own: &&(Option<String>, Digest, Evidence)| Some(own.1) == identity;
         let is_about_one = own().filter(same).count() > 1;
-        let picked = own().filter(|answer| !is_about_one || same(answer)).take(EVIDENCE_MAX);
-        picked.map(|(_, _, said)| Evidence { at: said.at, answer: storable(&said.answer) }).collect()
+        let picked = own().filter(|completed| !is_about_one || same(completed)).take(EVIDENCE_MAX);
+        picked.map(|(_, _, evidence)| Evidence { at: evidence.at, result: storable(&evidence.result) }).collect()
     }
 
-    /// The session is over: what followed each trip is known now.
-    pub fn over(self) -> ReplayedSession {
-        let Self { session, calls, prompts, micros, ended, committed, judged, .. } = self;
-        let judged = judged.into_iter().map(|(mut judged, told)| {
-            for (trip, told) in judged.trips.iter_mut().zip(told) {
+    /// Ends the session: now it is known what followed each trip.
+    pub fn finish(self) -> ReplayedSession {
+        let Self { session, calls, prompts, micros, ended, last_commit, verdicts, .. } = self;
+        let verdicts = verdicts.into_iter().map(|(mut verdicts, listed)| {
+            for (trip, listed) in verdicts.trips.iter_mut().zip(listed) {
                 trip.calls_after = calls.saturating_sub(trip.call);
-                trip.micros_after = micros.map(|all| all.saturating_sub(told.micros.unwrap_or_default()));
-                trip.is_committed_after = committed.is_some_and(|commit| commit > trip.call);
+                trip.micros_after = micros.map(|all| all.saturating_sub(listed.micros.unwrap_or_default()));
+                trip.is_committed_after = last_commit.is_some_and(|commit| commit > trip.call);
             }
-            judged
+            verdicts
         });
-        ReplayedSession { session, calls, prompts, micros, ended, judged: judged.collect() }
+        ReplayedSession { session, calls, prompts, micros, ended, verdicts: verdicts.collect() }
     }
 }
 
-impl Told {
-    /// Whether `later` says the same of the same opening.
-    fn is_about_the_same(&self, later: &Told) -> bool {
+impl ListedVerdict {
+    /// True if `later` says the same about the same trip.
+    fn is_same_as(&self, later: &ListedVerdict) -> bool {
         self.circuit == later.circuit
             && self.code == later.code
             && self.severity == later.severity
@@ -323,23 +334,23 @@ impl Told {
             && self.incident == later.incident
     }
 
-    /// Whether `later` only carries this on. A warning whose count began anew is another one.
-    fn goes_on(&mut self, later: &Told) -> bool {
-        let goes_on = self.severity.refuses() || later.count > self.count;
+    /// True if `later` only continues this verdict. A warning whose count started again is a new one.
+    fn is_repeated_by(&mut self, later: &ListedVerdict) -> bool {
+        let is_repeat = self.severity.is_denial() || later.count > self.count;
         self.count = later.count;
-        goes_on
+        is_repeat
     }
 }
 
-/// What a decision refused or warned of, and at which count.
-fn about(decision: &Decision) -> (Option<Digest>, u32) {
+/// What a decision denied or warned about, and its count.
+fn warned_or_denied(decision: &Decision) -> (Option<Digest>, u32) {
     let mut about = (None, 0);
     for recorded in &decision.facts {
         let fact = match &recorded.fact {
-            Fact::Lane(LaneFact::Board(fact)) | Fact::Tree(TreeFact::Board(fact)) => fact,
-            Fact::Lane(_)
+            Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => fact,
+            Fact::Agent(_)
             | Fact::Tree(_)
-            | Fact::Exempt(_)
+            | Fact::Exemption(_)
             | Fact::Constraint(_)
             | Fact::Phase(_)
             | Fact::Attempt(_)
@@ -350,29 +361,33 @@ fn about(decision: &Decision) -> (Option<Digest>, u32) {
             }
         };
         match fact {
-            BoardFact::Warned { key, count, .. } => about = (Some(*key), *count),
-            BoardFact::Refused { key, .. } => about = (Some(*key), 0),
-            BoardFact::Tripped { .. }
-            | BoardFact::Limited { .. }
-            | BoardFact::HalfOpened { .. }
-            | BoardFact::ProbeTaken { .. }
-            | BoardFact::ProbeAbandoned { .. }
-            | BoardFact::Recovered { .. }
-            | BoardFact::Lapsed { .. }
-            | BoardFact::Reset { .. }
-            | BoardFact::FalseAlarm { .. } => {}
+            CircuitFact::Warned { key, count, .. } => about = (Some(*key), *count),
+            CircuitFact::Denied { key, .. } => about = (Some(*key), 0),
+            CircuitFact::Tripped { .. }
+            | CircuitFact::Limited { .. }
+            | CircuitFact::HalfOpened { .. }
+            | CircuitFact::ProbeTaken { .. }
+            | CircuitFact::ProbeAbandoned { .. }
+            | CircuitFact::Recovered { .. }
+            | CircuitFact::Lapsed { .. }
+            | CircuitFact::Reset { .. }
+            | CircuitFact::FalsePositive { .. } => {}
         }
     }
     about
 }
 
-/// The opening that speaks of this, on the board of the agent or of its tree.
-fn incident(memory: &Memory, stream: &Stream, key: Digest) -> Option<String> {
-    let lane = CircuitName::lane(&stream.session, stream.agent.as_deref());
-    let root = memory.state(&lane).and_then(|state| state.as_lane()).and_then(|lane| lane.root.clone());
-    let tree = CircuitName::tree(root.as_deref().unwrap_or(&stream.session));
-    [lane, tree].iter().filter_map(|row| memory.state(row)?.board()).find_map(|board| {
-        let held = board.held.iter().find(|held| held.trip.key == key).map(|held| held.trip.incident.clone());
-        held.or_else(|| board.rung(key).and_then(|rung| rung.incident.clone()))
+/// The incident about this key, among the circuits of the agent or of its tree.
+fn incident_about(memory: &Memory, agent_ref: &AgentRef, key: Digest) -> Option<String> {
+    let row = CircuitName::agent(&agent_ref.session, agent_ref.sub_agent.as_deref());
+    let root = memory.state(&row).and_then(|state| state.as_agent()).and_then(|row| row.root_session.clone());
+    let tree = CircuitName::tree(root.as_deref().unwrap_or(&agent_ref.session));
+    [row, tree].iter().filter_map(|row| memory.state(row)?.circuits()).find_map(|circuits| {
+        let tripped = circuits
+            .tripped
+            .iter()
+            .find(|tripped| tripped.trip.key == key)
+            .map(|tripped| tripped.trip.incident.clone());
+        tripped.or_else(|| circuits.escalations.get(key).and_then(|escalation| escalation.incident.clone()))
     })
 }

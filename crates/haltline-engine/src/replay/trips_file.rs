@@ -1,16 +1,16 @@
-//! The trips of the last replay, so that `haltline why` can tell of them: one small file in the state folder, written
-//! whole. It is no part of the store; losing it loses nothing that happened.
+//! The trips of the last replay, for `haltline why`: one small file in the state folder, always written whole. It is
+//! not part of the store, and losing it loses nothing that happened.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use haltline_core::{Instant, digest_hex};
 use serde::{Deserialize, Serialize};
 
 use super::{ReplayedSession, Trip};
-use crate::file::{Lasting, write_whole};
+use crate::file::{Durability, write_privately};
 
 /// How many trips are kept.
 pub const TRIPS_KEPT_MAX: usize = 200;
@@ -21,40 +21,37 @@ const SCHEMA: u32 = 1;
 /// A trip of a replay, with where it was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptTrip {
-    /// Names it. The same trip of the same file has the same name in every run.
+    /// The incident id. The same trip of the same file has the same id in every run.
     pub incident: String,
-    /// The file.
+    /// The recorded file.
     pub source: String,
-    /// How it is written.
+    /// The format of the file.
     pub format: String,
-    /// The session.
     pub session: String,
-    /// The number of the call, from 1.
+    /// Number of the call, starting at 1.
     pub call: u64,
-    /// How many calls the session has.
+    /// Number of calls in the session.
     pub calls: u64,
-    /// When, where the transcript says so.
+    /// When, if the transcript says so.
     pub at: Option<Instant>,
-    /// Which circuit.
     pub circuit: String,
-    /// Its code.
     pub code: String,
     /// `warn`, `deny` or `stop`.
     pub verdict: String,
-    /// What the agent would have read.
+    /// The text that the agent would have read.
     pub reason: String,
-    /// The last answers before it, newest first: when, and what they said.
+    /// The last results before it, newest first: when, and the text.
     pub evidence: Vec<(Option<Instant>, String)>,
-    /// How many calls followed.
+    /// Number of calls that followed.
     pub calls_after: u64,
-    /// What they cost, in millionths of a dollar, where that is known.
+    /// What they cost, in millionths of a dollar, if known.
     pub micros_after: Option<u64>,
     /// A later call committed work.
     pub is_committed_after: bool,
 }
 
 impl KeptTrip {
-    /// The trip of a session of a file.
+    /// A trip of a session in a recorded file.
     pub fn new(source: &str, format: &str, session: &ReplayedSession, trip: &Trip) -> Self {
         let call = trip.call.to_be_bytes();
         let parts: [&[u8]; 6] = [
@@ -62,7 +59,7 @@ impl KeptTrip {
             session.session.as_bytes(),
             &call,
             trip.circuit.as_bytes(),
-            trip.severity.word().as_bytes(),
+            trip.severity.as_str().as_bytes(),
             trip.reason.as_bytes(),
         ];
         Self {
@@ -75,9 +72,9 @@ impl KeptTrip {
             at: trip.at,
             circuit: trip.circuit.clone(),
             code: trip.code.to_owned(),
-            verdict: trip.severity.word().to_owned(),
+            verdict: trip.severity.as_str().to_owned(),
             reason: trip.reason.clone(),
-            evidence: trip.evidence.iter().map(|said| (said.at, said.answer.clone())).collect(),
+            evidence: trip.evidence.iter().map(|evidence| (evidence.at, evidence.result.clone())).collect(),
             calls_after: trip.calls_after,
             micros_after: trip.micros_after,
             is_committed_after: trip.is_committed_after,
@@ -89,12 +86,12 @@ impl KeptTrip {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TripsFile {
     schema: u32,
-    /// The newest, newest first; before them those a person should look at first.
+    /// The trips that matter most come first, then the others, newest first.
     pub trips: Vec<KeptTrip>,
 }
 
 impl TripsFile {
-    /// Adds a trip; the oldest go where there are too many.
+    /// Adds a trip; if there are too many, the oldest are dropped.
     pub fn keep(&mut self, trip: KeptTrip) {
         self.trips.push(trip);
         if self.trips.len() >= 2 * TRIPS_KEPT_MAX {
@@ -107,19 +104,18 @@ impl TripsFile {
         self.trips.truncate(keep);
     }
 
-    /// Replaces the file in the state folder. `first` are kept whatever their age.
+    /// Replaces the file in the state folder. The trips in `first` are kept whatever their age.
     pub fn write(mut self, state_folder: &Path, first: Vec<KeptTrip>) -> io::Result<()> {
         self.schema = SCHEMA;
         self.trips.retain(|trip| !first.contains(trip));
         self.forget_oldest(TRIPS_KEPT_MAX.saturating_sub(first.len()));
         self.trips.splice(0..0, first);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(state_folder)?;
-        write_whole(&path(state_folder), &serde_json::to_vec(&self)?, Lasting::Remade)?;
-        // It quotes what agents were told.
-        fs::set_permissions(path(state_folder), fs::Permissions::from_mode(0o600))
+        // The file quotes texts of a session.
+        write_privately(&path(state_folder), &serde_json::to_vec(&self)?, Durability::Rebuildable)
     }
 
-    /// The trip with this name, where the last replay came upon it.
+    /// The trip with this incident id, if the last replay found it.
     pub fn find(state_folder: &Path, incident: &str) -> Option<KeptTrip> {
         let content = fs::read(path(state_folder)).ok()?;
         let file: Self = serde_json::from_slice(&content).ok()?;
@@ -133,6 +129,8 @@ fn path(state_folder: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn trip(number: u64) -> KeptTrip {
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_kept_and_those_to_look_at_first_whatever_their_age() {
+    fn the_newest_trips_and_the_most_important_ones_are_kept() {
         let folder = tempfile::tempdir().expect("temp folder");
         let state = folder.path().join("state");
         let mut file = TripsFile::default();

@@ -1,4 +1,4 @@
-//! YAML as a small tree that knows its lines. Scalars stay the text they are: `1.50` is not a number here.
+//! YAML as a small tree that knows its lines. Scalars stay text: `1.50` is not a number here.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,19 @@ use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, S
 
 use super::ReportError;
 
-/// How deep lists and mappings may stand in each other; a report needs four levels.
+/// How deep lists and mappings may be nested; a report needs four levels.
 const DEPTH_MAX: usize = 16;
-/// How much of the parser's words is passed on, in characters.
+/// How much of the parser's message is passed on, in characters.
 const MESSAGE_CHARS_MAX: usize = 160;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug)]
 pub struct Node {
-    /// From 1.
+    /// Starts at 1.
     pub line: usize,
-    /// What it is.
     pub kind: Kind,
 }
 
-/// What a value is.
 #[derive(Debug)]
 pub enum Kind {
     /// Nothing, `~` or `null`.
@@ -30,17 +28,17 @@ pub enum Kind {
     Text(String),
     /// A sequence.
     List(Vec<Node>),
-    /// A mapping, in its order, each key once.
+    /// A mapping in its original order, each key once.
     Map(Vec<(String, Node)>),
 }
 
 impl Node {
-    /// An error at this place.
-    pub fn wrong(&self, problem: String) -> ReportError {
-        ReportError::Wrong { line: self.line, problem }
+    /// An error at this node.
+    pub fn error(&self, problem: String) -> ReportError {
+        ReportError::Invalid { line: self.line, problem }
     }
 
-    /// An error that says what stands here and what should.
+    /// An error that says what the node is and what was expected.
     pub fn expected(&self, name: &str, expected: &str) -> ReportError {
         let found = match &self.kind {
             Kind::Null => "empty".to_owned(),
@@ -48,11 +46,11 @@ impl Node {
             Kind::List(_) => "a list".to_owned(),
             Kind::Map(_) => "a mapping".to_owned(),
         };
-        self.wrong(format!("{name} is {found}: expected {expected}"))
+        self.error(format!("{name} is {found}: expected {expected}"))
     }
 }
 
-/// The only document of a text; nothing where there is none.
+/// Parses the only document of a text; an empty text gives [`Kind::Null`].
 pub fn parse(text: &str) -> Result<Node, ReportError> {
     let mut reader = Reader { parser: Parser::new_from_str(text) };
     let mut document = None;
@@ -60,7 +58,7 @@ pub fn parse(text: &str) -> Result<Node, ReportError> {
         match event {
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
             Event::DocumentStart(..) if document.is_some() => {
-                return Err(wrong(span, "a second document is not taken; one file is one report"));
+                return Err(error_at(span, "a second document is not taken; one file is one report"));
             }
             Event::DocumentStart(..) => {}
             other => document = Some(reader.node(other, span, 0)?),
@@ -75,18 +73,18 @@ struct Reader<'input> {
 
 impl<'input> Reader<'input> {
     fn next(&mut self) -> Result<Option<(Event<'input>, Span)>, ReportError> {
-        self.parser.next_event().transpose().map_err(|error| unreadable(&error))
+        self.parser.next_event().transpose().map_err(|error| syntax_error(&error))
     }
 
-    /// The next event, which must come because something was begun.
-    fn owed(&mut self) -> Result<(Event<'input>, Span), ReportError> {
-        let end = || ReportError::Wrong { line: 1, problem: "the text ends in the middle".to_owned() };
+    /// The next event, which must exist because a list or mapping is still open.
+    fn expect_next(&mut self) -> Result<(Event<'input>, Span), ReportError> {
+        let end = || ReportError::Invalid { line: 1, problem: "the text ends in the middle".to_owned() };
         self.next()?.ok_or_else(end)
     }
 
     fn node(&mut self, event: Event<'input>, span: Span, depth: usize) -> Result<Node, ReportError> {
         if depth > DEPTH_MAX {
-            return Err(wrong(span, "lists and mappings stand too deep in each other"));
+            return Err(error_at(span, "lists and mappings stand too deep in each other"));
         }
         let line = span.start.line().max(1);
         let kind = match event {
@@ -96,8 +94,8 @@ impl<'input> Reader<'input> {
             Event::Scalar(text, ..) => Kind::Text(text.into_owned()),
             Event::SequenceStart(..) => self.list(depth)?,
             Event::MappingStart(..) => self.map(depth)?,
-            Event::Alias(_) => return Err(wrong(span, "an alias (`*name`) is not taken; write the text out")),
-            _ => return Err(wrong(span, "this is not expected here")),
+            Event::Alias(_) => return Err(error_at(span, "an alias (`*name`) is not taken; write the text out")),
+            _ => return Err(error_at(span, "this is not expected here")),
         };
         Ok(Node { line, kind })
     }
@@ -105,7 +103,7 @@ impl<'input> Reader<'input> {
     fn list(&mut self, depth: usize) -> Result<Kind, ReportError> {
         let mut nodes = Vec::new();
         loop {
-            match self.owed()? {
+            match self.expect_next()? {
                 (Event::SequenceEnd, _) => return Ok(Kind::List(nodes)),
                 (event, span) => nodes.push(self.node(event, span, depth + 1)?),
             }
@@ -116,18 +114,18 @@ impl<'input> Reader<'input> {
         let mut pairs = Vec::new();
         let mut keys = BTreeSet::new();
         loop {
-            let (event, span) = self.owed()?;
+            let (event, span) = self.expect_next()?;
             let key = match event {
                 Event::MappingEnd => return Ok(Kind::Map(pairs)),
                 Event::Scalar(key, ..) => key.into_owned(),
-                _ => return Err(wrong(span, "a field's name must be text")),
+                _ => return Err(error_at(span, "a field's name must be text")),
             };
             if !keys.insert(key.clone()) {
-                return Err(wrong(span, &format!("{} stands here a second time", shorten(&key))));
+                return Err(error_at(span, &format!("{} stands here a second time", shorten(&key))));
             }
-            let (event, value_span) = self.owed()?;
+            let (event, value_span) = self.expect_next()?;
             let mut value = self.node(event, value_span, depth + 1)?;
-            // An empty value has no place of its own, and a text is looked for at its name.
+            // An empty value has no position of its own, and people look for a text at its field name.
             if matches!(value.kind, Kind::Null | Kind::Text(_)) {
                 value.line = span.start.line().max(1);
             }
@@ -136,12 +134,12 @@ impl<'input> Reader<'input> {
     }
 }
 
-fn wrong(span: Span, problem: &str) -> ReportError {
-    ReportError::Wrong { line: span.start.line().max(1), problem: problem.to_owned() }
+fn error_at(span: Span, problem: &str) -> ReportError {
+    ReportError::Invalid { line: span.start.line().max(1), problem: problem.to_owned() }
 }
 
-fn unreadable(error: &ScanError) -> ReportError {
+fn syntax_error(error: &ScanError) -> ReportError {
     let message = error.to_string();
     let first: String = message.lines().next().unwrap_or_default().chars().take(MESSAGE_CHARS_MAX).collect();
-    ReportError::Wrong { line: error.marker().line().max(1), problem: format!("this is not YAML ({first})") }
+    ReportError::Invalid { line: error.marker().line().max(1), problem: format!("this is not YAML ({first})") }
 }

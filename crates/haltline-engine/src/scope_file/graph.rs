@@ -1,4 +1,5 @@
-//! `GRAPH.json`: slices as a map or a list, and what each says of its files. Unknown keys are other programs' business.
+//! Reads `GRAPH.json`: slices as a map or a list, and what each says about its files. Unknown keys belong to other
+//! programs and are ignored.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +8,9 @@ use serde_json::{Map, Value};
 
 use super::{ScopeError, read};
 
-/// How many slices are named when one is not found.
-const KNOWN_MAX: usize = 8;
+/// How many slices an error lists when the requested one is not found.
+const LISTED_SLICES_MAX: usize = 8;
 
-/// A graph as read.
 pub struct Graph {
     path: PathBuf,
     slices: Value,
@@ -18,10 +18,10 @@ pub struct Graph {
     pub digest: String,
 }
 
-/// What a slice says of its files.
+/// What the graph says about a slice's files.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Slice {
-    /// The explicit list, where there is one.
+pub struct GraphSlice {
+    /// The explicit list, if there is one.
     pub files_in_scope: Option<Vec<String>>,
     /// Folders and files.
     pub packages: Vec<String>,
@@ -32,7 +32,6 @@ pub struct Slice {
 }
 
 impl Graph {
-    /// Reads a graph's file.
     pub fn read(path: &Path) -> Result<Self, ScopeError> {
         let content = read(path)?;
         let bad = |problem| ScopeError::BadGraph { path: path.to_owned(), problem };
@@ -44,8 +43,7 @@ impl Graph {
         Ok(Self { path: path.to_owned(), slices, digest: digest(&content) })
     }
 
-    /// A slice by its id.
-    pub fn slice(&self, id: &str) -> Result<Slice, ScopeError> {
+    pub fn slice(&self, id: &str) -> Result<GraphSlice, ScopeError> {
         let bad = |problem| ScopeError::BadGraph { path: self.path.clone(), problem };
         let mut ids = Vec::new();
         let found = match &self.slices {
@@ -58,18 +56,18 @@ impl Graph {
                 for (at, slice) in slices.iter().enumerate() {
                     let name = format!("slices[{at}]");
                     let Value::Object(fields) = slice else { return Err(bad(expected(&name, slice, "an object"))) };
-                    let own = match fields.get("id") {
-                        Some(Value::String(own)) => own.as_str(),
+                    let slice_id = match fields.get("id") {
+                        Some(Value::String(slice_id)) => slice_id.as_str(),
                         Some(other) => return Err(bad(expected(&format!("{name}.id"), other, "text"))),
                         None => return Err(bad(format!("{name}.id is missing: expected the slice's id"))),
                     };
-                    if own == id && found.is_some() {
+                    if slice_id == id && found.is_some() {
                         return Err(bad(format!("{name}.id: slice {} is there twice", shorten(id))));
                     }
-                    if own == id {
+                    if slice_id == id {
                         found = Some((name, slice));
                     }
-                    ids.push(own);
+                    ids.push(slice_id);
                 }
                 found
             }
@@ -79,12 +77,12 @@ impl Graph {
             return Err(ScopeError::NoSuchSlice {
                 slice: id.to_owned(),
                 path: self.path.clone(),
-                known: some_of(&ids),
+                known: list_some(&ids),
             });
         };
         let Value::Object(fields) = slice else { return Err(bad(expected(&name, slice, "an object"))) };
         let texts = |field: &str| texts(fields, &name, field).map_err(bad);
-        Ok(Slice {
+        Ok(GraphSlice {
             files_in_scope: texts("files_in_scope")?,
             packages: texts("packages")?.unwrap_or_default(),
             deliverables: texts("deliverables")?.unwrap_or_default(),
@@ -93,17 +91,17 @@ impl Graph {
     }
 }
 
-/// A list of texts; nothing where the key is missing or null, which is not an empty list.
+/// A list of texts; `None` if the key is missing or null, which is not the same as an empty list.
 fn texts(fields: &Map<String, Value>, name: &str, field: &str) -> Result<Option<Vec<String>>, String> {
-    let place = format!("{name}.{field}");
+    let field_path = format!("{name}.{field}");
     let values = match fields.get(field) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Array(values)) => values,
-        Some(other) => return Err(expected(&place, other, "a list of texts")),
+        Some(other) => return Err(expected(&field_path, other, "a list of texts")),
     };
     let text = |(at, value): (usize, &Value)| match value {
         Value::String(text) => Ok(text.clone()),
-        other => Err(expected(&format!("{place}[{at}]"), other, "text")),
+        other => Err(expected(&format!("{field_path}[{at}]"), other, "text")),
     };
     values.iter().enumerate().map(text).collect::<Result<_, _>>().map(Some)
 }
@@ -120,11 +118,11 @@ fn expected(name: &str, found: &Value, expected: &str) -> String {
     format!("{name} is {found}: expected {expected}")
 }
 
-fn some_of(ids: &[&str]) -> String {
-    let shown: Vec<String> = ids.iter().take(KNOWN_MAX).map(|id| shorten(id)).collect();
+fn list_some(ids: &[&str]) -> String {
+    let shown: Vec<String> = ids.iter().take(LISTED_SLICES_MAX).map(|id| shorten(id)).collect();
     match ids.len() {
         0 => "no slices".to_owned(),
-        all if all > KNOWN_MAX => format!("{} and {} more", shown.join(", "), all - KNOWN_MAX),
+        all if all > LISTED_SLICES_MAX => format!("{} and {} more", shown.join(", "), all - LISTED_SLICES_MAX),
         _ => shown.join(", "),
     }
 }
@@ -134,7 +132,8 @@ fn digest(content: &[u8]) -> String {
     haltline_core::attempt::file_digest(content)
 }
 
-/// A path without what people write behind it: `src/help.md (update)`, `src/a.ts: the service`, `src/a.ts - new`.
+/// A path without the remark that people write after it: `src/help.md (update)`, `src/a.ts: the service`,
+/// `src/a.ts - new`.
 pub fn without_remark(text: &str) -> &str {
     let text = text.trim();
     let text = match text.find(" (") {
@@ -152,8 +151,8 @@ pub fn without_remark(text: &str) -> &str {
     text
 }
 
-/// Whether a text may be a path at all: prose among the deliverables would otherwise switch the lock on with nothing
-/// real in scope.
+/// True if a text may be a path at all. Prose among the deliverables would otherwise switch the scope lock on with
+/// nothing real in scope.
 pub fn is_path(text: &str) -> bool {
     if text.is_empty() || text.contains("://") {
         return false;
@@ -170,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_write_behind_a_path_is_no_part_of_it() {
+    fn a_remark_after_a_path_is_stripped() {
         for (text, expected) in [
             ("docs/help.md (update)", "docs/help.md"),
             ("cmd/install.go (manifest update +2)", "cmd/install.go"),

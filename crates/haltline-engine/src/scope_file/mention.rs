@@ -1,10 +1,10 @@
-//! Paths and packages that a contract's text names.
+//! Finds the paths and packages that a contract's text mentions.
 //!
-//! A text is no list, so this is a judgement. A word with a slash is a path if it is there, has a file's ending or begins
-//! like a source tree; in backticks also if its folder is there or the sentence speaks of packages, folders or files.
-//! `and/or` has a slash too, and one word taken wrongly would switch the lock on with nothing real in scope.
-//! Addresses, versions, media types, placeholders, absolute paths and `..` are never taken. What a sentence says must
-//! not be changed is left out, and so is a whole source tree (`src/`), which no slice can mean.
+//! Prose is not a list, so this is a heuristic. A word with a slash is a path if it exists, has a file extension or
+//! begins like a source tree; in backticks also if its folder exists or the sentence speaks of packages, folders or
+//! files. `and/or` has a slash too, and one wrong word would switch the scope lock on with nothing real in scope. URLs,
+//! versions, media types, placeholders, absolute paths and `..` never match. Files that a sentence says must not be
+//! changed are left out, and so is a whole source tree (`src/`), which no slice can mean.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,39 +14,35 @@ use regex_lite::Regex;
 
 use super::contract::Fence;
 
-/// How long a path is looked at, in bytes.
+/// Longer words are not considered, in bytes.
 const PATH_BYTES_MAX: usize = 300;
-/// How far a path may stand behind "do not change", and before "is out of scope", in bytes.
-const HANDS_OFF_REACH_BEHIND: usize = 40;
-const HANDS_OFF_REACH_BEFORE: usize = 24;
-/// How much of a sentence is looked at for such words, in bytes: a longer one is no sentence.
+/// How far a path may be after "do not change", and before "is out of scope", in bytes.
+const FORBIDDEN_AFTER_BYTES_MAX: usize = 40;
+const FORBIDDEN_BEFORE_BYTES_MAX: usize = 24;
+/// How long a sentence may be to be checked for such phrases, in bytes: a longer one is no sentence.
 const SENTENCE_BYTES_MAX: usize = 2000;
-/// How many paths one part may name.
+/// How many paths one part may mention.
 const FOUND_MAX: usize = 2000;
-/// First names of source trees. One alone is a whole tree.
-const TREES: [&str; 9] = ["src", "lib", "internal", "pkg", "cmd", "app", "apps", "packages", "crates"];
-/// Others that alone are too much, and too common as words to tell a path in prose.
-const WIDE: [&str; 5] = ["test", "tests", "docs", "doc", "source"];
-/// Where a package that is named without its path is looked for.
+/// First names of source trees. One of them alone is a whole tree.
+const SOURCE_TREES: [&str; 9] = ["src", "lib", "internal", "pkg", "cmd", "app", "apps", "packages", "crates"];
+/// Other names that alone are too wide, and too common as words to recognise a path in prose.
+const WIDE_FOLDERS: [&str; 5] = ["test", "tests", "docs", "doc", "source"];
+/// Where to find a package that is mentioned without its path.
 const PACKAGE_HOMES: [&str; 8] = ["", "packages", "crates", "internal", "pkg", "src", "lib", "cmd"];
-/// Endings of files that people write about.
+/// Extensions of files that people write about.
 const ENDINGS: &str = " astro bash bats c cc cfg clj cpp cs css csv cts cxx dart erl ex exs fs go gql gradle graphql h hpp hs html ini ipynb java jl js json jsx kt kts less lock lua m md mdx mjs ml mm mts nix php pl pm proto prisma ps1 py pyi r rb rs sass scala scss sh sol sql svelte svg swift tex tf toml ts tsx txt vue xml yaml yml zig ";
 
-/// Something a text names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Found {
-    /// A path of the project.
+pub enum Mention {
     Path(String),
-    /// A path that is not taken.
+    /// A path that is not in scope.
     LeftOut {
-        /// The path.
         path: String,
-        /// Why.
         why: &'static str,
     },
 }
 
-static HANDS_OFF: LazyLock<Regex> = LazyLock::new(|| {
+static FORBIDDEN: LazyLock<Regex> = LazyLock::new(|| {
     let verbs = "modif|chang|touch|edit|alter|rewrit";
     let pattern = format!(
         r"(?i)\b(do not|don.t|does not|must not|mustn.t|may not|should not|shall not|cannot|never)\s+(be\s+)?({verbs})|\b(stays?|remains?|left|keep) (untouched|unchanged)|\bout of scope\b|\bread-only\b"
@@ -58,35 +54,36 @@ static PACKAGE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant")
 });
 
-static MEANS_A_PLACE: LazyLock<Regex> = LazyLock::new(|| {
+static LOCATION_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(packages?|crates?|modules?|folders?|director(y|ies)|paths?|files?|creates?)\b")
         .expect("the pattern is a constant")
 });
 
-/// What some lines name, in order of first mention, each once. A path that is named as one to change is taken even if
-/// another sentence says hands off.
-pub fn paths(lines: &[&str], root: &Path) -> Vec<Found> {
-    let mut seen = Seen { root, found: Vec::new(), known: BTreeSet::new() };
+/// What the lines mention, in order of first mention, each once. A path that one sentence says to change is in scope
+/// even if another sentence forbids changing it.
+pub fn paths(lines: &[&str], root: &Path) -> Vec<Mention> {
+    let mut finder = MentionFinder { root, found: Vec::new(), known: BTreeSet::new() };
     let mut fence = Fence::default();
-    let mut is_off = false;
+    let mut is_forbidden = false;
     for line in lines {
-        let is_code = fence.holds(line);
+        let is_code = fence.next_is_code(line);
         if !is_code && line.starts_with('#') {
-            is_off = HANDS_OFF.is_match(line);
+            is_forbidden = FORBIDDEN.is_match(line);
         }
         for sentence in sentences(line) {
-            seen.look(&Sentence::new(sentence, is_code, is_off));
+            finder.scan(&Sentence::new(sentence, is_code, is_forbidden));
         }
-        if seen.found.len() >= FOUND_MAX {
+        if finder.found.len() >= FOUND_MAX {
             break;
         }
     }
-    let taken: BTreeSet<Found> = seen.found.iter().filter(|found| matches!(found, Found::Path(_))).cloned().collect();
-    seen.found.retain(|found| match found {
-        Found::Path(_) => true,
-        Found::LeftOut { path, .. } => !taken.contains(&Found::Path(path.clone())),
+    let taken: BTreeSet<Mention> =
+        finder.found.iter().filter(|found| matches!(found, Mention::Path(_))).cloned().collect();
+    finder.found.retain(|found| match found {
+        Mention::Path(_) => true,
+        Mention::LeftOut { path, .. } => !taken.contains(&Mention::Path(path.clone())),
     });
-    seen.found
+    finder.found
 }
 
 fn sentences(line: &str) -> impl Iterator<Item = &str> {
@@ -96,44 +93,44 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
 struct Sentence<'text> {
     text: &'text str,
     is_code: bool,
-    /// It stands in a section about what is not to be changed.
-    is_off: bool,
-    /// Where it says hands off.
-    hands_off: Vec<(usize, usize)>,
-    means_a_place: bool,
+    /// True in a section about what must not be changed.
+    is_forbidden: bool,
+    /// Where the sentence forbids changes.
+    forbidden: Vec<(usize, usize)>,
+    mentions_location: bool,
 }
 
 impl<'text> Sentence<'text> {
-    fn new(text: &'text str, is_code: bool, is_off: bool) -> Self {
+    fn new(text: &'text str, is_code: bool, is_forbidden: bool) -> Self {
         let is_prose = !is_code && text.len() <= SENTENCE_BYTES_MAX;
-        let hands_off =
-            if is_prose { HANDS_OFF.find_iter(text).map(|at| (at.start(), at.end())).collect() } else { Vec::new() };
-        let means_a_place = is_prose && text.contains('`') && MEANS_A_PLACE.is_match(text);
-        Self { text, is_code, is_off, hands_off, means_a_place }
+        let forbidden =
+            if is_prose { FORBIDDEN.find_iter(text).map(|at| (at.start(), at.end())).collect() } else { Vec::new() };
+        let mentions_location = is_prose && text.contains('`') && LOCATION_WORDS.is_match(text);
+        Self { text, is_code, is_forbidden, forbidden, mentions_location }
     }
 
-    /// Whether a path at this place is one that is not to be changed; in a list, each but the first follows another.
+    /// True if the path at these offsets must not be changed. In a list, that also holds for paths after the first one.
     fn forbids(&self, start: usize, end: usize, last_forbidden: Option<usize>) -> bool {
-        let is_behind = |from: usize| start >= from && start - from <= HANDS_OFF_REACH_BEHIND;
-        let is_before = |to: usize| to >= end && to - end <= HANDS_OFF_REACH_BEFORE;
+        let is_behind = |from: usize| start >= from && start - from <= FORBIDDEN_AFTER_BYTES_MAX;
+        let is_before = |to: usize| to >= end && to - end <= FORBIDDEN_BEFORE_BYTES_MAX;
         let follows = |from: usize| {
             let words = self.text.get(from..start).unwrap_or("x y").split(|letter: char| !letter.is_alphanumeric());
             words.filter(|word| !word.is_empty()).all(|word| matches!(word, "and" | "or" | "nor"))
         };
-        self.is_off
-            || self.hands_off.iter().any(|&(from, to)| is_behind(to) || is_before(from))
+        self.is_forbidden
+            || self.forbidden.iter().any(|&(from, to)| is_behind(to) || is_before(from))
             || last_forbidden.is_some_and(follows)
     }
 }
 
-struct Seen<'root> {
+struct MentionFinder<'root> {
     root: &'root Path,
-    found: Vec<Found>,
-    known: BTreeSet<Found>,
+    found: Vec<Mention>,
+    known: BTreeSet<Mention>,
 }
 
-impl Seen<'_> {
-    fn look(&mut self, sentence: &Sentence<'_>) {
+impl MentionFinder<'_> {
+    fn scan(&mut self, sentence: &Sentence<'_>) {
         let text = sentence.text;
         if text.len() <= SENTENCE_BYTES_MAX && text.contains('`') && !sentence.is_code {
             for captures in PACKAGE.captures_iter(text) {
@@ -147,29 +144,29 @@ impl Seen<'_> {
         let mut last_forbidden = None;
         for (at, part) in text.split('`').enumerate() {
             let is_quoted = at % 2 == 1 && !sentence.is_code;
-            let mut place = start;
+            let mut offset = start;
             for word in part.split_inclusive(char::is_whitespace).flat_map(|word| word.split_inclusive("](")) {
-                let end = place + word.len();
+                let end = offset + word.len();
                 let word = word.trim_end_matches("](").trim();
-                if let Some(path) = self.path(word, is_quoted, sentence.means_a_place) {
-                    let is_off = sentence.forbids(place, end, last_forbidden);
-                    last_forbidden = is_off.then_some(end);
-                    self.push(path, is_off);
+                if let Some(path) = self.path(word, is_quoted, sentence.mentions_location) {
+                    let is_forbidden = sentence.forbids(offset, end, last_forbidden);
+                    last_forbidden = is_forbidden.then_some(end);
+                    self.push(path, is_forbidden);
                 }
-                place = end;
+                offset = end;
             }
             start += part.len() + 1;
         }
     }
 
-    fn push(&mut self, path: String, is_off: bool) {
+    fn push(&mut self, path: String, is_forbidden: bool) {
         let first = path.trim_end_matches('/');
-        let found = if is_off {
-            Found::LeftOut { path, why: "the contract says it is not to be changed" }
-        } else if TREES.contains(&first) || WIDE.contains(&first) {
-            Found::LeftOut { path, why: "it is a whole tree; list it as a file in scope if it is meant" }
+        let found = if is_forbidden {
+            Mention::LeftOut { path, why: "the contract says it is not to be changed" }
+        } else if SOURCE_TREES.contains(&first) || WIDE_FOLDERS.contains(&first) {
+            Mention::LeftOut { path, why: "it is a whole tree; list it as a file in scope if it is meant" }
         } else {
-            Found::Path(path)
+            Mention::Path(path)
         };
         if self.known.insert(found.clone()) {
             self.found.push(found);
@@ -186,9 +183,9 @@ impl Seen<'_> {
         homes.into_iter().find(|path| self.root.join(path).is_dir()).map(|path| format!("{path}/"))
     }
 
-    /// A word as a path, if it is one.
-    fn path(&self, word: &str, is_quoted: bool, means_a_place: bool) -> Option<String> {
-        let word = bare(word);
+    /// The word as a path, if it is one.
+    fn path(&self, word: &str, is_quoted: bool, mentions_location: bool) -> Option<String> {
+        let word = strip_punctuation(word);
         let is_odd = |letter: char| letter.is_control() || "<>{}|\"'=\\^&;,`!%".contains(letter);
         if word.is_empty()
             || word.len() > PATH_BYTES_MAX
@@ -208,17 +205,17 @@ impl Seen<'_> {
         let is_path = if names.len() == 1 && !word.ends_with('/') {
             is_quoted && is_there && self.root.join(word).is_file()
         } else {
-            is_there || self.is_likely(word, &names, is_quoted, means_a_place)
+            is_there || self.is_likely(word, &names, is_quoted, mentions_location)
         };
         is_path.then(|| word.to_owned())
     }
 
-    /// Whether a word with a slash names a file that is still to be made.
-    fn is_likely(&self, word: &str, names: &[&str], is_quoted: bool, means_a_place: bool) -> bool {
+    /// True if a word with a slash probably names a file that is yet to be created.
+    fn is_likely(&self, word: &str, names: &[&str], is_quoted: bool, mentions_location: bool) -> bool {
         let (first, last) = (names[0], names[names.len() - 1]);
         let is_folder_there = self.root.join(first).is_dir();
         let is_media = matches!(first, "application" | "text" | "image" | "audio" | "video" | "font" | "multipart");
-        // `example.org/x` is an address, `.github/x` is not.
+        // `example.org/x` is a URL, `.github/x` is not.
         let is_address = first.trim_start_matches('.').contains('.') && names.len() > 1;
         let is_shouted = !word.chars().any(char::is_lowercase);
         if (is_media && !is_folder_there) || is_address || is_shouted || (first.starts_with('@') && !is_folder_there) {
@@ -226,17 +223,17 @@ impl Seen<'_> {
         }
         let ending = last.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
         let is_file = !word.ends_with('/') && ending.is_some_and(|ending| ENDINGS.contains(&format!(" {ending} ")));
-        let is_tree = TREES.contains(&first);
+        let is_tree = SOURCE_TREES.contains(&first);
         let is_folder = word.ends_with('/') && (is_quoted || is_folder_there);
-        is_file || is_folder || (is_tree && names.len() > 1) || (is_quoted && (is_folder_there || means_a_place))
+        is_file || is_folder || (is_tree && names.len() > 1) || (is_quoted && (is_folder_there || mentions_location))
     }
 }
 
-/// A word without the marks around it, a line number, an anchor or a symbol behind it.
-fn bare(word: &str) -> &str {
+/// A word without the punctuation around it, and without a line number, anchor or symbol after it.
+fn strip_punctuation(word: &str) -> &str {
     let word = word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '“', '‘', '«']);
     let word = word.trim_end_matches(['"', '\'', '*', '_', ',', '.', ';', ':', '!', '?', '”', '’', '»', '>', '}']);
-    // A closing bracket belongs to a path only with its opening one.
+    // A closing bracket belongs to a path only together with its opening one.
     let word = if word.contains('(') { word } else { word.trim_end_matches(')') };
     let word = if word.contains('[') { word } else { word.trim_end_matches(']') };
     let word = word.trim_end_matches([',', '.', ';', ':']);
@@ -255,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    fn found(text: &str) -> Vec<Found> {
+    fn found(text: &str) -> Vec<Mention> {
         let folder = tempfile::tempdir().expect("temp folder");
         for path in ["internal/version", "billing/tax", "crates/ledger"] {
             fs::create_dir_all(folder.path().join(path)).expect("created");
@@ -269,8 +266,8 @@ mod tests {
         found(text)
             .into_iter()
             .filter_map(|found| match found {
-                Found::Path(path) => Some(path),
-                Found::LeftOut { .. } => None,
+                Mention::Path(path) => Some(path),
+                Mention::LeftOut { .. } => None,
             })
             .collect()
     }
@@ -327,9 +324,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_to_be_changed_and_whole_trees_are_left_out_and_told() {
+    fn forbidden_paths_and_whole_trees_are_left_out_and_reported() {
         let left_out = |text: &str, expected: &str| {
-            let [Found::LeftOut { path, .. }] = &found(text)[..] else { panic!("{text:?} gave {:?}", found(text)) };
+            let [Mention::LeftOut { path, .. }] = &found(text)[..] else { panic!("{text:?} gave {:?}", found(text)) };
             assert_eq!(path, expected, "{text:?}");
         };
         left_out("Do not modify `shared/errors.ts`.", "shared/errors.ts");
@@ -338,7 +335,7 @@ mod tests {
         left_out("All of `src/` is strict", "src/");
         let list =
             found("Do not modify `a/b.ts`, `c/d.ts` or e/f.ts, but extend `g/h.ts` without changing what it returns.");
-        assert_eq!(list.iter().filter(|found| matches!(found, Found::LeftOut { .. })).count(), 3, "{list:?}");
+        assert_eq!(list.iter().filter(|found| matches!(found, Mention::LeftOut { .. })).count(), 3, "{list:?}");
         assert_eq!(taken("The status must not change when the name is empty, for which see `a/b.ts`"), ["a/b.ts"]);
         let text = "Never touch `a/b.ts`. Create `c/d.ts`; `e/f.ts` stays unchanged\nAdd `e/f.ts`";
         assert_eq!(taken(text), ["c/d.ts", "e/f.ts"]);

@@ -1,4 +1,4 @@
-//! Scopes as they come out of lists, graphs and contracts.
+//! Scopes built from lists, graphs and contracts.
 
 use std::os::unix::fs::symlink;
 
@@ -9,7 +9,7 @@ use super::*;
 struct Site {
     _folder: tempfile::TempDir,
     root: PathBuf,
-    ground: Ground,
+    project_root: ProjectRoot,
 }
 
 fn site(files: &[(&str, &str)]) -> Site {
@@ -20,29 +20,29 @@ fn site(files: &[(&str, &str)]) -> Site {
         fs::create_dir_all(path.parent().expect("below the root")).expect("created");
         fs::write(path, content).expect("written");
     }
-    let ground = Ground::of(&root).expect("exists");
-    Site { _folder: folder, root, ground }
+    let project_root = ProjectRoot::open(&root).expect("exists");
+    Site { _folder: folder, root, project_root }
 }
 
 impl Site {
-    fn asked<'asked>(&'asked self, slice: &'asked str) -> Asked<'asked> {
-        Asked { slice, folder: &self.root, graph: None, contracts: &[], in_scope: None }
+    fn request<'request>(&'request self, slice: &'request str) -> ScopeRequest<'request> {
+        ScopeRequest { slice, folder: &self.root, graph: None, contracts: &[], in_scope: None }
     }
 
-    fn build(&self, slice: &str) -> Result<Built, ScopeError> {
-        build(&self.ground, self.asked(slice))
+    fn build(&self, slice: &str) -> Result<BuiltScope, ScopeError> {
+        build(&self.project_root, self.request(slice))
     }
 
     fn given(&self, folder: &str, paths: &[&str]) -> Result<Vec<String>, String> {
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
         let folder = self.root.join(folder);
-        let asked = Asked { folder: &folder, in_scope: Some(&paths), ..self.asked("S-1") };
-        build(&self.ground, asked).map(|built| entries(&built.scope)).map_err(|error| error.to_string())
+        let request = ScopeRequest { folder: &folder, in_scope: Some(&paths), ..self.request("S-1") };
+        build(&self.project_root, request).map(|built| entries(&built.scope)).map_err(|error| error.to_string())
     }
 
     fn is_in(&self, scope: &Scope, path: &str) -> bool {
-        let landings = self.ground.landings(&self.root, Path::new(path)).expect("told");
-        matches!(self.ground.covered(scope, &landings).0, Covered::By(_))
+        let resolved = self.project_root.resolve(&self.root, Path::new(path)).expect("told");
+        matches!(self.project_root.check_scope(scope, &resolved).0, Covered::By(_))
     }
 }
 
@@ -102,15 +102,15 @@ fn slices_may_be_a_list() {
 #[test]
 fn without_graph_and_contracts_the_lock_is_off_but_a_named_file_must_be_there() {
     let site = site(&[("a", "")]);
-    assert!(site.build("S-1").expect("a scope").scope.is_off());
+    assert!(site.build("S-1").expect("a scope").scope.is_lock_off());
     let missing = Some(Path::new("G.json"));
     assert!(matches!(
-        build(&site.ground, Asked { graph: missing, ..site.asked("S-1") }),
+        build(&site.project_root, ScopeRequest { graph: missing, ..site.request("S-1") }),
         Err(ScopeError::Unreadable { .. })
     ));
     let contracts = [PathBuf::from("none.md")];
     assert!(matches!(
-        build(&site.ground, Asked { contracts: &contracts, ..site.asked("S-1") }),
+        build(&site.project_root, ScopeRequest { contracts: &contracts, ..site.request("S-1") }),
         Err(ScopeError::Unreadable { .. })
     ));
 }
@@ -129,8 +129,8 @@ fn what_is_wrong_in_a_graph_is_named() {
         (r#"{"slices": [{"id": 1}]}"#, "slices[0].id is 1: expected text"),
         (r#"{"slices": [{"id": "S"}, {"id": "S"}]}"#, r#"slices[1].id: slice "S" is there twice"#),
     ] {
-        let told = site(&[("GRAPH.json", graph)]).build("S").expect_err("no scope").to_string();
-        assert!(told.contains(&format!("GRAPH.json: {expected}")), "{graph} gave {told}");
+        let message = site(&[("GRAPH.json", graph)]).build("S").expect_err("no scope").to_string();
+        assert!(message.contains(&format!("GRAPH.json: {expected}")), "{graph} gave {message}");
     }
 }
 
@@ -154,13 +154,13 @@ fn given_paths_start_where_they_are_given_and_must_be_of_the_project() {
         assert_eq!(site.given(folder, &[path]), Ok(vec![expected.to_owned()]), "{path} in {folder}");
     }
     for path in ["", "../x", "/etc/passwd", "/*", "/...", "../*.ts", "~/x", "a\0"] {
-        let told = site.given("", &[path]).expect_err("refused");
-        assert!(told.starts_with("--in-scope = "), "{path:?} gave {told}");
+        let message = site.given("", &[path]).expect_err("refused");
+        assert!(message.starts_with("--in-scope = "), "{path:?} gave {message}");
     }
 }
 
 #[test]
-fn an_entry_behind_a_link_is_what_it_leads_to() {
+fn an_entry_behind_a_link_stands_for_the_target() {
     let site = site(&[("packages/ui/a.ts", ""), ("AGENTS.md", "")]);
     symlink("packages/ui", site.root.join("ui")).expect("linked");
     symlink("AGENTS.md", site.root.join("NOTES.md")).expect("linked");
@@ -169,7 +169,8 @@ fn an_entry_behind_a_link_is_what_it_leads_to() {
     assert_eq!(site.given("", &["ui/**/a.ts"]).expect("a scope").len(), 2);
     assert!(site.given("", &["out/"]).expect_err("refused").contains("it leads out of the project, to /etc"));
     let paths = ["ui/".to_owned(), "NOTES.md".to_owned()];
-    let built = build(&site.ground, Asked { in_scope: Some(&paths), ..site.asked("S-1") }).expect("a scope");
+    let built =
+        build(&site.project_root, ScopeRequest { in_scope: Some(&paths), ..site.request("S-1") }).expect("a scope");
     for path in ["ui/a.ts", "packages/ui/b.ts", "NOTES.md", "AGENTS.md"] {
         assert!(site.is_in(&built.scope, path), "{path}");
     }
@@ -199,8 +200,8 @@ fn contracts_are_joined_with_the_graph_and_only_their_sections_are_read() {
     );
     let given = [PathBuf::from("C.md")];
     let folder = site.root.join("docs");
-    let asked = Asked { folder: &folder, contracts: &given, ..site.asked("S-1") };
-    let built = build(&site.ground, asked).expect("a scope");
+    let request = ScopeRequest { folder: &folder, contracts: &given, ..site.request("S-1") };
+    let built = build(&site.project_root, request).expect("a scope");
     assert_eq!(entries(&built.scope), ["cmd/weigh.go", "docs/scale.md", "scale", "whole/y.ts"]);
     assert_eq!(built.notes[0], "docs/C.md: no heading names C-1 or S-1, so all of it is taken");
 }

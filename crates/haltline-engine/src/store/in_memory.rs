@@ -1,18 +1,21 @@
 //! A store without a disk, for embedders and tests.
 //!
-//! It decides without holding its lock and commits only if nothing it read has changed meanwhile, else decides
-//! again: the optimistic half of the contract that [`super::Sqlite`] keeps with a lock.
+//! It decides without holding its lock and commits only if nothing it read has changed meanwhile; otherwise it decides
+//! again. This is the optimistic half of the contract that [`super::Sqlite`] keeps with a lock.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use haltline_core::{CircuitName, Effect, Memory, State, Step, apply};
+use haltline_core::{CircuitName, Decision, Effect, Halt, Memory, State, apply, decide_with_rows};
 
 use super::entry::{Entry, Head};
-use super::{Anchor, Committed, DELIVERY_ATTEMPTS_MAX, Known, Outcome, Store, StoreError, Undelivered, Writing};
+use super::{
+    Anchor, Committed, DELIVERY_ATTEMPTS_MAX, Provenance, Store, StoreError, StoredProject, TransactionOutcome,
+    Undelivered,
+};
 use crate::project::{Project, ProjectKey};
 
-/// The store.
+/// A store that keeps everything in memory.
 #[derive(Debug, Default)]
 pub struct InMemory {
     content: Mutex<Content>,
@@ -22,7 +25,7 @@ pub struct InMemory {
 struct Content {
     projects: BTreeMap<ProjectKey, OneProject>,
     outbox: Vec<(ProjectKey, Undelivered)>,
-    messages: i64,
+    last_message_id: i64,
 }
 
 #[derive(Debug, Default)]
@@ -46,18 +49,18 @@ impl OneProject {
 
 impl InMemory {
     fn content(&self) -> MutexGuard<'_, Content> {
-        // A panic elsewhere cannot have left half a commit: commits are made of infallible steps.
+        // A panic elsewhere cannot have left half a commit: a commit consists of operations that cannot fail.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is stored under these names, and the number of each circuit's last fact.
+    /// The rows with these names; each carries the number of its last fact.
     fn rows(&self, project: ProjectKey, names: &[CircuitName]) -> Vec<Option<Row>> {
         let content = self.content();
         let circuits = content.projects.get(&project).map(|project| &project.circuits);
         names.iter().map(|name| circuits.and_then(|circuits| circuits.get(name).cloned())).collect()
     }
 
-    fn of<T>(&self, project: ProjectKey, read: impl Fn(&OneProject) -> T) -> Option<T> {
+    fn with_project<T>(&self, project: ProjectKey, read: impl Fn(&OneProject) -> T) -> Option<T> {
         self.content().projects.get(&project).map(read)
     }
 }
@@ -66,31 +69,30 @@ impl Store for InMemory {
     fn transact(
         &self,
         project: &Project,
-        writing: Writing<'_>,
-        decide: &dyn Fn(&Memory) -> Step,
-    ) -> Result<Outcome, StoreError> {
+        provenance: Provenance<'_>,
+        decide: &dyn Fn(&Memory) -> Result<Decision, Halt>,
+    ) -> Result<TransactionOutcome, StoreError> {
         'again: loop {
             let mut before = Memory::default();
             let mut versions: BTreeMap<CircuitName, u64> = BTreeMap::new();
-            let decision = loop {
-                match decide(&before) {
-                    Step::Needs(names) => {
-                        for (name, row) in std::iter::zip(&names, self.rows(project.key, &names)) {
-                            versions.insert(name.clone(), row.as_ref().map_or(0, |row| row.last));
-                            before.insert(name.clone(), row.map(|row| row.state));
-                        }
-                    }
-                    Step::Decided(decision) => break decision,
-                    Step::Rejected(rejection) => return Ok(Outcome::Rejected(rejection)),
+            let read = |names: &[CircuitName]| {
+                let rows = self.rows(project.key, names);
+                for (name, row) in names.iter().zip(&rows) {
+                    versions.insert(name.clone(), row.as_ref().map_or(0, |row| row.last));
                 }
+                Ok(rows.into_iter().map(|row| row.map(|row| row.state)).collect())
+            };
+            let decision = match decide_with_rows(&mut before, decide, read)? {
+                Ok(decision) => decision,
+                Err(rejection) => return Ok(TransactionOutcome::Rejected(rejection)),
             };
             if decision.facts.is_empty() {
-                let head = self.of(project.key, OneProject::head).unwrap_or_default();
+                let head = self.with_project(project.key, OneProject::head).unwrap_or_default();
                 let after = before.clone();
-                return Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })));
+                return Ok(TransactionOutcome::Committed(Box::new(Committed { before, after, decision, head })));
             }
             let mut content = self.content();
-            let Content { projects, outbox, messages } = &mut *content;
+            let Content { projects, outbox, last_message_id } = &mut *content;
             let stored = projects.entry(project.key).or_default();
             stored.identity.clone_from(&project.identity);
             for (name, version) in &versions {
@@ -102,7 +104,7 @@ impl Store for InMemory {
             for recorded in &decision.facts {
                 let row = stored.circuits.remove(&recorded.circuit);
                 let previous = row.as_ref().map_or(0, |row| row.last);
-                let entry = Entry::new(stored.head(), previous, recorded, writing);
+                let entry = Entry::new(stored.head(), previous, recorded, provenance);
                 let state = apply(row.map(|row| row.state), &recorded.fact, recorded.at);
                 after.insert(recorded.circuit.clone(), Some(state.clone()));
                 stored.circuits.insert(recorded.circuit.clone(), Row { last: entry.seq, state });
@@ -110,9 +112,9 @@ impl Store for InMemory {
             }
             for effect in &decision.effects {
                 if let Effect::Notify { circuit, incident } = effect {
-                    *messages += 1;
+                    *last_message_id += 1;
                     let message = Undelivered {
-                        id: *messages,
+                        id: *last_message_id,
                         circuit: circuit.clone(),
                         incident: incident.clone(),
                         attempts: 0,
@@ -121,33 +123,33 @@ impl Store for InMemory {
                 }
             }
             let head = stored.head();
-            return Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })));
+            return Ok(TransactionOutcome::Committed(Box::new(Committed { before, after, decision, head })));
         }
     }
 
     fn circuit(&self, project: ProjectKey, name: &CircuitName) -> Result<Option<State>, StoreError> {
-        Ok(self.of(project, |project| project.circuits.get(name).map(|row| row.state.clone())).flatten())
+        Ok(self.with_project(project, |project| project.circuits.get(name).map(|row| row.state.clone())).flatten())
     }
 
     fn circuits(&self, project: ProjectKey) -> Result<Vec<(CircuitName, State)>, StoreError> {
         let all = |project: &OneProject| {
             project.circuits.iter().map(|(name, row)| (name.clone(), row.state.clone())).collect()
         };
-        Ok(self.of(project, all).unwrap_or_default())
+        Ok(self.with_project(project, all).unwrap_or_default())
     }
 
     fn history(&self, project: ProjectKey, name: &CircuitName, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let newest = |project: &OneProject| {
             project.facts.iter().rev().filter(|entry| entry.circuit == *name).take(limit).cloned().collect()
         };
-        Ok(self.of(project, newest).unwrap_or_default())
+        Ok(self.with_project(project, newest).unwrap_or_default())
     }
 
     fn journal(&self, project: ProjectKey, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let later = |project: &OneProject| {
             project.facts.iter().filter(|entry| entry.seq > after).take(limit).cloned().collect()
         };
-        Ok(self.of(project, later).unwrap_or_default())
+        Ok(self.with_project(project, later).unwrap_or_default())
     }
 
     fn anchor(&self, _project: ProjectKey) -> Result<Anchor, StoreError> {
@@ -155,25 +157,26 @@ impl Store for InMemory {
     }
 
     fn head(&self, project: ProjectKey) -> Result<Head, StoreError> {
-        Ok(self.of(project, OneProject::head).unwrap_or_default())
+        Ok(self.with_project(project, OneProject::head).unwrap_or_default())
     }
 
-    fn projects(&self) -> Result<Vec<Known>, StoreError> {
+    fn projects(&self) -> Result<Vec<StoredProject>, StoreError> {
         let content = self.content();
-        let known = |(key, project): (&ProjectKey, &OneProject)| Known {
+        let stored_project = |(key, project): (&ProjectKey, &OneProject)| StoredProject {
             key: *key,
             identity: project.identity.clone(),
             head: project.head(),
         };
-        Ok(content.projects.iter().map(known).collect())
+        Ok(content.projects.iter().map(stored_project).collect())
     }
 
     fn purge(&self, session: &str) -> Result<usize, StoreError> {
         let mut content = self.content();
         let mut purged = 0;
         for entry in content.projects.values_mut().flat_map(|project| &mut project.facts) {
-            let is_meant = entry.circuit.is_of_session(session) || entry.texts().session.as_deref() == Some(session);
-            if entry.texts.as_ref().is_some_and(|texts| texts != "{}") && is_meant {
+            let belongs_to_session =
+                entry.circuit.belongs_to_session(session) || entry.texts().session.as_deref() == Some(session);
+            if entry.texts.as_ref().is_some_and(|texts| texts != "{}") && belongs_to_session {
                 entry.texts = None;
                 purged += 1;
             }
@@ -187,14 +190,14 @@ impl Store for InMemory {
         Ok(waiting.map(|(_, message)| message.clone()).collect())
     }
 
-    fn delivered(&self, id: i64, reached: bool) -> Result<(), StoreError> {
+    fn record_delivery(&self, id: i64, is_delivered: bool) -> Result<(), StoreError> {
         let mut content = self.content();
         for (_, message) in &mut content.outbox {
             message.attempts += u32::from(message.id == id);
         }
         content
             .outbox
-            .retain(|(_, message)| message.id != id || (!reached && message.attempts < DELIVERY_ATTEMPTS_MAX));
+            .retain(|(_, message)| message.id != id || (!is_delivered && message.attempts < DELIVERY_ATTEMPTS_MAX));
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! How rows of the store are read.
+//! Reads rows of the SQLite store.
 
 use haltline_core::CircuitName;
 use rusqlite::{Connection, OptionalExtension};
@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::entry::{Entry, Head};
 use crate::project::ProjectKey;
 
-/// No journal gets this long: a larger number was made up. It is also the last one every JSON reader has exactly.
+/// No journal gets this long: a larger number is damage. It is also the last number that every JSON reader has exactly.
 pub(super) const SEQ_MAX: u64 = 1 << 53;
 
 /// The end of a project's journal.
@@ -15,12 +15,12 @@ pub(super) fn read_head(connection: &Connection, project: ProjectKey) -> rusqlit
     query.query_row([project.0], |row| Ok(Head { seq: row.get(0)?, hash: row.get(1)? })).optional()
 }
 
-/// A fact, from the columns [`ENTRY`] names.
+/// Reads a fact from the columns in [`ENTRY_COLUMNS`].
 pub(super) fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
         seq: row.get(0)?,
         previous: row.get(1)?,
-        circuit: CircuitName::stored(row.get(2)?),
+        circuit: CircuitName::from_stored(row.get(2)?),
         body: row.get(3)?,
         texts: row.get(4)?,
         texts_digest: row.get(5)?,
@@ -28,5 +28,5 @@ pub(super) fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-/// The columns [`read_entry`] reads.
-pub(super) const ENTRY: &str = "seq, previous, name, body, texts, texts_digest, hash";
+/// The columns that [`read_entry`] reads.
+pub(super) const ENTRY_COLUMNS: &str = "seq, previous, name, body, texts, texts_digest, hash";

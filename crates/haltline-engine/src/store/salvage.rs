@@ -1,7 +1,7 @@
-//! A damaged store is set aside, kept, and rebuilt from what can still be read of it.
+//! Sets a damaged store aside, keeps it, and rebuilds the store from what can still be read.
 //!
-//! Circuits come from their rows, else from their facts, else from their latches; of two, the one with the higher
-//! generation. So a circuit that was OPEN is OPEN afterwards.
+//! A row is taken from its table, else rebuilt from its facts, else from its latch; the higher generation wins. So a
+//! circuit that was OPEN is OPEN afterwards.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,28 +12,28 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use rustix::fs::{Access, access};
 
 use super::entry::{Entry, Head};
-use super::rows::{ENTRY, SEQ_MAX, read_entry};
+use super::rows::{ENTRY_COLUMNS, SEQ_MAX, read_entry};
 use super::sqlite::Sqlite;
 use super::{StoreError, latch, schema};
-use crate::file::{set_aside, set_aside_files};
+use crate::file::{set_aside, set_aside_files, with_suffix};
 
-/// What a rescue came to.
+/// What was saved from a damaged or missing store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Salvage {
-    /// Where the damaged file is now; `None` where it was simply gone.
+    /// Where the damaged file is now; `None` if the file was missing.
     pub kept: Option<PathBuf>,
-    /// How many circuits could be brought over.
+    /// Number of rows that were saved.
     pub circuits: usize,
-    /// How many of them came from latches only.
+    /// Number of rows that came from latches only.
     pub latched: usize,
-    /// How many facts could be brought over.
+    /// Number of facts that were saved.
     pub facts: usize,
 }
 
-/// Damaged databases can be large; one is kept.
+/// Damaged databases can be large, so only one is kept.
 const DATABASES_KEPT: usize = 1;
 
-/// The bytes of what was set aside in a state folder.
+/// The size of the damaged databases that were set aside in a state folder.
 pub(super) fn bytes_set_aside(folder: &Path) -> u64 {
     let files = set_aside_files(folder, "state.db.corrupt-");
     files.iter().filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum()
@@ -44,15 +44,15 @@ pub(super) fn bytes_set_aside(folder: &Path) -> u64 {
 struct Rescued {
     projects: BTreeMap<i64, (Vec<u8>, Head)>,
     circuits: BTreeMap<(i64, CircuitName), (u64, State)>,
-    /// Where a fold begins: after which fact, and from what.
+    /// The states a fold starts from, each with the number of the fact after which it starts.
     anchors: BTreeMap<(i64, CircuitName), (u64, State)>,
     facts: BTreeMap<(i64, u64), Entry>,
-    messages: BTreeMap<i64, Message>,
+    messages: BTreeMap<i64, OutboxMessage>,
     latched: usize,
 }
 
-/// What a person is still to be told.
-struct Message {
+/// A notification that was not delivered yet.
+struct OutboxMessage {
     project: i64,
     name: String,
     incident: String,
@@ -60,7 +60,7 @@ struct Message {
 }
 
 impl Salvage {
-    /// Rescues the store. The caller has the writers' turn. `None` where the file turns out to be sound: another
+    /// Salvages the store. The caller holds the writers' lock. Returns `None` if the file is sound because another
     /// process was faster.
     pub(super) fn run(store: &Sqlite) -> Result<Option<Self>, StoreError> {
         if is_sound(store) {
@@ -69,24 +69,24 @@ impl Salvage {
         let mut rescued = Rescued::default();
         rescued.read_database(&store.path());
         rescued.fold_missing();
-        rescued.merge_latches(&store.latches());
+        rescued.merge_latches(&store.latch_folder());
         let rebuilt = store.folder().join("state.db.rebuilt");
         remove_database(&rebuilt);
-        rescued.write(&rebuilt).map_err(|error| store.database(error))?;
+        rescued.write(&rebuilt).map_err(|error| store.database_error(error))?;
         let label = store.options.clock.now().at.to_seconds_text().replace(':', "");
         for suffix in ["-wal", "-shm"] {
             let side = with_suffix(&store.path(), suffix);
             if side.exists() {
-                // The log belongs to the damaged file; beside the rebuilt one it would be replayed into it.
+                // The log belongs to the damaged file; next to the rebuilt one, SQLite would replay it into that.
                 fs::rename(&side, with_suffix(&store.folder().join(format!("state.db.damaged-{label}")), suffix)).ok();
             }
         }
-        let kept = set_aside(&store.path(), &label, DATABASES_KEPT).map_err(|source| store.io(source))?;
+        let kept = set_aside(&store.path(), &label, DATABASES_KEPT).map_err(|source| store.io_error(source))?;
         for suffix in ["-wal", "-shm"] {
             let side = with_suffix(&store.folder().join(format!("state.db.damaged-{label}")), suffix);
             fs::rename(&side, with_suffix(&kept, suffix)).ok();
         }
-        fs::rename(&rebuilt, store.path()).map_err(|source| store.io(source))?;
+        fs::rename(&rebuilt, store.path()).map_err(|source| store.io_error(source))?;
         Ok(Some(Self {
             kept: Some(kept),
             circuits: rescued.circuits.len(),
@@ -95,14 +95,14 @@ impl Salvage {
         }))
     }
 
-    /// Fills a new, empty store with the circuits that were open in one that is gone.
+    /// Fills a new, empty store with the circuits that were open in the one that is gone.
     pub(super) fn restore_latches(store: &Sqlite, connection: &Connection) -> Result<Option<Self>, StoreError> {
         let mut rescued = Rescued::default();
-        rescued.merge_latches(&store.latches());
+        rescued.merge_latches(&store.latch_folder());
         if rescued.latched == 0 {
             return Ok(None);
         }
-        rescued.fill(connection).map_err(|error| store.database(error))?;
+        rescued.fill(connection).map_err(|error| store.database_error(error))?;
         Ok(Some(Self { kept: None, circuits: rescued.latched, latched: rescued.latched, facts: 0 }))
     }
 }
@@ -115,7 +115,7 @@ impl Rescued {
             return;
         }
         let mut anchor_seqs: BTreeMap<i64, u64> = BTreeMap::new();
-        each_row(&connection, "SELECT id, identity, seq, hash, anchor_seq FROM project ORDER BY id", |row| {
+        for_each_row(&connection, "SELECT id, identity, seq, hash, anchor_seq FROM project ORDER BY id", |row| {
             let project = row.get(0)?;
             let head = row.get(2).and_then(|seq| Ok(Head { seq, hash: row.get(3)? })).unwrap_or_default();
             let head = if head.seq < SEQ_MAX { head } else { Head::default() };
@@ -123,35 +123,35 @@ impl Rescued {
             anchor_seqs.insert(project, row.get(4).unwrap_or_default());
             Ok(())
         });
-        each_row(&connection, "SELECT project, name, state FROM anchor ORDER BY project, name", |row| {
+        for_each_row(&connection, "SELECT project, name, state FROM anchor ORDER BY project, name", |row| {
             let (project, state): (i64, String) = (row.get(0)?, row.get(2)?);
             if let Ok(state) = serde_json::from_str(&state) {
                 let seq = anchor_seqs.get(&project).copied().unwrap_or_default();
-                self.anchors.insert((project, CircuitName::stored(row.get(1)?)), (seq, state));
+                self.anchors.insert((project, CircuitName::from_stored(row.get(1)?)), (seq, state));
             }
             Ok(())
         });
-        each_row(&connection, "SELECT id, project, name, incident, attempts FROM outbox ORDER BY id", |row| {
+        for_each_row(&connection, "SELECT id, project, name, incident, attempts FROM outbox ORDER BY id", |row| {
             let (id, message) = read_message(row)?;
             self.messages.insert(id, message);
             Ok(())
         });
-        each_row(&connection, "SELECT project, name, last, state FROM circuit ORDER BY project, name", |row| {
+        for_each_row(&connection, "SELECT project, name, last, state FROM circuit ORDER BY project, name", |row| {
             let state: String = row.get(3)?;
             if let Ok(state) = serde_json::from_str(&state) {
-                self.circuits.insert((row.get(0)?, CircuitName::stored(row.get(1)?)), (row.get(2)?, state));
+                self.circuits.insert((row.get(0)?, CircuitName::from_stored(row.get(1)?)), (row.get(2)?, state));
             }
             Ok(())
         });
-        let facts = format!("SELECT {ENTRY}, project FROM fact ORDER BY project, seq");
-        each_row(&connection, &facts, |row| {
+        let facts = format!("SELECT {ENTRY_COLUMNS}, project FROM fact ORDER BY project, seq");
+        for_each_row(&connection, &facts, |row| {
             let entry = read_entry(row)?;
             self.facts.insert((row.get(7)?, entry.seq), entry);
             Ok(())
         });
     }
 
-    /// Circuits whose row is lost, from the anchor and the facts after it.
+    /// Rebuilds rows that are lost from the anchor and the facts after it.
     fn fold_missing(&mut self) {
         let mut folded: BTreeMap<(i64, CircuitName), (u64, State)> = std::mem::take(&mut self.anchors);
         folded.retain(|key, _| !self.circuits.contains_key(key));
@@ -174,7 +174,7 @@ impl Rescued {
                 self.projects.insert(*project, (identity, Head { seq: *seq, hash: entry.hash }));
             }
         }
-        // Where the facts are lost as well, numbers still go on from the last one that is known.
+        // If the facts are lost too, numbering still continues after the last known number.
         for ((project, _), (last, _)) in &self.circuits {
             let (_, head) = self.projects.entry(*project).or_default();
             if head.seq < *last {
@@ -184,10 +184,10 @@ impl Rescued {
     }
 
     fn merge_latches(&mut self, folder: &Path) {
-        for latch::Latch { project, identity, name, state } in latch::all(folder) {
-            let known = self.circuits.get(&(project, name.clone()));
-            if known.is_none_or(|(_, known)| known.generation() < state.generation()) {
-                let last = known.map_or(0, |(last, _)| *last);
+        for latch::Latch { project, identity, name, state } in latch::read_all(folder) {
+            let rescued = self.circuits.get(&(project, name.clone()));
+            if rescued.is_none_or(|(_, rescued)| rescued.generation() < state.generation()) {
+                let last = rescued.map_or(0, |(last, _)| *last);
                 self.circuits.insert((project, name), (last, state));
                 self.latched += 1;
             }
@@ -204,12 +204,13 @@ impl Rescued {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         schema::migrate(&connection)?;
         self.fill(&connection)?;
-        // Closed whole, with its log folded in: it is about to be renamed.
+        // The file is about to be renamed, so its log must be folded in first.
         connection.pragma_update(None, "wal_checkpoint", "TRUNCATE").ok();
         connection.close().map_err(|(_, error)| error)
     }
 
-    /// The anchor is the present: what was lost cannot be folded again, and what is there is where to go on from.
+    /// Writes everything into a new database. The anchor is the present state, because lost facts cannot be folded
+    /// again.
     fn fill(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         for (project, (identity, head)) in &self.projects {
@@ -241,7 +242,7 @@ impl Rescued {
                 ],
             )?;
         }
-        for Message { project, name, incident, attempts } in self.messages.values() {
+        for OutboxMessage { project, name, incident, attempts } in self.messages.values() {
             connection.execute(
                 "INSERT INTO outbox (project, name, incident, attempts) VALUES (?1, ?2, ?3, ?4)",
                 params![project, name, incident, attempts],
@@ -251,8 +252,8 @@ impl Rescued {
     }
 }
 
-/// Every row that can be read, from the front until something breaks, then from the back.
-fn each_row(connection: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) {
+/// Reads every row it can: forwards until something breaks, then backwards from the end.
+fn for_each_row(connection: &Connection, sql: &str, mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) {
     let backwards = sql.replace(" ORDER BY project, name", " ORDER BY project DESC, name DESC");
     let backwards = backwards.replace(" ORDER BY project, seq", " ORDER BY project DESC, seq DESC");
     let backwards = backwards.replace(" ORDER BY id", " ORDER BY id DESC");
@@ -261,8 +262,8 @@ fn each_row(connection: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -
         let Ok(mut rows) = query.query([]) else { continue };
         loop {
             match rows.next() {
-                // A row that reads but makes no sense is passed over.
-                Ok(Some(row)) => drop(take(row)),
+                // A row that can be read but makes no sense is skipped.
+                Ok(Some(row)) => drop(read(row)),
                 Ok(None) => return,
                 Err(_damaged) => break,
             }
@@ -276,22 +277,22 @@ fn is_sound(store: &Sqlite) -> bool {
     opened.is_ok_and(|connection| schema::allow_tables_only(&connection).is_ok() && check(store, &connection).is_ok())
 }
 
-/// Whether everything the store reads can be read and fits together.
+/// Fails if anything in the store cannot be read or is inconsistent.
 pub(super) fn check(store: &Sqlite, connection: &Connection) -> Result<(), StoreError> {
     let fits = schema::check_readable(connection).and_then(|()| check_rows(connection));
-    let is_held_back = || connection.is_readonly("main").unwrap_or(false);
+    let is_read_only = || connection.is_readonly("main").unwrap_or(false);
     let damage = match fits {
-        Err(error) => return Err(store.database(error)),
+        Err(error) => return Err(store.database_error(error)),
         Ok(Some(damage)) => damage,
-        // A file that the system lets us write and SQLite does not has a damaged header.
-        Ok(None) if is_held_back() && access(store.path(), Access::WRITE_OK).is_ok() => "its header is damaged",
+        // A file that the system lets us write but SQLite does not has a damaged header.
+        Ok(None) if is_read_only() && access(store.path(), Access::WRITE_OK).is_ok() => "its header is damaged",
         Ok(None) => return store.check_latches(connection, None),
     };
     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
-    Err(store.database(rusqlite::Error::SqliteFailure(code, Some(damage.to_owned()))))
+    Err(store.database_error(rusqlite::Error::SqliteFailure(code, Some(damage.to_owned()))))
 }
 
-/// Reads every row as the store would; says what does not fit.
+/// Reads every row as the store would, and returns a description of the first inconsistency.
 fn check_rows(connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
     if schema::version(connection)? < 1 {
         return Ok(Some("it has no version"));
@@ -319,24 +320,25 @@ fn check_rows(connection: &Connection) -> rusqlite::Result<Option<&'static str>>
         return Ok(Some("a journal's end is out of range"));
     }
     each("SELECT id, project, name, incident, attempts FROM outbox", &|row| read_message(row).map(|_| true))?;
-    each(&format!("SELECT {ENTRY} FROM fact"), &|row| read_entry(row).map(|_| true))?;
+    each(&format!("SELECT {ENTRY_COLUMNS} FROM fact"), &|row| read_entry(row).map(|_| true))?;
     let circuits = "SELECT project, name, last, state FROM circuit";
     let are_states = each(circuits, &|row| {
         let _key: (i64, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         row.get(3).map(is_state)
     })? && each("SELECT state FROM anchor", &|row| row.get(0).map(is_state))?;
-    let strays = "SELECT 1 FROM fact LEFT JOIN project ON id = project WHERE id IS NULL OR fact.seq > project.seq
+    let orphans = "SELECT 1 FROM fact LEFT JOIN project ON id = project WHERE id IS NULL OR fact.seq > project.seq
                   UNION ALL SELECT 1 FROM circuit LEFT JOIN project ON id = project WHERE id IS NULL";
-    let has_strays = connection.prepare(strays)?.exists([])?;
-    Ok(match (are_states, has_strays) {
+    let has_orphans = connection.prepare(orphans)?.exists([])?;
+    Ok(match (are_states, has_orphans) {
         (false, _) => Some("a circuit cannot be read"),
         (true, true) => Some("facts do not belong to a project"),
         (true, false) => None,
     })
 }
 
-fn read_message(row: &Row<'_>) -> rusqlite::Result<(i64, Message)> {
-    let message = Message { project: row.get(1)?, name: row.get(2)?, incident: row.get(3)?, attempts: row.get(4)? };
+fn read_message(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxMessage)> {
+    let message =
+        OutboxMessage { project: row.get(1)?, name: row.get(2)?, incident: row.get(3)?, attempts: row.get(4)? };
     Ok((row.get(0)?, message))
 }
 
@@ -344,10 +346,4 @@ fn remove_database(path: &Path) {
     for suffix in ["", "-wal", "-shm"] {
         fs::remove_file(with_suffix(path, suffix)).ok();
     }
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }

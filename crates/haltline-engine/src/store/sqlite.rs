@@ -1,8 +1,8 @@
 //! The store of a user: one SQLite file in WAL mode, written by many short processes at once.
 //!
-//! The settings are the ones DESIGN.md measured: writers queue on a lock file, a commit of plain counting is
-//! not synced, one that trips or records a person's act is synced before it is answered, the write-ahead log is
-//! kept small and is not folded back when a process ends.
+//! The settings were chosen by measurement. Writers queue on a lock file. A commit that only counts is not synced;
+//! one that trips a circuit or records an operator action is synced before haltline answers. The write-ahead log is
+//! kept small and is not checkpointed when a process ends.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -10,30 +10,32 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use haltline_core::{CircuitName, Memory, State, Step, shorten};
+use haltline_core::{CircuitName, Decision, Halt, Memory, State, shorten};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::entry::{Entry, Head};
-use super::rows::{ENTRY, read_entry, read_head};
+use super::rows::{ENTRY_COLUMNS, read_entry, read_head};
 use super::salvage::{self, Salvage};
 use super::transaction::Transaction;
-use super::{Anchor, DELIVERY_ATTEMPTS_MAX, Known, Outcome, Store, StoreError, Undelivered, Writing, latch, schema};
-use crate::clock::{Clock, Patience};
+use super::{
+    Anchor, DELIVERY_ATTEMPTS_MAX, Provenance, Store, StoreError, StoredProject, TransactionOutcome, Undelivered,
+    latch, schema,
+};
+use crate::clock::{Clock, Deadline};
 use crate::network::network_kind;
 use crate::project::{Project, ProjectKey};
-use crate::queue::{Turn, line_up};
+use crate::queue::{QueueGuard, wait_in_queue};
 
-/// How the file is kept.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
-    /// How long a writer waits for others.
-    pub patience: Duration,
-    /// The state folder stays under this, in bytes.
+    /// How long a writer waits for other writers.
+    pub timeout: Duration,
+    /// The state folder stays below this size.
     pub bytes_max: u64,
-    /// Facts older than this are folded into the anchor, in days.
+    /// Facts older than this are folded into the anchor.
     pub journal_days: u32,
-    /// For naming files that are set aside, and for the age of facts.
+    /// Names the files that are set aside, and gives the age of facts.
     pub clock: Clock,
 }
 
@@ -42,91 +44,92 @@ pub struct Sqlite {
     folder: PathBuf,
     pub(super) options: SqliteOptions,
     salvages: RefCell<Vec<Salvage>>,
-    open: RefCell<Option<Open>>,
+    open: RefCell<Option<OpenConnection>>,
 }
 
-/// A connection, and the file it belongs to: another process may have put a rebuilt file in its place.
-struct Open {
+/// A connection, and the inode of its file: another process may have replaced the file by a rebuilt one.
+struct OpenConnection {
     connection: Connection,
     inode: u64,
 }
 
-/// The write-ahead log is folded back beyond this. Every process that opens the store alone reads all of it.
+/// The write-ahead log is checkpointed beyond this size, because every process that opens the store alone reads all of
+/// it.
 const LOG_BYTES_MAX: u64 = 256 * 1024;
 
 impl Sqlite {
-    /// A store in this folder. Nothing is created before the first write.
+    /// Opens a store in this folder. Nothing is created before the first write.
     pub fn new(folder: &Path, options: SqliteOptions) -> Self {
         Self { folder: folder.to_owned(), options, salvages: RefCell::new(Vec::new()), open: RefCell::new(None) }
     }
 
-    /// The database file.
     pub fn path(&self) -> PathBuf {
         self.folder.join("state.db")
     }
 
-    /// The folder it is in.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    pub(super) fn latches(&self) -> PathBuf {
+    pub(super) fn latch_folder(&self) -> PathBuf {
         self.folder.join("latches")
     }
 
-    /// Sets the limits the configuration names, once it could be read.
+    /// Sets the limits from the configuration, which is read after the store was made.
     pub fn set_limits(&mut self, bytes_max: u64, journal_days: u32) {
         self.options.bytes_max = bytes_max;
         self.options.journal_days = journal_days;
     }
 
-    /// What had to be rescued since this store was opened; told once.
-    pub fn salvages(&self) -> Vec<Salvage> {
+    /// Takes the reports about damage that was repaired since this store was opened; each is returned once.
+    pub fn take_salvages(&self) -> Vec<Salvage> {
         self.salvages.take()
     }
 
-    /// Whether a newer haltline wrote the file, and its schema.
+    /// The schema version of the file if a newer haltline wrote it.
     pub fn newer_schema(&self) -> Result<Option<i64>, StoreError> {
         let found = self.read(schema::version)?.unwrap_or_default();
         Ok((found > schema::SCHEMA_VERSION).then_some(found))
     }
 
-    /// Writes, in one's turn, what is there already: whether the store takes writes at all.
-    pub fn probe(&self) -> Result<(), StoreError> {
+    /// Checks that the store accepts writes, by writing the schema version that is there already.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
         self.write(|connection| {
             let again = format!("BEGIN IMMEDIATE; PRAGMA user_version = {}; COMMIT", schema::SCHEMA_VERSION);
-            connection.execute_batch(&again).map_err(|error| self.database(error))
+            connection.execute_batch(&again).map_err(|error| self.database_error(error))
         })
     }
 
-    /// Writers queue before they begin a transaction: SQLite's own waiting polls, a lock wakes up.
-    fn take_turn(&self, patience: &Patience) -> Result<Turn, StoreError> {
+    /// Waits for the lock that serializes writers. SQLite's own waiting polls; a file lock wakes the process up.
+    fn wait_for_lock(&self, deadline: &Deadline) -> Result<QueueGuard, StoreError> {
         let path = self.folder.join("state.lock");
-        let turn = line_up(&path, patience.left()).map_err(|source| self.io(source))?;
-        turn.ok_or_else(|| StoreError::Busy { path: self.path(), waited_ms: patience.used().as_millis() })
+        let guard = wait_in_queue(&path, deadline.remaining()).map_err(|source| self.io_error(source))?;
+        guard.ok_or_else(|| StoreError::Busy { path: self.path(), waited_ms: deadline.elapsed().as_millis() })
     }
 
-    /// Runs `work` on a connection that may write, in one's turn; a damaged file is rescued and tried once more.
+    /// Runs `work` on a connection that may write, under the writers' lock. A damaged file is salvaged and `work` tried
+    /// again.
     fn write<T>(&self, work: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let patience = Patience::new(self.options.patience);
+        let deadline = Deadline::new(self.options.timeout);
         self.create_folder()?;
-        let turn = self.take_turn(&patience)?;
+        let guard = self.wait_for_lock(&deadline)?;
         let attempt = || {
             self.reopen_if_replaced();
             let mut open = self.open.borrow_mut();
             // The connection may have been opened for reading, or the file upgraded since.
-            let is_ours = |open: &Open| schema::version(&open.connection) == Ok(schema::SCHEMA_VERSION);
+            let is_current = |open: &OpenConnection| schema::version(&open.connection) == Ok(schema::SCHEMA_VERSION);
             let open = match &mut *open {
-                Some(open) if is_ours(open) => open,
+                Some(open) if is_current(open) => open,
                 other => other.insert(self.open_for_writing()?),
             };
-            open.connection.busy_timeout(patience.left()).map_err(|error| self.database(error))?;
+            open.connection.busy_timeout(deadline.remaining()).map_err(|error| self.database_error(error))?;
             let result = work(&open.connection);
             if result.is_ok() {
                 self.bound_log(&open.connection);
             }
             if result.is_err() && !open.connection.is_autocommit() {
-                // The first error is the one to tell; a transaction that cannot be rolled back ends with its connection.
+                // The first error is the one to report; a transaction that cannot be rolled back ends with its
+                // connection.
                 open.connection.execute_batch("ROLLBACK").ok();
             }
             result
@@ -140,22 +143,22 @@ impl Sqlite {
             }
             other => other,
         };
-        drop(turn);
-        result.map_err(|error| self.name_busy(error, &patience))
+        drop(guard);
+        result.map_err(|error| self.as_busy_error(error, &deadline))
     }
 
-    fn name_busy(&self, error: StoreError, patience: &Patience) -> StoreError {
+    fn as_busy_error(&self, error: StoreError, deadline: &Deadline) -> StoreError {
         match error {
             StoreError::Database { source, .. } if source.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                StoreError::Busy { path: self.path(), waited_ms: patience.used().as_millis() }
+                StoreError::Busy { path: self.path(), waited_ms: deadline.elapsed().as_millis() }
             }
             other => other,
         }
     }
 
-    /// Runs `work` on a connection that reads; `None` where there is no store yet.
+    /// Runs `work` on a connection that reads; `None` if there is no store yet.
     fn read<T>(&self, work: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<Option<T>, StoreError> {
-        self.read_rows(|connection| work(connection).map_err(|error| self.database(error)))
+        self.read_rows(|connection| work(connection).map_err(|error| self.database_error(error)))
     }
 
     fn read_rows<T>(&self, work: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<Option<T>, StoreError> {
@@ -172,8 +175,8 @@ impl Sqlite {
             work(&open.connection).map(Some)
         };
         match attempt() {
-            Ok(None) if !latch::all(&self.latches()).is_empty() => {
-                // The file is gone but circuits were open: the writer's way in brings them back.
+            Ok(None) if !latch::read_all(&self.latch_folder()).is_empty() => {
+                // The file is gone but circuits were open: opening it for writing restores them from their latches.
                 self.write(|_connection| Ok(()))?;
                 attempt()
             }
@@ -188,7 +191,7 @@ impl Sqlite {
 
     fn reopen_if_replaced(&self) {
         let mut open = self.open.borrow_mut();
-        if let Some(Open { inode, .. }) = &*open
+        if let Some(OpenConnection { inode, .. }) = &*open
             && fs::metadata(self.path()).map(|file| file.ino()).ok() != Some(*inode)
         {
             *open = None;
@@ -200,10 +203,10 @@ impl Sqlite {
             return Ok(());
         }
         let private = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        private.map_err(|source| self.io(source))
+        private.map_err(|source| self.io_error(source))
     }
 
-    fn open_for_reading(&self) -> Result<Option<Open>, StoreError> {
+    fn open_for_reading(&self) -> Result<Option<OpenConnection>, StoreError> {
         let Ok(file) = fs::metadata(self.path()) else { return Ok(None) };
         if file.len() == 0 {
             return Ok(None);
@@ -211,19 +214,19 @@ impl Sqlite {
         let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = Connection::open_with_flags(self.path(), flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
             .or_else(|_read_only| Connection::open_with_flags(self.path(), flags | OpenFlags::SQLITE_OPEN_READ_ONLY));
-        let connection = opened.map_err(|error| self.database(error))?;
-        self.configure(&connection).map_err(|error| self.database(error))?;
-        Ok(Some(Open { connection, inode: file.ino() }))
+        let connection = opened.map_err(|error| self.database_error(error))?;
+        self.configure(&connection).map_err(|error| self.database_error(error))?;
+        Ok(Some(OpenConnection { connection, inode: file.ino() }))
     }
 
-    fn open_for_writing(&self) -> Result<Open, StoreError> {
+    fn open_for_writing(&self) -> Result<OpenConnection, StoreError> {
         let is_new = fs::metadata(self.path()).map_or(0, |file| file.len()) == 0;
         if is_new && let Some(kind) = network_kind(&self.folder) {
             return Err(StoreError::Network { path: self.folder.clone(), kind });
         }
         let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE;
         let create = if is_new { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
-        let fail = |error| self.database(error);
+        let fail = |error| self.database_error(error);
         let connection = Connection::open_with_flags(self.path(), flags | create).map_err(fail)?;
         self.configure(&connection).map_err(fail)?;
         if is_new {
@@ -240,18 +243,18 @@ impl Sqlite {
             }
             found => return Err(StoreError::Newer { path: self.path(), found, known: schema::SCHEMA_VERSION }),
         }
-        let inode = fs::metadata(self.path()).map_err(|source| self.io(source))?.ino();
-        Ok(Open { connection, inode })
+        let inode = fs::metadata(self.path()).map_err(|source| self.io_error(source))?.ino();
+        Ok(OpenConnection { connection, inode })
     }
 
-    /// A circuit is never behind its latch, which is written after it: where it is, the end of the log was lost.
+    /// Fails if a row is older than its latch. The latch is written after the row, so the end of the log must be lost.
     pub(super) fn check_latch(
         &self,
         project: ProjectKey,
         name: &CircuitName,
         stored: Option<&State>,
     ) -> Result<(), StoreError> {
-        let Some(latch) = latch::of(&self.latches(), project, name) else { return Ok(()) };
+        let Some(latch) = latch::read(&self.latch_folder(), project, name) else { return Ok(()) };
         self.compare_latch(&latch, stored)
     }
 
@@ -263,9 +266,9 @@ impl Sqlite {
         Err(StoreError::Row { path: self.path(), circuit: shorten(latch.name.as_str()), reason })
     }
 
-    /// Compares all latches with the circuits, of one project or of all.
+    /// Compares all latches with their rows, of one project or of all.
     pub(super) fn check_latches(&self, connection: &Connection, project: Option<ProjectKey>) -> Result<(), StoreError> {
-        for latch in latch::all(&self.latches()) {
+        for latch in latch::read_all(&self.latch_folder()) {
             if project.is_some_and(|project| project.0 != latch.project) {
                 continue;
             }
@@ -275,7 +278,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// A circuit's last fact and state.
+    /// The number of a row's last fact, and its state.
     pub(super) fn read_state(
         &self,
         connection: &Connection,
@@ -287,14 +290,14 @@ impl Sqlite {
             .and_then(|mut query| {
                 query.query_row(params![project.0, name.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
-            .map_err(|error| self.database(error))?;
+            .map_err(|error| self.database_error(error))?;
         row.map(|(last, text)| Ok((last, self.parse_state(name.as_str(), &text)?))).transpose()
     }
 
     fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         schema::allow_tables_only(connection)?;
-        connection.busy_timeout(self.options.patience)
+        connection.busy_timeout(self.options.timeout)
     }
 
     fn log_path(&self) -> PathBuf {
@@ -303,8 +306,8 @@ impl Sqlite {
         log.into()
     }
 
-    /// Keeps the log small. SQLite's own folding does not: what it has folded is forgotten with the last process,
-    /// so the log would only grow. A reader in the way is not waited for; the next writer tries again.
+    /// Keeps the log small. SQLite's own checkpoints do not: how far they got is forgotten when the last process ends,
+    /// so the log would only grow. This does not wait for a reader that is in the way; the next writer tries again.
     fn bound_log(&self, connection: &Connection) {
         if fs::metadata(self.log_path()).is_ok_and(|log| log.len() > LOG_BYTES_MAX) {
             let fold = || {
@@ -316,15 +319,15 @@ impl Sqlite {
         }
     }
 
-    /// Facts that matter most survive a power cut: the log is on disk before the answer is out.
+    /// Syncs the log to disk, so that the most important facts survive a power cut before haltline answers.
     pub(super) fn sync_log(&self) -> Result<(), StoreError> {
         match File::open(self.log_path()).and_then(|log| log.sync_data()) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.io(error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.io_error(error)),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    pub(super) fn io(&self, source: std::io::Error) -> StoreError {
+    pub(super) fn io_error(&self, source: std::io::Error) -> StoreError {
         let hint = match source.kind() {
             std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
                 "make the folder writable, or set HALTLINE_STATE_DIR to one that is"
@@ -335,7 +338,7 @@ impl Sqlite {
         StoreError::Io { path: self.path(), hint, source }
     }
 
-    pub(super) fn database(&self, source: rusqlite::Error) -> StoreError {
+    pub(super) fn database_error(&self, source: rusqlite::Error) -> StoreError {
         let hint = match source.sqlite_error_code() {
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 "make the folder writable, or set HALTLINE_STATE_DIR to one that is"
@@ -355,7 +358,7 @@ impl Sqlite {
     }
 }
 
-/// Whether an error may mean that the file itself is damaged. What the rescue finds sound is left as it is.
+/// True if the error may mean that the file itself is damaged. A file that the salvage finds sound is left as it is.
 fn is_damage(error: &StoreError) -> bool {
     match error {
         StoreError::Database { source, .. } => match source.sqlite_error_code() {
@@ -378,15 +381,17 @@ fn is_damage(error: &StoreError) -> bool {
                         | rusqlite::Error::IntegralValueOutOfRange(..)
                         | rusqlite::Error::ToSqlConversionFailure(..)
                         | rusqlite::Error::Utf8Error(..)
-                        // A table or column is missing, or there already.
+                        // A table or column is missing, or exists already.
                         | rusqlite::Error::SqlInputError { .. }
                 )
             }
         },
         StoreError::Row { .. } => true,
-        StoreError::Busy { .. } | StoreError::Newer { .. } | StoreError::Network { .. } | StoreError::Io { .. } => {
-            false
-        }
+        StoreError::Busy { .. }
+        | StoreError::Newer { .. }
+        | StoreError::Network { .. }
+        | StoreError::Io { .. }
+        | StoreError::EndlessDecision => false,
     }
 }
 
@@ -394,10 +399,10 @@ impl Store for Sqlite {
     fn transact(
         &self,
         project: &Project,
-        writing: Writing<'_>,
-        decide: &dyn Fn(&Memory) -> Step,
-    ) -> Result<Outcome, StoreError> {
-        self.write(|connection| Transaction::run(self, connection, project, writing, decide))
+        provenance: Provenance<'_>,
+        decide: &dyn Fn(&Memory) -> Result<Decision, Halt>,
+    ) -> Result<TransactionOutcome, StoreError> {
+        self.write(|connection| Transaction::run(self, connection, project, provenance, decide))
     }
 
     fn circuit(&self, project: ProjectKey, name: &CircuitName) -> Result<Option<State>, StoreError> {
@@ -425,13 +430,13 @@ impl Store for Sqlite {
                 .query_row(params![project.0, name.as_str()], |row| row.get(0))
                 .optional()?
                 .unwrap_or_default();
-            let sql = format!("SELECT {ENTRY} FROM fact WHERE project = ?1 AND seq = ?2");
+            let sql = format!("SELECT {ENTRY_COLUMNS} FROM fact WHERE project = ?1 AND seq = ?2");
             let mut query = connection.prepare_cached(&sql)?;
             let mut entries = Vec::new();
             while next > 0 && entries.len() < limit {
                 // The facts before the oldest one kept are folded into the anchor.
                 let Some(entry) = query.query_row(params![project.0, next], read_entry).optional()? else { break };
-                // Facts point backwards; anything else is damage, and must not turn in circles.
+                // Facts point backwards; anything else is damage and must not lead to an endless loop.
                 next = if entry.previous < next { entry.previous } else { 0 };
                 entries.push(entry);
             }
@@ -441,10 +446,10 @@ impl Store for Sqlite {
     }
 
     fn journal(&self, project: ProjectKey, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        // SQLite counts to i64::MAX; "all of them" may be asked for in larger numbers.
+        // SQLite counts to i64::MAX; a caller that wants all facts may pass a larger number.
         let (after, limit) = (i64::try_from(after).unwrap_or(i64::MAX), i64::try_from(limit).unwrap_or(i64::MAX));
         let entries = self.read(|connection| {
-            let sql = format!("SELECT {ENTRY} FROM fact WHERE project = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
+            let sql = format!("SELECT {ENTRY_COLUMNS} FROM fact WHERE project = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
             let mut query = connection.prepare_cached(&sql)?;
             query.query_map(params![project.0, after, limit], read_entry)?.collect()
         })?;
@@ -458,7 +463,7 @@ impl Store for Sqlite {
                 .and_then(|mut query| {
                     query.query_row([project.0], |row| Ok(Head { seq: row.get(0)?, hash: row.get(1)? })).optional()
                 })
-                .map_err(|error| self.database(error))?
+                .map_err(|error| self.database_error(error))?
                 .unwrap_or_default();
             let sql = "SELECT name, state FROM anchor WHERE project = ?1 ORDER BY name";
             Ok(Anchor { head, states: self.read_states(connection, sql, project)? })
@@ -470,13 +475,13 @@ impl Store for Sqlite {
         Ok(self.read(|connection| read_head(connection, project))?.flatten().unwrap_or_default())
     }
 
-    fn projects(&self) -> Result<Vec<Known>, StoreError> {
-        let known = self.read(|connection| {
+    fn projects(&self) -> Result<Vec<StoredProject>, StoreError> {
+        let projects = self.read(|connection| {
             let mut query =
                 connection.prepare_cached("SELECT id, identity, seq, hash FROM project ORDER BY identity")?;
             let rows = query.query_map([], |row| {
                 let identity: Vec<u8> = row.get(1)?;
-                Ok(Known {
+                Ok(StoredProject {
                     key: ProjectKey(row.get(0)?),
                     identity: PathBuf::from(String::from_utf8_lossy(&identity).into_owned()),
                     head: Head { seq: row.get(2)?, hash: row.get(3)? },
@@ -484,27 +489,27 @@ impl Store for Sqlite {
             })?;
             rows.collect()
         })?;
-        Ok(known.unwrap_or_default())
+        Ok(projects.unwrap_or_default())
     }
 
     fn purge(&self, session: &str) -> Result<usize, StoreError> {
-        // The session stands in the texts as a JSON string; look for it as such, then make sure.
+        // The texts contain the session as a JSON string: search for exactly that.
         let wanted = serde_json::to_string(session).expect("a string is JSON");
-        let (lane, tree) = (CircuitName::lane(session, None), CircuitName::tree(session));
+        let (agent, tree) = (CircuitName::agent(session, None), CircuitName::tree(session));
         self.write(|connection| {
-            let fail = |error| self.database(error);
+            let fail = |error| self.database_error(error);
             connection.execute_batch("BEGIN IMMEDIATE").map_err(fail)?;
             let purged = connection
                 .execute(
                     "UPDATE fact SET texts = NULL WHERE texts <> '{}' AND (
                          instr(texts, '\"session\":' || ?1 || ',') > 0 OR instr(texts, '\"session\":' || ?1 || '}') > 0
                          OR name = ?2 OR name = ?3 OR substr(name, 1, length(?4)) = ?4)",
-                    [&wanted, lane.as_str(), tree.as_str(), &format!("{}/", lane.as_str())],
+                    [&wanted, agent.as_str(), tree.as_str(), &format!("{}/", agent.as_str())],
                 )
                 .map_err(fail)?;
             connection.execute_batch("COMMIT").map_err(fail)?;
             self.sync_log()?;
-            // What was purged must not be readable in free pages or the log either.
+            // Purged text must not remain readable in free pages or in the log.
             connection
                 .execute_batch("PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
                 .map_err(fail)?;
@@ -519,7 +524,7 @@ impl Store for Sqlite {
             let rows = query.query_map([project.0], |row| {
                 Ok(Undelivered {
                     id: row.get(0)?,
-                    circuit: CircuitName::stored(row.get(1)?),
+                    circuit: CircuitName::from_stored(row.get(1)?),
                     incident: row.get(2)?,
                     attempts: row.get(3)?,
                 })
@@ -529,14 +534,14 @@ impl Store for Sqlite {
         Ok(waiting.unwrap_or_default())
     }
 
-    fn delivered(&self, id: i64, reached: bool) -> Result<(), StoreError> {
+    fn record_delivery(&self, id: i64, is_delivered: bool) -> Result<(), StoreError> {
         self.write(|connection| {
-            let fail = |error| self.database(error);
+            let fail = |error| self.database_error(error);
             connection.execute("UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1", [id]).map_err(fail)?;
             connection
                 .execute(
                     "DELETE FROM outbox WHERE id = ?1 AND (?2 OR attempts >= ?3)",
-                    params![id, reached, DELIVERY_ATTEMPTS_MAX],
+                    params![id, is_delivered, DELIVERY_ATTEMPTS_MAX],
                 )
                 .map_err(fail)?;
             Ok(())
@@ -554,9 +559,9 @@ impl Sqlite {
         let rows: rusqlite::Result<Vec<(String, String)>> = connection
             .prepare_cached(sql)
             .and_then(|mut query| query.query_map([project.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect());
-        let rows = rows.map_err(|error| self.database(error))?;
+        let rows = rows.map_err(|error| self.database_error(error))?;
         rows.into_iter()
-            .map(|(name, text)| Ok((CircuitName::stored(name.clone()), self.parse_state(&name, &text)?)))
+            .map(|(name, text)| Ok((CircuitName::from_stored(name.clone()), self.parse_state(&name, &text)?)))
             .collect()
     }
 }

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use haltline_core::{CircuitName, Decision, Effect, Memory, State, Step, apply};
+use haltline_core::{CircuitName, Decision, Effect, Halt, Memory, State, apply, decide_with_rows};
 use rusqlite::{Connection, params};
 
 use super::entry::{Entry, Head};
 use super::rows::read_head;
 use super::sqlite::Sqlite;
-use super::{Committed, Outcome, StoreError, Writing, latch, trim};
+use super::{Committed, Provenance, StoreError, TransactionOutcome, latch, trim};
 use crate::project::Project;
 
-/// Every how many facts the size and age of the journal are looked at.
+/// The size and age of the journal are checked every this many facts.
 const TRIM_EVERY: u64 = 16;
 
 /// A transaction's view of one project.
@@ -19,62 +19,55 @@ pub(super) struct Transaction<'a> {
     store: &'a Sqlite,
     connection: &'a Connection,
     project: &'a Project,
-    /// The number of the last fact of each circuit that was read.
+    /// Sequence number of the last fact of each row that was read.
     last: BTreeMap<CircuitName, u64>,
 }
 
 impl<'a> Transaction<'a> {
-    /// Runs one decision from the first read to the latch that follows its commit. In the writer's turn.
+    /// Runs one decision, from the first read to the latches after the commit. The caller holds the writers' lock.
     pub(super) fn run(
         store: &'a Sqlite,
         connection: &'a Connection,
         project: &'a Project,
-        writing: Writing<'_>,
-        decide: &dyn Fn(&Memory) -> Step,
-    ) -> Result<Outcome, StoreError> {
-        let fail = |error| store.database(error);
+        provenance: Provenance<'_>,
+        decide: &dyn Fn(&Memory) -> Result<Decision, Halt>,
+    ) -> Result<TransactionOutcome, StoreError> {
+        let fail = |error| store.database_error(error);
         connection.execute_batch("BEGIN IMMEDIATE").map_err(fail)?;
         let mut transaction = Self { store, connection, project, last: BTreeMap::new() };
         let mut before = Memory::default();
-        let decision = loop {
-            match decide(&before) {
-                Step::Needs(names) => {
-                    for name in names {
-                        let state = transaction.load(&name)?;
-                        before.insert(name, state);
-                    }
-                }
-                Step::Decided(decision) => break decision,
-                Step::Rejected(rejection) => {
-                    connection.execute_batch("ROLLBACK").map_err(fail)?;
-                    return Ok(Outcome::Rejected(rejection));
-                }
+        let read = |names: &[CircuitName]| names.iter().map(|name| transaction.load(name)).collect();
+        let decision = match decide_with_rows(&mut before, decide, read)? {
+            Ok(decision) => decision,
+            Err(rejection) => {
+                connection.execute_batch("ROLLBACK").map_err(fail)?;
+                return Ok(TransactionOutcome::Rejected(rejection));
             }
         };
         if decision.facts.is_empty() {
             let head = transaction.head()?.unwrap_or_default();
             connection.execute_batch("ROLLBACK").map_err(fail)?;
             let after = before.clone();
-            return Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })));
+            return Ok(TransactionOutcome::Committed(Box::new(Committed { before, after, decision, head })));
         }
-        let (after, head) = transaction.commit(&before, &decision, writing)?;
+        let (after, head) = transaction.commit(&before, &decision, provenance)?;
         if head.seq / TRIM_EVERY != (head.seq - decision.facts.len() as u64) / TRIM_EVERY {
             trim::trim(store, connection, project.key)?;
         }
         connection.execute_batch("COMMIT").map_err(fail)?;
-        if decision.facts.iter().any(|recorded| recorded.fact.is_momentous()) {
+        if decision.facts.iter().any(|recorded| recorded.fact.needs_sync()) {
             store.sync_log()?;
         }
         for name in decision.facts.iter().map(|recorded| &recorded.circuit).collect::<BTreeSet<_>>() {
             if let Some(state) = after.state(name) {
-                latch::follow(&store.latches(), project, name, before.state(name), state);
+                latch::update(&store.latch_folder(), project, name, before.state(name), state);
             }
         }
-        Ok(Outcome::Committed(Box::new(Committed { before, after, decision, head })))
+        Ok(TransactionOutcome::Committed(Box::new(Committed { before, after, decision, head })))
     }
 
     fn head(&self) -> Result<Option<Head>, StoreError> {
-        read_head(self.connection, self.project.key).map_err(|error| self.store.database(error))
+        read_head(self.connection, self.project.key).map_err(|error| self.store.database_error(error))
     }
 
     fn load(&mut self, name: &CircuitName) -> Result<Option<State>, StoreError> {
@@ -90,13 +83,13 @@ impl<'a> Transaction<'a> {
         &mut self,
         before: &Memory,
         decision: &Decision,
-        writing: Writing<'_>,
+        provenance: Provenance<'_>,
     ) -> Result<(Memory, Head), StoreError> {
-        let known = self.head()?;
-        let mut head = known.unwrap_or_default();
+        let stored_head = self.head()?;
+        let mut head = stored_head.unwrap_or_default();
         let mut after = before.clone();
         let mut changed: BTreeMap<&CircuitName, State> = BTreeMap::new();
-        let fail = |error| self.store.database(error);
+        let fail = |error| self.store.database_error(error);
         let mut insert = self
             .connection
             .prepare_cached(
@@ -107,7 +100,7 @@ impl<'a> Transaction<'a> {
         for recorded in &decision.facts {
             let name = &recorded.circuit;
             let previous = self.last.get(name).copied().unwrap_or_default();
-            let entry = Entry::new(head, previous, recorded, writing);
+            let entry = Entry::new(head, previous, recorded, provenance);
             insert
                 .execute(params![
                     self.project.key.0,
@@ -133,7 +126,7 @@ impl<'a> Transaction<'a> {
                 .map_err(fail)?;
             after.insert(name.clone(), Some(state));
         }
-        self.put_head(known.is_none(), head).map_err(fail)?;
+        self.put_head(stored_head.is_none(), head).map_err(fail)?;
         for effect in &decision.effects {
             if let Effect::Notify { circuit, incident } = effect {
                 self.connection
@@ -153,7 +146,7 @@ impl<'a> Transaction<'a> {
                 params![self.project.key.0, self.project.identity.as_os_str().as_encoded_bytes(), head.seq, head.hash],
             );
         }
-        // The identity goes along: a rescue may have lost it.
+        // The identity is written too: salvaging a damaged store may have lost it.
         let mut update =
             self.connection.prepare_cached("UPDATE project SET seq = ?2, hash = ?3, identity = ?4 WHERE id = ?1")?;
         let identity = self.project.identity.as_os_str().as_encoded_bytes();

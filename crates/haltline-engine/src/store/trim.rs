@@ -1,7 +1,7 @@
-//! The journal stays bounded (E11): the oldest facts are folded into the anchor, a few with each write.
+//! Keeps the journal bounded (E11) by folding the oldest facts into the anchor, a few with each write.
 //!
-//! Folding is exact: the anchor holds each circuit as it was at the last fact taken away, so totals and states
-//! stay what they were and `journal verify` still starts from a known point.
+//! Folding is exact: the anchor holds each row as it was at the last fact that was removed, so totals and states stay
+//! the same and `journal verify` still starts from a known point.
 
 use std::collections::BTreeSet;
 
@@ -9,37 +9,37 @@ use haltline_core::{CircuitName, Fact, Moment, State, apply};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::entry::Entry;
-use super::rows::{ENTRY, read_entry};
+use super::rows::{ENTRY_COLUMNS, read_entry};
 use super::sqlite::Sqlite;
 use super::{StoreError, latch, salvage};
 use crate::project::ProjectKey;
 
-/// How many facts are taken away at once.
-const FACTS_AT_ONCE: u32 = 64;
-/// A session that was not heard of for this long is over.
+/// How many facts are folded at once.
+const FACTS_PER_PASS: u32 = 64;
+/// A session without an event for this long is over.
 const IDLE_MS: u64 = 7 * 86_400_000;
-/// The same where room is needed.
+/// The same, when the store is full.
 const IDLE_MS_WHEN_FULL: u64 = 3_600_000;
-/// Begin before the limit is reached, so that it never is.
+/// Trimming starts before the limit is reached, so that the limit is never reached.
 const FILL_PERCENT: u64 = 90;
 
-/// Takes the oldest facts away where the folder is full or they are too old.
+/// Folds the oldest facts if the folder is full or they are too old.
 pub(super) fn trim(store: &Sqlite, connection: &Connection, writer: ProjectKey) -> Result<(), StoreError> {
-    let fail = |error| store.database(error);
+    let fail = |error| store.database_error(error);
     let allowed = bytes_allowed(store);
-    // The oldest facts may be short and the newest long: one helping need not be enough.
+    // The oldest facts may be short and the newest long, so one pass need not be enough.
     while bytes_used(connection).map_err(fail)? > allowed {
         let largest = "SELECT id FROM project ORDER BY seq - oldest_seq DESC LIMIT 1";
         let project: Option<i64> = connection.query_row(largest, [], |row| row.get(0)).optional().map_err(fail)?;
         let Some(project) = project else { break };
         let idle_ms = IDLE_MS_WHEN_FULL;
-        if fold_oldest(store, connection, ProjectKey(project), FACTS_AT_ONCE, None, idle_ms)? == 0 {
+        if fold_oldest(store, connection, ProjectKey(project), FACTS_PER_PASS, None, idle_ms)? == 0 {
             break;
         }
     }
     let age_ms = i64::from(store.options.journal_days) * 86_400_000;
     let before = store.options.clock.now().at.plus_millis(-age_ms);
-    fold_oldest(store, connection, writer, FACTS_AT_ONCE, Some(before.as_millis()), IDLE_MS).map(drop)
+    fold_oldest(store, connection, writer, FACTS_PER_PASS, Some(before.as_millis()), IDLE_MS).map(drop)
 }
 
 fn bytes_used(connection: &Connection) -> rusqlite::Result<u64> {
@@ -48,14 +48,15 @@ fn bytes_used(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pages * number("PRAGMA page_size")?)
 }
 
-/// What the database may take: the folder's limit less what was set aside, but never less than a quarter.
+/// Bytes the database may use: the folder's limit minus the files set aside, but at least a quarter of the limit.
 fn bytes_allowed(store: &Sqlite) -> u64 {
     let limit = store.options.bytes_max;
     let free = limit.saturating_sub(salvage::bytes_set_aside(store.folder())).max(limit / 4);
     free / 100 * FILL_PERCENT
 }
 
-/// Folds at most `count` of a project's oldest facts; says the number of the last, 0 where there was none to fold.
+/// Folds at most `count` of a project's oldest facts. Returns the number of the last one, or 0 if there was none to
+/// fold.
 fn fold_oldest(
     store: &Sqlite,
     connection: &Connection,
@@ -64,21 +65,21 @@ fn fold_oldest(
     before_millis: Option<i64>,
     idle_ms: u64,
 ) -> Result<u64, StoreError> {
-    let fail = |error| store.database(error);
+    let fail = |error| store.database_error(error);
     let (mut anchor_seq, mut anchor_hash): (u64, [u8; 32]) = connection
         .query_row("SELECT anchor_seq, anchor_hash FROM project WHERE id = ?1", [project.0], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })
         .map_err(fail)?;
-    let sql = format!("SELECT {ENTRY} FROM fact WHERE project = ?1 ORDER BY seq LIMIT ?2");
-    // Mostly the first one is too young already, and the others are not read.
+    let sql = format!("SELECT {ENTRY_COLUMNS} FROM fact WHERE project = ?1 ORDER BY seq LIMIT ?2");
+    // Usually the first fact is too young already, and the others are not read.
     let is_due = |at: Moment| before_millis.is_none_or(|before| at.at.as_millis() < before);
     let oldest: Vec<(Entry, Moment, Fact)> = connection
         .prepare_cached(&sql)
         .and_then(|mut query| {
             let rows = query.query_map(params![project.0, count], |row| {
                 let entry = read_entry(row)?;
-                Ok(readable(&entry).filter(|(at, _)| is_due(*at)).map(|(at, fact)| (entry, at, fact)))
+                Ok(read_fact(&entry).filter(|(at, _)| is_due(*at)).map(|(at, fact)| (entry, at, fact)))
             })?;
             rows.map_while(Result::transpose).collect()
         })
@@ -110,7 +111,7 @@ fn fold_oldest(
     Ok(folded)
 }
 
-/// Forgets a session that is over, once all its facts are folded: a row nobody will ask for again.
+/// Deletes the row of a session that is over once all its facts are folded, because nothing will read it again.
 fn forget_idle(
     store: &Sqlite,
     connection: &Connection,
@@ -129,13 +130,13 @@ fn forget_idle(
                 &format!("DELETE FROM {table} WHERE project = ?1 AND name = ?2"),
                 params![project.0, name.as_str()],
             )
-            .map_err(|error| store.database(error))?;
+            .map_err(|error| store.database_error(error))?;
     }
-    latch::remove(&store.latches(), project, name);
+    latch::remove(&store.latch_folder(), project, name);
     Ok(())
 }
 
-fn readable(entry: &Entry) -> Option<(Moment, Fact)> {
+fn read_fact(entry: &Entry) -> Option<(Moment, Fact)> {
     let read = entry.read().ok()?;
     Some((read.at, read.fact?))
 }
@@ -148,7 +149,7 @@ fn fold_into_anchor(
     fact: &Fact,
     at: Moment,
 ) -> Result<(), StoreError> {
-    let fail = |error| store.database(error);
+    let fail = |error| store.database_error(error);
     let text: Option<String> = connection
         .prepare_cached("SELECT state FROM anchor WHERE project = ?1 AND name = ?2")
         .and_then(|mut query| query.query_row(params![project.0, name.as_str()], |row| row.get(0)).optional())

@@ -1,7 +1,7 @@
 //! Fills a store through the engine, in one process: bench-fill STATE CONFIG PROJECT SESSION CALLS SESSIONS.
 //!
-//! SESSION gets CALLS calls, then SESSIONS others get three each. What is measured afterwards must be CLOSED, so a
-//! decision that is no pass makes this fail.
+//! SESSION gets CALLS calls, then SESSIONS others get three each. The measured session must be CLOSED, so any verdict
+//! other than pass makes this program fail.
 
 #[path = "bench-latency/payload.rs"]
 mod payload;
@@ -13,21 +13,21 @@ use std::time::Duration;
 
 use haltline_agents::claude;
 use haltline_core::Verdict;
-use haltline_engine::Engine;
 use haltline_engine::clock::Clock;
 use haltline_engine::config::{Config, PROJECT_FILE};
 use haltline_engine::project::Project;
 use haltline_engine::store::{Sqlite, SqliteOptions};
+use haltline_engine::{CallSite, Engine, OwnFiles};
 use payload::{Event, payload};
 
 /// Calls of each of the other sessions.
 const CALLS_OF_OTHERS: usize = 3;
-/// Filled here where it is there, and copied: nothing is synced in memory.
+/// If this folder exists, the store is filled there and then copied, because nothing is synced in memory.
 const MEMORY: &str = "/dev/shm";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let [state, config, project, session, calls, sessions] = words.as_slice() else {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [state, config, project, session, calls, sessions] = arguments.as_slice() else {
         return Err("usage: bench-fill STATE CONFIG PROJECT SESSION CALLS SESSIONS".into());
     };
     let memory = Path::new(MEMORY).join(format!("haltline-fill-{}", std::process::id()));
@@ -50,25 +50,27 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn open(state: &Path, config: &Path, project: &Path) -> Result<Engine<Sqlite>, Box<dyn Error>> {
     let clock = Clock::System;
-    let project = Project::around(project, &[PROJECT_FILE, "docs/constraints", ".claude"])?;
+    let project = Project::find(project, &[PROJECT_FILE, "docs/constraints", ".claude"])?;
+    let own_files = OwnFiles { state_folder: state.to_owned(), user_config: config.to_owned() };
     let config = Config::load(config, Some(&project.root), || None);
     let options = SqliteOptions {
-        patience: Duration::from_secs(5),
+        timeout: Duration::from_secs(5),
         bytes_max: config.state_bytes_max(),
         journal_days: config.journal_days(),
         clock,
     };
-    Ok(Engine::new(Sqlite::new(state, options), project, config, clock, state.to_owned()))
+    Ok(Engine::new(Sqlite::new(state, options), project, config, clock, own_files))
 }
 
 fn fill(engine: &Engine<Sqlite>, session: &str, calls: usize) -> Result<(), Box<dyn Error>> {
     for number in 0..calls {
         for event in [Event::Pre, Event::Post] {
-            let mut reading = claude::read(payload(event, session, number).as_bytes())?;
-            let what = reading.what.take().ok_or("a call is an event")?;
-            let committed = engine.report(&reading.asked.stream, what)?;
-            if committed.decision.verdict != Verdict::Pass {
-                return Err(format!("call {number} of {session}: {:?}", committed.decision.verdict).into());
+            let mut parsed = claude::read(payload(event, session, number).as_bytes())?;
+            let loop_event = parsed.loop_event.take().ok_or("a call is an event")?;
+            let site = CallSite { working_directory: &engine.project().root, client_folder: None, home: None };
+            let answer = engine.handle_agent_event(&parsed.hook.agent, loop_event, site)?;
+            if answer.verdict != Verdict::Pass {
+                return Err(format!("call {number} of {session}: {:?}", answer.verdict).into());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! How each client is installed, set up and started in a test. A new client is a file below and an arm of [`of`];
+//! How each client is installed, set up and started in a test. A new client is a file below and an arm of [`run_of`];
 //! `.ci/clients` reads package and version from that file.
 
 mod claude;
@@ -20,62 +20,62 @@ use super::promises::Promises;
 
 /// One client, as data.
 pub struct Driver {
-    /// Its package.
+    /// The npm package.
     pub package: &'static str,
     /// The version that the tests are written for.
     pub version: &'static str,
-    /// Its program, below `node_modules/.bin`.
+    /// The program, relative to `node_modules/.bin`.
     pub program: &'static str,
-    /// More files of the home: name and text.
+    /// Additional files of the home folder: name and text.
     pub files: &'static [(&'static str, &'static str)],
-    /// Arguments that let hooks run which nobody has trusted.
-    pub trusting: &'static [&'static str],
-    /// What haltline does in it.
+    /// Arguments that let hooks run although nobody has trusted them.
+    pub trust_arguments: &'static [&'static str],
+    /// What haltline does in this client.
     pub promises: Promises,
-    /// Its arguments for a session without a person.
+    /// The arguments for a session without a person.
     pub arguments: fn(session: &Session, model: SocketAddr) -> Vec<String>,
-    /// What it needs to reach the model, and nobody else.
+    /// The environment variables it needs to reach the scripted model, and nothing else.
     pub environment: fn(model: SocketAddr) -> Vec<(&'static str, String)>,
 }
 
 /// How a client's promises are known.
-pub enum Run {
+pub enum DriverRun {
     /// It is installed and runs in tests.
     Installed(&'static Driver),
-    /// There is nothing to install: what its maker writes down is all that is known.
+    /// There is nothing to install: only its vendor's documentation is known.
     Documented(&'static Promises),
 }
 
-/// How a client is run.
-pub fn of(client: Client) -> Run {
+/// How the tests run a client.
+pub fn run_of(client: Client) -> DriverRun {
     match client {
-        Client::Claude => Run::Installed(&claude::DRIVER),
-        Client::Codex => Run::Installed(&codex::DRIVER),
-        Client::Gemini => Run::Installed(&gemini::DRIVER),
-        Client::OpenCode => Run::Installed(&opencode::DRIVER),
-        Client::Qwen => Run::Installed(&qwen::DRIVER),
-        Client::Cline => Run::Installed(&cline::DRIVER),
-        Client::Copilot => Run::Installed(&copilot::DRIVER),
-        Client::Cursor => Run::Documented(&cursor::PROMISES),
+        Client::Claude => DriverRun::Installed(&claude::DRIVER),
+        Client::Codex => DriverRun::Installed(&codex::DRIVER),
+        Client::Gemini => DriverRun::Installed(&gemini::DRIVER),
+        Client::OpenCode => DriverRun::Installed(&opencode::DRIVER),
+        Client::Qwen => DriverRun::Installed(&qwen::DRIVER),
+        Client::Cline => DriverRun::Installed(&cline::DRIVER),
+        Client::Copilot => DriverRun::Installed(&copilot::DRIVER),
+        Client::Cursor => DriverRun::Documented(&cursor::PROMISES),
     }
 }
 
 /// The driver of a client that can be installed.
 ///
 /// # Panics
-/// When it cannot.
+/// When the client cannot be installed.
 pub fn installed(client: Client) -> &'static Driver {
-    match of(client) {
-        Run::Installed(driver) => driver,
-        Run::Documented(_) => panic!("{} cannot be installed here", client.title()),
+    match run_of(client) {
+        DriverRun::Installed(driver) => driver,
+        DriverRun::Documented(_) => panic!("{} cannot be installed here", client.title()),
     }
 }
 
 impl Driver {
-    /// The program that `.ci/clients` installed.
+    /// The path of the program that `.ci/clients` installed.
     ///
     /// # Panics
-    /// When it is not there.
+    /// When the program is missing.
     pub fn path(&self) -> PathBuf {
         let program = folder().join("node_modules/.bin").join(self.program);
         assert!(program.exists(), "no client at {}: run .ci/clients, which installs it", program.display());
@@ -83,7 +83,7 @@ impl Driver {
     }
 }
 
-/// Where clients are installed.
+/// The folder in which clients are installed.
 fn folder() -> PathBuf {
     std::env::var_os("HALTLINE_CLIENTS").map_or_else(|| root().join("target/clients"), PathBuf::from)
 }

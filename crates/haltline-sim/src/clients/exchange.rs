@@ -6,61 +6,61 @@ use serde_json::Value;
 use super::script;
 use super::wire::Conversation;
 
-/// How every text of haltline to an agent begins.
-pub const VOICE: &str = "HALTLINE HL-";
+/// The beginning of every text of haltline to an agent.
+pub const MESSAGE_PREFIX: &str = "HALTLINE HL-";
 
-/// A request and its reply, in the order of arrival.
+/// A request and its reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exchange {
-    /// 1 for the first of the run.
+    /// The number of the request in the run, in order of arrival, starting at 1.
     pub number: usize,
-    /// The path that was asked for.
+    /// The method and path of the request.
     pub path: String,
-    /// The session, as the client's header says it.
+    /// The session, from the client's header.
     pub session: Option<String>,
-    /// The script the conversation follows.
+    /// The script that the conversation follows.
     pub script: Option<String>,
     /// Assistant turns since the prompt that named the script.
     pub turn: usize,
-    /// The tools that were offered.
+    /// The tools that the client offers.
     pub tools: Vec<String>,
     /// The conversation so far.
     pub messages: Vec<Value>,
-    /// What was answered: `content`, or `error` with its status.
+    /// The reply: `content`, or `error` with its status.
     pub reply: Value,
 }
 
 impl Exchange {
-    /// What a request says.
-    pub(super) fn of(number: usize, path: &str, session: Option<&str>, conversation: Conversation) -> Self {
+    /// An exchange from a request, without its reply.
+    pub(super) fn from_request(number: usize, path: &str, session: Option<&str>, conversation: Conversation) -> Self {
         let Conversation { messages, tools } = conversation;
-        let (script, turn) = follow(&messages);
+        let (script, turn) = followed_script(&messages);
         let session = session.map(str::to_owned);
         Self { number, path: path.to_owned(), session, script, turn, tools, messages, reply: Value::Null }
     }
 
-    /// Every text the model was given in this conversation by others than itself: prompts, reminders, tool results.
+    /// Every text of this conversation that is not the model's own: prompts, reminders, tool results.
     pub fn texts(&self) -> Vec<String> {
         self.messages.iter().filter(|message| message["role"] != "assistant").flat_map(texts_of).collect()
     }
 
-    /// The texts that came with this request, after the model's last turn.
+    /// The texts that are new in this request, after the model's last turn.
     pub fn new_texts(&self) -> Vec<String> {
         let last = self.messages.iter().rposition(|message| message["role"] == "assistant");
-        self.messages[last.map_or(0, |place| place + 1)..].iter().flat_map(texts_of).collect()
+        self.messages[last.map_or(0, |index| index + 1)..].iter().flat_map(texts_of).collect()
     }
 
-    /// What haltline told the model with this request.
-    pub fn told(&self) -> Vec<String> {
-        self.new_texts().into_iter().filter(|text| text.contains(VOICE)).collect()
+    /// The texts of haltline that are new in this request.
+    pub fn haltline_texts(&self) -> Vec<String> {
+        self.new_texts().into_iter().filter(|text| text.contains(MESSAGE_PREFIX)).collect()
     }
 
-    /// The texts of this conversation that contain these words.
-    pub fn saying(&self, words: &str) -> Vec<String> {
-        self.texts().into_iter().filter(|text| text.contains(words)).collect()
+    /// The texts of this conversation that contain `text`.
+    pub fn texts_containing(&self, part: &str) -> Vec<String> {
+        self.texts().into_iter().filter(|text| text.contains(part)).collect()
     }
 
-    /// The result of a call, as the model got it: whether it is an error, and its text.
+    /// The result of a call as the model received it: whether it is an error, and its text.
     pub fn result_of(&self, call: &str) -> Option<(bool, String)> {
         let blocks = self.messages.iter().filter_map(|message| message["content"].as_array()).flatten();
         let block = blocks.into_iter().find(|block| block["tool_use_id"] == call)?;
@@ -74,20 +74,20 @@ impl Exchange {
     }
 }
 
-/// Which script a conversation follows, and how many turns since the prompt that named it.
-fn follow(messages: &[Value]) -> (Option<String>, usize) {
-    let prompt = messages.iter().enumerate().rev().find_map(|(place, message)| {
-        let spoken = if message["role"] == "user" { spoken(message) } else { Vec::new() };
-        let name = spoken.iter().rev().find_map(|text| script::named(text))?;
-        Some((place, name.to_owned()))
+/// The script that a conversation follows, and the number of turns since the prompt that named it.
+fn followed_script(messages: &[Value]) -> (Option<String>, usize) {
+    let prompt = messages.iter().enumerate().rev().find_map(|(index, message)| {
+        let texts = if message["role"] == "user" { prompt_texts(message) } else { Vec::new() };
+        let name = texts.iter().rev().find_map(|text| script::marked_name(text))?;
+        Some((index, name.to_owned()))
     });
-    let start = prompt.as_ref().map_or(0, |(place, _)| *place);
+    let start = prompt.as_ref().map_or(0, |(index, _)| *index);
     let turn = messages[start..].iter().filter(|message| message["role"] == "assistant").count();
     (prompt.map(|(_, name)| name), turn)
 }
 
-/// The texts of a message outside tool results, whose output may quote a marker.
-fn spoken(message: &Value) -> Vec<&str> {
+/// The texts of a message outside tool results; a tool result may quote a marker.
+fn prompt_texts(message: &Value) -> Vec<&str> {
     match &message["content"] {
         Value::String(text) => vec![text],
         Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
@@ -132,7 +132,7 @@ mod tests {
                 "content": [{ "type": "text", "text": "quotes [[script:other]]" }] }] },
         ]);
         let messages = messages.as_array().cloned().unwrap_or_default();
-        let exchange = Exchange::of(1, "/v1/messages", None, Conversation { messages, tools: Vec::new() });
+        let exchange = Exchange::from_request(1, "/v1/messages", None, Conversation { messages, tools: Vec::new() });
         assert_eq!((exchange.script.as_deref(), exchange.turn), (Some("new"), 1));
         assert_eq!(exchange.new_texts(), ["quotes [[script:other]]"]);
         assert_eq!(exchange.result_of("t1"), Some((true, "quotes [[script:other]]".to_owned())));

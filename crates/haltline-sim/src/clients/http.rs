@@ -1,19 +1,18 @@
 //! As much of HTTP/1.1 as a client on loopback needs: one request at a time per connection, bodies with a length or in
-//! chunks. Whatever is odd ends the connection.
+//! chunks. Anything unexpected ends the connection.
 
 use std::io::{self, BufRead, Read, Write};
 
-/// One request.
 pub(super) struct Request {
     pub(super) method: String,
-    /// Path without the query.
+    /// The path without the query.
     pub(super) path: String,
     headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
 }
 
 impl Request {
-    /// Reads the next one; none when the peer has closed.
+    /// Reads the next request; `None` when the peer has closed the connection.
     pub(super) fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
         let first = line(input)?;
         let mut words = first.split(' ');
@@ -64,7 +63,7 @@ fn chunks(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Answers with a body of known length; the connection stays.
+/// Answers with a body of known length; the connection stays open.
 pub(super) fn answer(output: &mut impl Write, status: u16, kind: &str, body: &str) -> io::Result<()> {
     let reason = if status == 200 { "OK" } else { "Error" };
     let length = body.len();

@@ -1,4 +1,5 @@
-//! The run itself, inside the namespaces: loopback up, the model served, the stages one after the other.
+//! The run itself, inside the namespaces: brings loopback up, serves the model, and runs the stages one after the
+//! other.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,11 +14,11 @@ use haltline_agents::Client;
 use serde_json::Value;
 
 use super::drivers::{self, Driver};
-use super::outcome::{CommandReport, Outcome, Report};
+use super::outcome::{CommandReport, Outcome, SessionReport};
 use super::plan::{Plan, Session, Stage};
 use super::scripted_model::ScriptedModel;
 
-/// Carries out the plan in this file and writes the outcome beside it, as `outcome.json`.
+/// Carries out the plan in this file and writes the outcome to the same folder, as `outcome.json`.
 ///
 /// # Errors
 /// When loopback, the model or a client cannot be started.
@@ -36,9 +37,9 @@ pub fn carry_out(plan: &Path) -> io::Result<()> {
         match stage {
             Stage::Command(command) => commands.push(type_command(&plan, command, None)?),
             Stage::Loop(command) => commands.push(type_command(&plan, command, Some(address))?),
-            Stage::Clients(beside) => {
+            Stage::Clients(parallel) => {
                 let started: io::Result<Vec<Running>> =
-                    beside.iter().map(|session| Running::start(&plan, session, address)).collect();
+                    parallel.iter().map(|session| Running::start(&plan, session, address)).collect();
                 for running in started? {
                     sessions.push(running.finish(plan.seconds_max)?);
                 }
@@ -49,7 +50,7 @@ pub fn carry_out(plan: &Path) -> io::Result<()> {
     fs::write(folder.join("outcome.json"), serde_json::to_vec(&outcome)?)
 }
 
-/// A program in the project, with nothing of the surrounding environment but where programs lie.
+/// A program in the project, with nothing of the surrounding environment except the folders of programs.
 fn program(plan: &Plan, name: &Path) -> Command {
     let system = PathBuf::from("/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin");
     let folders: Vec<String> = plan.programs.iter().chain([&system]).map(|path| path.display().to_string()).collect();
@@ -59,7 +60,7 @@ fn program(plan: &Plan, name: &Path) -> Command {
         .env_clear()
         .env("PATH", folders.join(":"))
         .env("HOME", &plan.home)
-        // The client keeps sockets and outputs of background work there.
+        // The client keeps sockets and the output of background work there.
         .env("TMPDIR", &plan.temporary)
         .env("CLAUDE_CODE_TMPDIR", &plan.temporary)
         .env("USER", "ana")
@@ -69,9 +70,9 @@ fn program(plan: &Plan, name: &Path) -> Command {
     command
 }
 
-/// How the plan's client is driven.
+/// The driver of the plan's client.
 fn driver(plan: &Plan) -> io::Result<&'static Driver> {
-    let client = Client::of_word(&plan.client);
+    let client = Client::from_cli_name(&plan.client);
     client.map(drivers::installed).ok_or_else(|| io::Error::other(format!("no client {}", plan.client)))
 }
 
@@ -108,7 +109,7 @@ impl Running {
         thread::spawn(move || {
             let lines = BufReader::new(output).lines().map_while(Result::ok);
             let lines = lines.map(|line| serde_json::from_str(&line).unwrap_or(Value::String(line)));
-            // Nobody listens any more when the client was overdue.
+            // Nobody receives any more when the client was overdue.
             sender.send(lines.collect()).unwrap_or_default();
         });
         let errors = thread::spawn(move || {
@@ -118,7 +119,7 @@ impl Running {
         Ok(Self { child, since: Instant::now(), lines, errors })
     }
 
-    fn finish(mut self, seconds_max: u64) -> io::Result<Report> {
+    fn finish(mut self, seconds_max: u64) -> io::Result<SessionReport> {
         let limit = Duration::from_secs(seconds_max).saturating_sub(self.since.elapsed());
         let mut lines = self.lines.recv_timeout(limit);
         let is_overdue = lines.is_err();
@@ -128,9 +129,9 @@ impl Running {
         }
         let exit = self.child.wait()?.code();
         let milliseconds = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        // A process the client left behind may hold the pipe open for ever.
+        // A process that the client left behind may hold the pipe open forever.
         let errors = if is_overdue { String::new() } else { self.errors.join().unwrap_or_default() };
-        Ok(Report { exit, is_overdue, milliseconds, lines: lines.unwrap_or_default(), errors })
+        Ok(SessionReport { exit, is_overdue, milliseconds, lines: lines.unwrap_or_default(), errors })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `client-run` is to do inside the namespaces: one file in, one [`super::outcome::Outcome`] out.
+//! What `client-run` does inside the namespaces: one file in, one [`super::outcome::Outcome`] out.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,23 +10,23 @@ use super::script::Script;
 /// One run of one test.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Plan {
-    /// The client, by its word.
+    /// The stable name of the client.
     pub client: String,
-    /// Its program.
+    /// The client's program.
     pub program: PathBuf,
     /// `HOME` of everything inside.
     pub home: PathBuf,
     /// The folder for temporary files.
     pub temporary: PathBuf,
-    /// Where the clients start.
+    /// The folder in which the clients start.
     pub project: PathBuf,
-    /// Folders put before the system's `PATH`.
+    /// Folders that come before the system's `PATH`.
     pub programs: Vec<PathBuf>,
-    /// What the model plays.
+    /// The scripts of the model.
     pub scripts: Vec<Script>,
-    /// One after the other.
+    /// Run one after the other.
     pub stages: Vec<Stage>,
-    /// The model refuses everything after so many requests.
+    /// The model rejects every request after this many.
     pub requests_max: usize,
     /// A client that runs longer is killed, and the outcome says so.
     pub seconds_max: u64,
@@ -35,41 +35,41 @@ pub struct Plan {
 /// One part of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Stage {
-    /// Clients side by side.
+    /// Clients that run in parallel.
     Clients(Vec<Session>),
-    /// A command that a person types in a shell beside the clients, when none runs.
+    /// A command that a person types in a shell while no client runs.
     Command(String),
-    /// A command that starts clients itself; they reach the model.
+    /// A command that starts clients itself; they can reach the model.
     Loop(String),
 }
 
 /// One start of a client.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Session {
-    /// The prompt; it names its script.
+    /// The prompt, which names its script.
     pub prompt: String,
-    /// More arguments for the client, such as `--continue`.
+    /// Additional arguments for the client, such as `--continue`.
     pub arguments: Vec<String>,
-    /// More variables.
+    /// Additional environment variables.
     pub environment: BTreeMap<String, String>,
 }
 
 impl Session {
     /// A session whose prompt names this script.
-    pub fn of(script: &Script) -> Self {
+    pub fn from_script(script: &Script) -> Self {
         Self { prompt: format!("Please do the task. {}", script.marker()), ..Self::default() }
     }
 
-    /// The same session with more arguments.
+    /// The same session with additional arguments.
     #[must_use]
-    pub fn with(mut self, arguments: &[&str]) -> Self {
+    pub fn with_arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
         self
     }
 
-    /// The same session with one more variable.
+    /// The same session with one more environment variable.
     #[must_use]
-    pub fn setting(mut self, name: &str, value: &str) -> Self {
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.insert(name.to_owned(), value.to_owned());
         self
     }

@@ -1,5 +1,5 @@
-//! What haltline does in each client, as the README's table says it. The scenarios hold every client to its row, so the
-//! table says what was seen with the version it names.
+//! What haltline does in each client, as in the README's table. The scenarios hold every client to its row, so the
+//! table says what was observed with the version it names.
 
 use haltline_agents::Client;
 
@@ -8,35 +8,34 @@ use super::drivers;
 /// One row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Promises {
-    /// A failed command is told from a good one.
+    /// haltline distinguishes a failed command from a successful one.
     pub sees_failures: Promise,
-    /// The model is warned before anything is refused.
+    /// haltline warns the model before it denies anything.
     pub warns: Promise,
-    /// A call is refused, and the model reads why.
-    pub refuses: Promise,
-    /// The agent's turn ends.
+    /// haltline denies a call, and the model reads why.
+    pub denies: Promise,
+    /// haltline ends the agent's turn.
     pub stops: Promise,
-    /// Calls of sub-agents are watched too.
+    /// haltline also sees the calls of sub-agents.
     pub sub_agents: Promise,
-    /// Budgets know what the model took.
+    /// Budgets know what the model used.
     pub cost: Promise,
-    /// The client goes on where haltline is missing or broken.
+    /// The client continues when haltline is missing or broken.
     pub fails_open: Promise,
 }
 
-/// What is promised of one thing.
+/// Whether one thing works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Promise {
-    /// It works.
     Yes,
-    /// It works, and this is how.
+    /// It works in this way.
     By(&'static str),
-    /// It does not, and this is why.
+    /// It does not work, for this reason.
     No(&'static str),
 }
 
 impl Promise {
-    /// Whether it works.
+    /// True when it works.
     pub fn is_kept(self) -> bool {
         match self {
             Promise::Yes | Promise::By(_) => true,
@@ -58,14 +57,22 @@ pub fn table() -> String {
     let heads = ["client", "sees failures", "warns", "refuses", "stops", "sub-agents", "cost", "fails open"];
     let mut lines = vec![line(heads.map(str::to_owned)), line(heads.map(|_| "---".to_owned()))];
     for client in Client::ALL {
-        let title = format!("[{}](docs/guides/{}.md)", client.title(), client.word());
-        let (name, row) = match drivers::of(client) {
-            drivers::Run::Installed(driver) => (format!("{title} {}", driver.version), &driver.promises),
-            drivers::Run::Documented(promises) => (format!("{title}, untested"), promises),
+        let title = format!("[{}](docs/guides/{}.md)", client.title(), client.cli_name());
+        let (name, promises) = match drivers::run_of(client) {
+            drivers::DriverRun::Installed(driver) => (format!("{title} {}", driver.version), &driver.promises),
+            drivers::DriverRun::Documented(promises) => (format!("{title}, untested"), promises),
         };
-        let cells = [row.sees_failures, row.warns, row.refuses, row.stops, row.sub_agents, row.cost, row.fails_open];
-        let [failures, warns, refuses, stops, sub_agents, cost, fails_open] = cells.map(Promise::cell);
-        lines.push(line([name, failures, warns, refuses, stops, sub_agents, cost, fails_open]));
+        let cells = [
+            promises.sees_failures,
+            promises.warns,
+            promises.denies,
+            promises.stops,
+            promises.sub_agents,
+            promises.cost,
+            promises.fails_open,
+        ];
+        let [failures, warns, denies, stops, sub_agents, cost, fails_open] = cells.map(Promise::cell);
+        lines.push(line([name, failures, warns, denies, stops, sub_agents, cost, fails_open]));
     }
     lines.concat()
 }

@@ -1,5 +1,5 @@
-//! A server on loopback that speaks the wire APIs of the clients, streaming and not, and plays scripts. It remembers the
-//! exchanges and nothing else: which turn it is, it reads from the request.
+//! A server on loopback that implements the APIs of the clients, with and without streaming, and plays scripts. It
+//! records the exchanges and keeps no other state: it derives the turn from the request.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
@@ -11,33 +11,33 @@ use serde_json::{Value, json};
 
 use super::exchange::Exchange;
 use super::http::{self, Request};
-use super::script::{Call, Script, Step, Usage};
+use super::script::{Call, Script, ScriptStep, Usage};
 use super::wire::{self, Wire};
 
-/// Where it listens. Each run has a network of its own, so nobody else has the port, and settings files can name it.
+/// The port. Each run has its own network, so the port is always free, and settings files can name it.
 pub const PORT: u16 = 8399;
 
-/// The scripts and what was exchanged so far.
+/// The scripts, and the exchanges so far.
 pub struct ScriptedModel {
     scripts: BTreeMap<String, Script>,
     requests_max: usize,
     exchanges: Mutex<Vec<Exchange>>,
 }
 
-/// One reply before it is put on the wire.
+/// A reply before it is encoded for an API.
 enum Reply {
     Message { content: Vec<Value>, usage: Usage },
     Error { status: u16, message: String },
 }
 
 impl ScriptedModel {
-    /// A model that plays these scripts and refuses every request after so many.
+    /// A model that plays these scripts and rejects every request after `requests_max`.
     pub fn new(scripts: Vec<Script>, requests_max: usize) -> Arc<Self> {
         let scripts = scripts.into_iter().map(|script| (script.name.clone(), script)).collect();
         Arc::new(Self { scripts, requests_max, exchanges: Mutex::default() })
     }
 
-    /// Serves on loopback, for as long as the process lives.
+    /// Serves on loopback until the process ends.
     ///
     /// # Errors
     /// When loopback is down.
@@ -49,7 +49,7 @@ impl ScriptedModel {
             for stream in listener.incoming().flatten() {
                 let model = Arc::clone(&model);
                 thread::spawn(move || match model.converse(&stream) {
-                    // A client that goes away in the middle of an answer is a stopped client.
+                    // A client that disconnects in the middle of a response was stopped.
                     Ok(()) | Err(_) => {}
                 });
             }
@@ -57,7 +57,7 @@ impl ScriptedModel {
         Ok(address)
     }
 
-    /// All exchanges so far, in the order of arrival.
+    /// All exchanges so far, in order of arrival.
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -71,7 +71,7 @@ impl ScriptedModel {
                 http::answer(&mut output, 200, "application/json", &json!({ "input_tokens": 1_000 }).to_string())?;
                 continue;
             }
-            let wire = wire::of(&request.path);
+            let wire = wire::wire_of(&request.path);
             let (number, reply) = self.exchange(&request, wire, &body);
             match (reply, wire) {
                 (Reply::Message { content, usage }, Some(wire)) => {
@@ -82,20 +82,21 @@ impl ScriptedModel {
                         http::answer(&mut output, 200, "application/json", &message.to_string())?;
                     }
                 }
-                (Reply::Error { status, message }, _) => complain(&mut output, status, &message)?,
-                (Reply::Message { .. }, None) => complain(&mut output, 404, "no such path")?,
+                (Reply::Error { status, message }, _) => answer_with_error(&mut output, status, &message)?,
+                (Reply::Message { .. }, None) => answer_with_error(&mut output, 404, "no such path")?,
             }
         }
         output.flush()
     }
 
-    /// Writes the request down together with what it will be answered.
+    /// Records the request together with the reply it will get.
     fn exchange(&self, request: &Request, wire: Option<&Wire>, body: &Value) -> (usize, Reply) {
         let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
         let number = exchanges.len() + 1;
         let path = format!("{} {}", request.method, request.path);
         let conversation = wire.map(|wire| (wire.conversation)(body)).unwrap_or_default();
-        let mut exchange = Exchange::of(number, &path, request.header("x-claude-code-session-id"), conversation);
+        let mut exchange =
+            Exchange::from_request(number, &path, request.header("x-claude-code-session-id"), conversation);
         let reply = match wire {
             Some(_) => self.reply(&exchange),
             None => Reply::Error { status: 404, message: "the scripted model has no such path".to_owned() },
@@ -110,33 +111,33 @@ impl ScriptedModel {
 
     fn reply(&self, exchange: &Exchange) -> Reply {
         if exchange.number > self.requests_max {
-            // An error that is not retried: the last resort against a run without end.
+            // An error that clients do not retry: the last resort against an endless run.
             return Reply::Error { status: 400, message: "the scripted model answers no more requests".to_owned() };
         }
         let script = exchange.script.as_ref().and_then(|name| self.scripts.get(name));
         let Some(script) = script.filter(|_| !exchange.tools.is_empty()) else {
-            // Titles, summaries and the like are asked for without tools.
+            // Requests for titles, summaries and the like have no tools.
             let usage = Usage { input: 100, output: 1 };
             return Reply::Message { content: vec![json!({ "type": "text", "text": "ok" })], usage };
         };
         let number = exchange.number;
         let content = match script.step(exchange.turn) {
-            Step::Fail { status, message } => return Reply::Error { status, message },
-            Step::Say(text) => vec![json!({ "type": "text", "text": text })],
-            Step::Call(call) => vec![block(number, 1, call)],
-            Step::Calls(calls) => (1..).zip(calls).map(|(place, call)| block(number, place, call)).collect(),
+            ScriptStep::Fail { status, message } => return Reply::Error { status, message },
+            ScriptStep::Say(text) => vec![json!({ "type": "text", "text": text })],
+            ScriptStep::Call(call) => vec![block(number, 1, call)],
+            ScriptStep::Calls(calls) => (1..).zip(calls).map(|(index, call)| block(number, index, call)).collect(),
         };
         Reply::Message { content, usage: script.usage }
     }
 }
 
-/// A tool call with an id that no other call of the run has.
-fn block(request: usize, place: usize, call: Call) -> Value {
-    let id = format!("toolu_{request:04}_{place:02}");
+/// A tool call with an id that is unique in the run.
+fn block(request: usize, index: usize, call: Call) -> Value {
+    let id = format!("toolu_{request:04}_{index:02}");
     json!({ "type": "tool_use", "id": id, "name": call.tool, "input": call.input })
 }
 
-fn complain(output: &mut impl Write, status: u16, message: &str) -> io::Result<()> {
+fn answer_with_error(output: &mut impl Write, status: u16, message: &str) -> io::Result<()> {
     let kind = if status == 529 { "overloaded_error" } else { "invalid_request_error" };
     let body = json!({ "type": "error", "error": { "type": kind, "message": message } });
     http::answer(output, status, "application/json", &body.to_string())

@@ -1,4 +1,4 @@
-//! The client's settings: haltline's hooks as `haltline init` writes them, and those of others.
+//! The client's settings: haltline's hooks as `haltline init` writes them, and hooks of others.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::drivers;
 
-/// A client's settings in which one command is asked about all events that haltline listens to, as `haltline init`
-/// writes them: beside what the client needs to run at all.
+/// A client's settings with one command as the hook of all events that haltline handles, as `haltline init` writes
+/// them, added to what the client needs to run at all.
 ///
 /// # Panics
 /// When the driver's own settings cannot be changed.
@@ -21,14 +21,14 @@ pub fn hooks(client: Client, program: &Path, arguments: &[String]) -> String {
     install(before, &Entries { client, hook, status_line: None }).expect("a driver's settings can be changed").text
 }
 
-/// The same in files of their own, where the client has one for each event: names beside the settings, and texts.
-pub fn beside(client: Client, program: &Path, arguments: &[String]) -> Vec<(&'static str, String)> {
+/// The hooks that a client keeps in a separate file per event: file names, relative to the settings, and texts.
+pub fn hook_files(client: Client, program: &Path, arguments: &[String]) -> Vec<(&'static str, String)> {
     let hook = Hook { command: program.display().to_string(), args: arguments.to_vec() };
     let own = client.protocol().layout.own_files.iter().filter(|own| own.event.is_some());
-    own.map(|own| (own.path, (own.program.text)(&hook))).collect()
+    own.map(|own| (own.path, (own.content.text)(&hook))).collect()
 }
 
-/// Settings with a hook of someone else, a shell command, before or after those that are there.
+/// Settings with a foreign hook, a shell command, before or after the existing ones.
 ///
 /// # Panics
 /// When the settings are not JSON.

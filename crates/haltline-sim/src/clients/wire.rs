@@ -1,5 +1,5 @@
-//! The APIs that clients ask a model by, each put into the words of one: what a test asks of an exchange is the same for
-//! every client. A new API is a file below and an entry in [`WIRES`].
+//! The model APIs of the clients, each converted to the form of one of them, so that a test examines an exchange in the
+//! same way for every client. A new API is a file below and an entry in [`WIRES`].
 
 mod completions;
 mod generate_content;
@@ -15,28 +15,28 @@ use super::script::Usage;
 pub(super) struct Wire {
     /// How the path of a request ends.
     paths: &'static [&'static str],
-    /// Whether a request with this path and body wants its answer as a stream.
+    /// True when a request with this path and body wants a streamed response.
     pub(super) is_streamed: fn(path: &str, body: &Value) -> bool,
-    /// What a request says.
+    /// Parses a request.
     pub(super) conversation: fn(body: &Value) -> Conversation,
-    /// The body of an answer with this content.
+    /// The body of a response with this content.
     pub(super) message: fn(number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> Value,
-    /// The same as the stream of events that carries it.
+    /// The same response as a stream of events.
     pub(super) events: fn(message: &Value) -> String,
 }
 
-/// What a request says, in the words of the Messages API.
+/// The content of a request, in the form of the Messages API.
 #[derive(Default)]
 pub(super) struct Conversation {
     pub(super) messages: Vec<Value>,
-    /// The tools that are offered.
+    /// The names of the offered tools.
     pub(super) tools: Vec<String>,
 }
 
 const WIRES: &[Wire] = &[messages::WIRE, responses::WIRE, completions::WIRE, generate_content::WIRE];
 
 /// The API of a path.
-pub(super) fn of(path: &str) -> Option<&'static Wire> {
+pub(super) fn wire_of(path: &str) -> Option<&'static Wire> {
     WIRES.iter().find(|wire| wire.paths.iter().any(|end| path.ends_with(end)))
 }
 

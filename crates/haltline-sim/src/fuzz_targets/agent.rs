@@ -1,61 +1,59 @@
-//! Bytes that agents and their clients write: hook payloads, plain events, command lines and answers, transcripts.
+//! Bytes that agents and their clients write: hook payloads, plain events, command lines and results, transcripts.
 
 use std::path::{Path, PathBuf};
 
 use haltline_agents::transcript::{Entry, Format, Reader, Shape};
 use haltline_agents::{Client, plain};
 use haltline_core::claim::{self, NewClaim};
-use haltline_core::identity::{Action, Answer, Outcome};
-use haltline_core::loop_::{Happening, Stream};
+use haltline_core::identity::{Action, CallResult, Outcome};
+use haltline_core::loop_::{AgentRef, LoopEvent};
 use haltline_core::{ConstraintId, Rejection, State, Verdict, shell};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Config;
 use haltline_engine::journal::verify;
-use haltline_engine::store::InMemory;
-use haltline_engine::{Engine, EngineError};
+use haltline_engine::store::{InMemory, Store};
+use haltline_engine::{CallSite, Engine, EngineError, OwnFiles};
 use serde_json::Value;
 
 use super::{assert_one_line, moments, project};
 
-/// What a person would set to let a call pass; haltline never says either (E7).
+/// Values that would let a call pass the client's own permission check; haltline never answers either (E7).
 const PASSES: [&str; 2] = ["allow", "approve"];
-/// Lines of one input that are taken as events of one history.
+/// Lines of one input that are handled as events of one history.
 const EVENTS_MAX: usize = 64;
-/// A trip needs several of the same; so often each line comes.
+/// Each line is repeated this often, because a trip needs several equal calls.
 const REPEATS: usize = 4;
 
 fn engine() -> Engine<InMemory> {
     let config = Config::load(Path::new("/nonexistent/config.toml"), None, || None);
-    Engine::new(InMemory::default(), project(), config, Clock::Fixed(moments()[1]), PathBuf::from("/nonexistent"))
+    let nowhere = PathBuf::from("/nonexistent");
+    let own_files = OwnFiles { user_config: nowhere.join("config.toml"), state_folder: nowhere };
+    Engine::new(InMemory::default(), project(), config, Clock::Fixed(moments()[1]), own_files)
 }
 
-/// Any bytes as what hooks got on standard input: as one payload, and line by line as a history.
+/// Any bytes as the standard input of hooks: as one payload, and line by line as a history.
 pub fn hook(content: &[u8]) {
     let engine = engine();
     for client in Client::ALL {
-        take_payload(&engine, client, content);
+        handle_payload(&engine, client, content);
         for line in content.split(|byte| *byte == b'\n').take(EVENTS_MAX) {
             for _ in 0..REPEATS {
-                take_payload(&engine, client, line);
+                handle_payload(&engine, client, line);
             }
         }
     }
     assert_well_kept(&engine);
 }
 
-fn take_payload(engine: &Engine<InMemory>, client: Client, stdin: &[u8]) {
-    let mut reading = match (client.protocol().read)(stdin) {
-        Ok(reading) => reading,
+fn handle_payload(engine: &Engine<InMemory>, client: Client, stdin: &[u8]) {
+    let mut parsed = match (client.protocol().read)(stdin) {
+        Ok(parsed) => parsed,
         Err(error) => return assert_one_line(&error.to_string()),
     };
-    if let Some(Happening::ToolStart { action, guarded, tampering, .. }) = &mut reading.what {
-        *tampering = action.command.as_deref().and_then(shell::operator_verb);
-        *guarded = engine.guarding(action);
-    }
-    let Some(what) = reading.what.take() else { return };
-    let verdict = report(engine, &reading.asked.stream, what);
+    let Some(event) = parsed.loop_event.take() else { return };
+    let verdict = report(engine, &parsed.hook.agent, event);
     for notice in [None, Some("a notice")] {
-        if let Some(line) = (client.protocol().answer)(&reading.asked, &verdict, notice) {
+        if let Some(line) = (client.protocol().answer)(&parsed.hook, &verdict, notice) {
             assert!(!line.contains('\n'), "more than a line: {line:?}");
             let answer: Value = serde_json::from_str(&line).expect("an answer is JSON");
             assert!(answer.is_object(), "{line}");
@@ -64,13 +62,15 @@ fn take_payload(engine: &Engine<InMemory>, client: Client, stdin: &[u8]) {
     }
 }
 
-fn report(engine: &Engine<InMemory>, stream: &Stream, what: Happening) -> Verdict {
-    match engine.report(stream, what) {
-        Ok(committed) => {
-            for recorded in &committed.decision.facts {
-                assert_survives_its_written_form(committed.after.state(&recorded.circuit));
+fn report(engine: &Engine<InMemory>, agent_ref: &AgentRef, event: LoopEvent) -> Verdict {
+    let site = CallSite { working_directory: Path::new("/nonexistent"), client_folder: None, home: None };
+    match engine.handle_agent_event(agent_ref, event, site) {
+        Ok(answer) => {
+            for recorded in &answer.facts {
+                let state = engine.store().circuit(engine.project().key, &recorded.circuit).expect("read");
+                assert_survives_its_written_form(state.as_ref());
             }
-            committed.decision.verdict
+            answer.verdict
         }
         Err(EngineError::Rejected(_)) => Verdict::Pass,
         Err(EngineError::Store(error)) => panic!("the store in memory failed: {error}"),
@@ -83,7 +83,7 @@ fn assert_survives_its_written_form(state: Option<&State>) {
     assert_eq!(read.as_ref(), state);
 }
 
-/// No member of an answer says that a call may pass, whatever the texts in it say.
+/// No member of an answer may let a call pass, no matter what the texts in it say.
 fn assert_lets_nothing_pass(answer: &Value) {
     match answer {
         Value::Object(members) => {
@@ -110,31 +110,31 @@ pub fn plain_event(content: &[u8]) {
     let text = String::from_utf8_lossy(content);
     for line in text.lines().take(EVENTS_MAX) {
         for _ in 0..REPEATS {
-            take_event(&engine, line);
+            handle_event(&engine, line);
         }
     }
     assert_well_kept(&engine);
 }
 
-fn take_event(engine: &Engine<InMemory>, line: &str) {
+fn handle_event(engine: &Engine<InMemory>, line: &str) {
     let event = match plain::read(line) {
         Ok(event) => event,
         Err(error) => return assert_one_line(&error.to_string()),
     };
-    match event.what {
-        plain::PlainHappening::Loop(what) => {
-            report(engine, &event.stream, what);
+    match event.kind {
+        plain::PlainEventKind::Loop(loop_event) => {
+            report(engine, &event.agent_ref, loop_event);
         }
-        plain::PlainHappening::Constraint { id, .. } => {
+        plain::PlainEventKind::Constraint { id, .. } => {
             assert_eq!(ConstraintId::parse(id.as_str()), Ok(id.clone()));
         }
-        plain::PlainHappening::Iteration(_) | plain::PlainHappening::Attempt { .. } => {}
-        plain::PlainHappening::Round { pipeline, round } => {
-            // Its claim is made first, so that the round reaches the rules.
+        plain::PlainEventKind::Iteration(_) | plain::PlainEventKind::Attempt { .. } => {}
+        plain::PlainEventKind::Round { pipeline, round } => {
+            // The claim is added first, so that the round reaches the rules.
             let new = NewClaim { id: Some(round.claim.clone()), text: "x".to_owned(), ..NewClaim::default() };
-            engine.claims(&pipeline, None, claim::Happening::Add(Box::new(new))).ok();
+            engine.claims(&pipeline, None, claim::ClaimEvent::Add(Box::new(new))).ok();
             if let Err(EngineError::Rejected(Rejection::Claim(problem))) =
-                engine.claims(&pipeline, None, claim::Happening::Round(round))
+                engine.claims(&pipeline, None, claim::ClaimEvent::Round(round))
             {
                 assert_one_line(&problem.to_string());
             }
@@ -142,17 +142,17 @@ fn take_event(engine: &Engine<InMemory>, line: &str) {
     }
 }
 
-/// Any bytes as a recorded session, in the format they seem to have and in every other.
+/// Any bytes as a recorded session, in the detected format and in every other.
 pub fn transcript(content: &[u8]) {
     for format in Format::ALL {
         entries(format, content);
     }
-    let Some(format) = Format::of(content) else { return };
-    assert_eq!(Format::named(format.word()).map(Format::word), Some(format.word()));
+    let Some(format) = Format::detect(content) else { return };
+    assert_eq!(Format::from_name(format.as_str()).map(Format::as_str), Some(format.as_str()));
     let engine = engine();
     for entry in entries(format, content).into_iter().take(EVENTS_MAX) {
-        assert!(format == Format::Plain || entry.stream.client == format.word(), "{:?}", entry.stream);
-        report(&engine, &entry.stream, entry.what);
+        assert!(format == Format::Plain || entry.agent_ref.client == format.as_str(), "{:?}", entry.agent_ref);
+        report(&engine, &entry.agent_ref, entry.event);
     }
     assert_well_kept(&engine);
 }
@@ -166,15 +166,15 @@ fn entries(format: Format, content: &[u8]) -> Vec<Entry> {
     let mut all = Vec::new();
     for piece in pieces {
         let before = all.len();
-        let result = reader.take(piece, &mut all);
+        let result = reader.read_piece(piece, &mut all);
         assert!(result.is_ok() || !piece.is_empty(), "nothing is never damaged");
-        // A call is a few dozen bytes at least; what is read never outgrows what was there.
+        // A call has a few dozen bytes at least; the entries never outnumber the bytes.
         assert!(all.len() - before <= piece.len(), "{} entries of {} bytes", all.len() - before, piece.len());
     }
     all
 }
 
-/// Any bytes as a command line and as what a tool was given and gave back.
+/// Any bytes as a command line, and as the arguments and the result of a call.
 pub fn shell(content: &[u8]) {
     let text = String::from_utf8_lossy(content);
     let programs = shell::programs(&text);
@@ -192,8 +192,8 @@ pub fn shell(content: &[u8]) {
         assert!(!action.shown.contains('\n'), "more than a line is shown: {:?}", action.shown);
     }
     for outcome in [Outcome::Ok, Outcome::Failed, Outcome::Cancelled] {
-        let answer = Answer::new(outcome, None, &text);
-        assert_eq!(answer, Answer::new(outcome, None, &text), "the same answer is the same");
-        assert!(!answer.shown.contains('\n'), "more than a line is shown: {:?}", answer.shown);
+        let result = CallResult::new(outcome, None, &text);
+        assert_eq!(result, CallResult::new(outcome, None, &text), "the same answer is the same");
+        assert!(!result.shown.contains('\n'), "more than a line is shown: {:?}", result.shown);
     }
 }

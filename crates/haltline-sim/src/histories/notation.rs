@@ -1,15 +1,15 @@
-//! Reads the notation of `bench/corpus`; its README explains it.
+//! Parses the notation of `bench/corpus`; its README explains it.
 
 use serde_json::{Map, Value};
 
 use super::template::{Numbers, write_out};
-use super::{Call, History, Label, NotationError, Step, What};
+use super::{Call, History, HistoryEvent, HistoryStep, Label, NotationError};
 
-/// Blocks and lines are repeated at most this often: a history is short enough to read.
+/// Blocks and lines are repeated at most this often, so that a history stays short enough to read.
 const REPEATS_MAX: u64 = 60;
 const OUTCOMES: [&str; 7] = ["ok", "failed", "rejected", "denied", "cancelled", "rate_limited", "unknown"];
 
-/// A line with its continuation lines, and where it stands.
+/// A line with its continuation lines, and its line number.
 struct Line {
     number: usize,
     text: String,
@@ -18,7 +18,7 @@ struct Line {
 pub(super) fn read(file: &str, text: &str) -> Result<Vec<History>, NotationError> {
     let mut reader = Reader { file, class: None, drawn: 0 };
     let mut histories = Vec::new();
-    let lines = joined(file, text)?;
+    let lines = join_lines(file, text)?;
     let mut rest = lines.as_slice();
     while let Some((line, after)) = rest.split_first() {
         if let Some(class) = line.text.strip_prefix("class ") {
@@ -26,7 +26,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Vec<History>, NotationError
             rest = after;
         } else if line.text.starts_with("history ") {
             let length = 1 + after.iter().take_while(|line| !line.text.starts_with("history ")).count();
-            histories.push(reader.history(&rest[..length])?);
+            histories.push(reader.read_history(&rest[..length])?);
             rest = &rest[length..];
         } else {
             return Err(reader.wrong(line, "expected `class NAME` or `history NAME` first"));
@@ -35,8 +35,8 @@ pub(super) fn read(file: &str, text: &str) -> Result<Vec<History>, NotationError
     Ok(histories)
 }
 
-/// Lines without comments and blank ones; an indented `| text` belongs to the line before.
-fn joined(file: &str, text: &str) -> Result<Vec<Line>, NotationError> {
+/// Lines without comments and blank ones; an indented `| text` continues the line before.
+fn join_lines(file: &str, text: &str) -> Result<Vec<Line>, NotationError> {
     let mut lines: Vec<Line> = Vec::new();
     for (index, source) in text.lines().enumerate() {
         let (number, line) = (index + 1, source.trim());
@@ -68,7 +68,7 @@ impl Reader<'_> {
     }
 
     /// `history NAME`, its head (`why`, `refused` or `work`, `client`), its lines.
-    fn history(&mut self, lines: &[Line]) -> Result<History, NotationError> {
+    fn read_history(&mut self, lines: &[Line]) -> Result<History, NotationError> {
         let Some((head, mut rest)) = lines.split_first() else {
             return Err(NotationError::new(self.file, 0, "a history without a line"));
         };
@@ -85,7 +85,7 @@ impl Reader<'_> {
             if line.text == "work" {
                 label = Some(Label::Work);
             } else if let Some(window) = line.text.strip_prefix("loop refused ") {
-                label = Some(self.window(line, window)?);
+                label = Some(self.read_window(line, window)?);
             } else if let Some(text) = line.text.strip_prefix("why ") {
                 why = Some(text.trim().to_owned());
             } else if let Some(text) = line.text.strip_prefix("client ") {
@@ -104,11 +104,11 @@ impl Reader<'_> {
             label,
             why,
             client,
-            place: format!("{}:{}", self.file, head.number),
+            location: format!("{}:{}", self.file, head.number),
             steps: Vec::new(),
         };
         self.drawn = 0;
-        self.lines(rest, 1, &mut history.steps)?;
+        self.read_lines(rest, 1, &mut history.steps)?;
         let calls = history.calls();
         if let Label::Loop { to, .. } = label
             && to > calls
@@ -118,7 +118,7 @@ impl Reader<'_> {
         Ok(history)
     }
 
-    fn window(&self, line: &Line, window: &str) -> Result<Label, NotationError> {
+    fn read_window(&self, line: &Line, window: &str) -> Result<Label, NotationError> {
         let numbers =
             window.split_once("..").and_then(|(from, to)| Some((from.trim().parse().ok()?, to.trim().parse().ok()?)));
         match numbers {
@@ -130,36 +130,41 @@ impl Reader<'_> {
         }
     }
 
-    /// Lines and blocks; `block` is the number of the block around them.
-    fn lines(&mut self, lines: &[Line], block: u64, steps: &mut Vec<Step>) -> Result<(), NotationError> {
+    /// Lines and blocks; `block` is the number of the repeat of the surrounding block.
+    fn read_lines(&mut self, lines: &[Line], block: u64, steps: &mut Vec<HistoryStep>) -> Result<(), NotationError> {
         let mut rest = lines;
         while let Some((line, after)) = rest.split_first() {
             let Some(times) = line.text.strip_suffix('(').map(str::trim) else {
-                self.repeated(line, block, steps)?;
+                self.read_repeated_line(line, block, steps)?;
                 rest = after;
                 continue;
             };
-            let times = repeat(times).ok_or_else(|| self.wrong(line, "expected a block such as `x4 (`"))?;
+            let times = parse_repeat(times).ok_or_else(|| self.wrong(line, "expected a block such as `x4 (`"))?;
             let length = after.iter().position(|line| line.text == ")");
             let length = length.ok_or_else(|| self.wrong(line, "a block without its `)`"))?;
             for number in 1..=times {
-                self.lines(&after[..length], number, steps)?;
+                self.read_lines(&after[..length], number, steps)?;
             }
             rest = &after[length + 1..];
         }
         Ok(())
     }
 
-    /// One line, as often as it says.
-    fn repeated(&mut self, line: &Line, block: u64, steps: &mut Vec<Step>) -> Result<(), NotationError> {
+    /// One line, repeated as often as it says.
+    fn read_repeated_line(
+        &mut self,
+        line: &Line,
+        block: u64,
+        steps: &mut Vec<HistoryStep>,
+    ) -> Result<(), NotationError> {
         let (first, tail) = line.text.split_once(' ').unwrap_or((&line.text, ""));
-        let (times, text) = repeat(first).map_or((None, line.text.as_str()), |times| (Some(times), tail));
+        let (times, text) = parse_repeat(first).map_or((None, line.text.as_str()), |times| (Some(times), tail));
         for number in 1..=times.unwrap_or(1) {
             let numbers = Numbers { line: if times.is_some() { number } else { block }, block };
             let text = write_out(text, numbers, &mut self.drawn).map_err(|text| self.wrong(line, text))?;
-            let step = step(&text).map_err(|text| self.wrong(line, text))?;
-            if let What::Call(call) = &step.what {
-                let follows = steps.last().is_some_and(|step| matches!(step.what, What::Call(_)));
+            let step = parse_step(&text).map_err(|text| self.wrong(line, text))?;
+            if let HistoryEvent::Call(call) = &step.event {
+                let follows = steps.last().is_some_and(|step| matches!(step.event, HistoryEvent::Call(_)));
                 if (call.joins || call.replays) && !follows {
                     return Err(self.wrong(line, "`&` and `=` follow a call"));
                 }
@@ -171,12 +176,12 @@ impl Reader<'_> {
 }
 
 /// `x6`.
-fn repeat(word: &str) -> Option<u64> {
+fn parse_repeat(word: &str) -> Option<u64> {
     word.strip_prefix('x')?.parse().ok().filter(|times| (1..=REPEATS_MAX).contains(times))
 }
 
 /// One line without repeats.
-fn step(text: &str) -> Result<Step, String> {
+fn parse_step(text: &str) -> Result<HistoryStep, String> {
     let (mut after_ms, mut agent, mut joins, mut replays) = (0, None, false, false);
     let mut rest = text.trim();
     loop {
@@ -197,26 +202,26 @@ fn step(text: &str) -> Result<Step, String> {
     }
     let (word, tail) = rest.split_once(' ').unwrap_or((rest, ""));
     let tail = tail.trim();
-    let what = match word {
-        "" => What::Wait,
-        ">" => What::Prompt { by_user: true, text: unescaped(tail) },
-        "system>" => What::Prompt { by_user: false, text: unescaped(tail) },
+    let event = match word {
+        "" => HistoryEvent::Wait,
+        ">" => HistoryEvent::Prompt { by_user: true, text: unescape(tail) },
+        "system>" => HistoryEvent::Prompt { by_user: false, text: unescape(tail) },
         "spawn" => {
-            let (child, depth) = tail.split_once(" depth ").unwrap_or((tail, "1"));
+            let (sub_agent, depth) = tail.split_once(" depth ").unwrap_or((tail, "1"));
             let depth = depth.parse().map_err(|_other| format!("depth {depth:?}: expected a whole number"))?;
-            What::Spawn { child: named(child, "spawn CHILD")?, depth }
+            HistoryEvent::Spawn { sub_agent: required_name(sub_agent, "spawn CHILD")?, depth }
         }
-        "spawned" => What::SpawnEnd { child: named(tail, "spawned CHILD")? },
-        "hook" => What::Hook { name: named(tail, "hook NAME")? },
-        "stop" => What::Stop { blocked: tail == "blocked" },
-        "compaction" => What::Compaction { trigger: named(tail, "compaction auto")? },
-        "resume" => What::SessionStart { resumed: true },
-        _ => What::Call(Call { joins, replays, ..call(word, tail)? }),
+        "spawned" => HistoryEvent::SpawnEnd { sub_agent: required_name(tail, "spawned CHILD")? },
+        "hook" => HistoryEvent::Hook { name: required_name(tail, "hook NAME")? },
+        "stop" => HistoryEvent::Stop { blocked: tail == "blocked" },
+        "compaction" => HistoryEvent::Compaction { trigger: required_name(tail, "compaction auto")? },
+        "resume" => HistoryEvent::SessionStart { resumed: true },
+        _ => HistoryEvent::Call(Call { joins, replays, ..parse_call(word, tail)? }),
     };
-    Ok(Step { after_ms, agent, what })
+    Ok(HistoryStep { after_ms, agent, event })
 }
 
-fn named(text: &str, expected: &str) -> Result<String, String> {
+fn required_name(text: &str, expected: &str) -> Result<String, String> {
     if text.is_empty() { Err(format!("expected `{expected}`")) } else { Ok(text.to_owned()) }
 }
 
@@ -228,7 +233,7 @@ fn milliseconds(time: &str) -> Option<u64> {
 }
 
 /// `TOOL INPUT -> OUTCOME [EXIT] [by WHOM]: OUTPUT`
-fn call(tool: &str, tail: &str) -> Result<Call, String> {
+fn parse_call(tool: &str, tail: &str) -> Result<Call, String> {
     if !tool.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
         return Err(format!(
             "{tool:?}: expected a tool, or one of > system> spawn spawned hook stop compaction resume"
@@ -252,25 +257,25 @@ fn call(tool: &str, tail: &str) -> Result<Call, String> {
             exit = Some(word.parse().map_err(|_other| format!("{word:?}: expected an exit code before the colon"))?);
         }
     }
-    let output = unescaped(output.trim_start());
-    let tool_input = input(tool, given.trim())?;
+    let output = unescape(output.trim_start());
+    let tool_input = parse_input(tool, given.trim())?;
     Ok(Call { tool: tool.to_owned(), input: tool_input, outcome, by, exit, output, joins: false, replays: false })
 }
 
-/// `\n` and `\t` as they are meant.
-fn unescaped(text: &str) -> String {
+/// Replaces `\n` and `\t` by the characters they mean.
+fn unescape(text: &str) -> String {
     text.replace("\\n", "\n").replace("\\t", "\t")
 }
 
-/// What a call is given: JSON, or the tool's main field and ` :: key=value` for the others.
-fn input(tool: &str, given: &str) -> Result<Value, String> {
+/// The arguments of a call: JSON, or the tool's main field and ` :: key=value` for the others.
+fn parse_input(tool: &str, given: &str) -> Result<Value, String> {
     if given.starts_with("{\"") || given == "{}" {
         return serde_json::from_str(given).map_err(|error| format!("input: {error}"));
     }
     let mut fields = Map::new();
     let mut parts = given.split(" :: ");
     match main_field(tool) {
-        Some("") => return Ok(Value::String(unescaped(given))),
+        Some("") => return Ok(Value::String(unescape(given))),
         Some(field) => {
             let main = parts.next().unwrap_or_default().trim();
             fields.insert(field.to_owned(), plain_value(main));
@@ -287,15 +292,15 @@ fn input(tool: &str, given: &str) -> Result<Value, String> {
     Ok(Value::Object(fields))
 }
 
-/// Numbers and truths as such, all else as text.
+/// Numbers and booleans as such, everything else as text.
 fn plain_value(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
-        _ => Value::String(unescaped(text)),
+        _ => Value::String(unescape(text)),
     }
 }
 
-/// The field that a tool's input is written into when it is not named; empty where the input is a text.
+/// The field that a tool's arguments are written to when no key is given; empty if the arguments are a text.
 fn main_field(tool: &str) -> Option<&'static str> {
     Some(match tool {
         "Bash" | "run_shell_command" | "shell" | "execute_command" | "bash" => "command",
@@ -329,8 +334,8 @@ mod tests {
         let histories = read("demo.txt", &format!("{HEAD}{lines}")).expect("it is well formed");
         let steps = histories.into_iter().flat_map(|history| history.steps);
         steps
-            .filter_map(|step| match step.what {
-                What::Call(call) => Some((call.tool, call.input, call.output)),
+            .filter_map(|step| match step.event {
+                HistoryEvent::Call(call) => Some((call.tool, call.input, call.output)),
                 _ => None,
             })
             .collect()

@@ -1,14 +1,14 @@
-//! A history as plain events (EVENTS.md, version 1), on a clock of its own.
+//! A history as plain events (EVENTS.md, version 1), with its own clock.
 
 use serde_json::{Value, json};
 
-use super::{Call, History, Step, What};
+use super::{Call, History, HistoryEvent, HistoryStep};
 
-/// Between the end of a call and the next.
+/// Time between the end of a call and the next call.
 const THOUGHT_MS: u64 = 3_000;
-/// From a call's start to its end.
+/// Time from the start of a call to its end.
 const CALL_MS: u64 = 1_000;
-/// Between histories, so that no clock is shared.
+/// Time between histories, so that no two overlap.
 const APART_MS: u64 = 24 * 3_600_000;
 /// 2026-01-05T09:00:00Z in milliseconds since 1970.
 const BEGIN_MS: u64 = 1_767_603_600_000;
@@ -26,15 +26,15 @@ pub(super) fn events(history: &History, number: usize) -> Vec<Value> {
     let mut steps = history.steps.as_slice();
     while let Some((first, rest)) = steps.split_first() {
         writer.now_ms += first.after_ms;
-        let What::Call(call) = &first.what else {
-            writer.happening(first);
+        let HistoryEvent::Call(call) = &first.event else {
+            writer.other_event(first);
             steps = rest;
             continue;
         };
-        let joins = |step: &&Step| matches!(&step.what, What::Call(call) if call.joins);
+        let joins = |step: &&HistoryStep| matches!(&step.event, HistoryEvent::Call(call) if call.joins);
         let batch = 1 + rest.iter().take_while(joins).count();
-        // A sub-agent begins while the call that asks for it is out.
-        let spawns = |step: &&Step| matches!(step.what, What::Spawn { .. });
+        // A sub-agent begins while the call that starts it is in flight.
+        let spawns = |step: &&HistoryStep| matches!(step.event, HistoryEvent::Spawn { .. });
         let spawned = steps[batch..].iter().take_while(spawns).count();
         if call.replays {
             writer.batch(&steps[..1], &[], true);
@@ -71,16 +71,16 @@ impl Writer<'_> {
         self.events.push(fields);
     }
 
-    /// Calls of one response: all begin, the sub-agents they ask for begin, then all end.
-    fn batch(&mut self, steps: &[Step], spawned: &[Step], replays: bool) {
+    /// Calls of one response: all calls begin, the sub-agents they start begin, then all calls end.
+    fn batch(&mut self, steps: &[HistoryStep], spawned: &[HistoryStep], replays: bool) {
         if !replays {
             self.messages += 1;
         }
         let first = if replays { self.calls } else { self.calls + 1 };
-        let calls: Vec<(u64, &Step, &Call)> = (first..)
+        let calls: Vec<(u64, &HistoryStep, &Call)> = (first..)
             .zip(steps)
-            .filter_map(|(id, step)| match &step.what {
-                What::Call(call) => Some((id, step, call)),
+            .filter_map(|(id, step)| match &step.event {
+                HistoryEvent::Call(call) => Some((id, step, call)),
                 _ => None,
             })
             .collect();
@@ -96,7 +96,7 @@ impl Writer<'_> {
             self.calls = *id;
         }
         for step in spawned {
-            self.happening(step);
+            self.other_event(step);
         }
         self.now_ms += CALL_MS;
         for (id, step, call) in &calls {
@@ -114,28 +114,30 @@ impl Writer<'_> {
         self.now_ms += THOUGHT_MS;
     }
 
-    fn happening(&mut self, step: &Step) {
-        let fields = match &step.what {
-            What::Call(_) | What::Wait => return,
-            What::Prompt { by_user, text } => {
+    fn other_event(&mut self, step: &HistoryStep) {
+        let fields = match &step.event {
+            HistoryEvent::Call(_) | HistoryEvent::Wait => return,
+            HistoryEvent::Prompt { by_user, text } => {
                 json!({"type": "prompt", "source": if *by_user { "user" } else { "system" }, "text": text})
             }
-            What::Spawn { child, depth } => json!({"type": "spawn_start", "child": child, "depth": depth}),
-            What::SpawnEnd { child } => json!({"type": "spawn_end", "child": child}),
-            What::Hook { name } => json!({"type": "hook", "name": name}),
-            What::Stop { blocked } => json!({"type": "stop", "blocked": blocked}),
-            What::Compaction { trigger } => json!({"type": "compaction", "trigger": trigger}),
-            What::SessionStart { resumed } => json!({"type": "session_start", "resumed": resumed}),
+            HistoryEvent::Spawn { sub_agent: child, depth } => {
+                json!({"type": "spawn_start", "child": child, "depth": depth})
+            }
+            HistoryEvent::SpawnEnd { sub_agent: child } => json!({"type": "spawn_end", "child": child}),
+            HistoryEvent::Hook { name } => json!({"type": "hook", "name": name}),
+            HistoryEvent::Stop { blocked } => json!({"type": "stop", "blocked": blocked}),
+            HistoryEvent::Compaction { trigger } => json!({"type": "compaction", "trigger": trigger}),
+            HistoryEvent::SessionStart { resumed } => json!({"type": "session_start", "resumed": resumed}),
         };
         self.event(step.agent.as_deref(), fields);
-        self.now_ms += if matches!(step.what, What::Spawn { .. }) { 0 } else { THOUGHT_MS };
+        self.now_ms += if matches!(step.event, HistoryEvent::Spawn { .. }) { 0 } else { THOUGHT_MS };
     }
 }
 
 /// RFC 3339 in UTC with milliseconds.
 fn instant(ms: u64) -> String {
     let (days, of_day) = (ms / 86_400_000, ms % 86_400_000);
-    // Days since 1970 as a date: years begin in March, so that a leap day is a year's last.
+    // Days since 1970 as a date: years begin in March, so that a leap day is the last day of a year.
     let shifted = days + 719_468;
     let era = shifted / 146_097;
     let of_era = shifted % 146_097;

@@ -1,28 +1,28 @@
-//! What stands for something else in a repeated line: its number, one word of several, a volatile part.
+//! Placeholders in a repeated line: its number, one of several options, a volatile part.
 
-/// The numbers that a line is written out with.
+/// The numbers that a line is expanded with.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Numbers {
-    /// Of the line's own repeat, or of the block's where the line has none; from 1.
+    /// The number of the line's own repeat, or of the block's if the line has none; starting at 1.
     pub line: u64,
-    /// Of the block around it; from 1.
+    /// The number of the surrounding block's repeat; starting at 1.
     pub block: u64,
 }
 
-/// Writes a line out. `drawn` counts what was drawn so far, so that volatile parts never come twice.
+/// Expands a line. `drawn` counts the drawn values so far, so that volatile parts never repeat.
 ///
-/// `{n}`, `{n+5}`, `{n*100}` and `{n*100+1}` are the number, `{m…}` the block's; `[[a|b|c]]` is one of several by
-/// the number, from the start again after the last, `[[m:a|b]]` by the block's; `{uuid}`, `{hex}`, `{pid}`, `{ms}`
-/// and `{secs}` are new every time. Any other brace stands as it is.
+/// `{n}`, `{n+5}`, `{n*100}` and `{n*100+1}` are the line's number, `{m…}` the block's; `[[a|b|c]]` is one of several
+/// options by the line's number, from the start again after the last, `[[m:a|b]]` by the block's; `{uuid}`, `{hex}`,
+/// `{pid}`, `{ms}` and `{secs}` are new every time. Any other brace is kept as it is.
 pub(super) fn write_out(text: &str, numbers: Numbers, drawn: &mut u64) -> Result<String, String> {
     let mut written = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(place) = rest.find(['{', '[']) {
-        written.push_str(&rest[..place]);
-        rest = &rest[place..];
+    while let Some(start) = rest.find(['{', '[']) {
+        written.push_str(&rest[..start]);
+        rest = &rest[start..];
         if let Some(choice) = rest.strip_prefix("[[") {
             let end = choice.find("]]").ok_or("`[[` without its `]]`")?;
-            written.push_str(&chosen(&choice[..end], numbers)?);
+            written.push_str(&choose(&choice[..end], numbers)?);
             rest = &choice[end + 2..];
             continue;
         }
@@ -41,17 +41,17 @@ pub(super) fn write_out(text: &str, numbers: Numbers, drawn: &mut u64) -> Result
     Ok(written)
 }
 
-fn chosen(choice: &str, numbers: Numbers) -> Result<String, String> {
+fn choose(choice: &str, numbers: Numbers) -> Result<String, String> {
     let (number, choice) = match choice.strip_prefix("m:") {
         Some(choice) => (numbers.block, choice),
         None => (numbers.line, choice),
     };
-    let words: Vec<&str> = choice.split('|').collect();
-    if words.len() < 2 {
+    let options: Vec<&str> = choice.split('|').collect();
+    if options.len() < 2 {
         return Err(format!("`[[{choice}]]` has nothing to choose from: expected `[[one|other]]`"));
     }
-    let index = usize::try_from(number.max(1) - 1).unwrap_or_default() % words.len();
-    Ok(words[index].to_owned())
+    let index = usize::try_from(number.max(1) - 1).unwrap_or_default() % options.len();
+    Ok(options[index].to_owned())
 }
 
 fn value(name: &str, numbers: Numbers, drawn: &mut u64) -> Option<String> {
@@ -91,7 +91,7 @@ fn value(name: &str, numbers: Numbers, drawn: &mut u64) -> Option<String> {
     })
 }
 
-/// Numbers that look drawn and are the same in every run.
+/// Numbers that look random and are the same in every run.
 fn scattered(number: u64) -> u64 {
     let mut bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn words_are_chosen_in_turn() {
+    fn options_are_chosen_in_turn() {
         assert_eq!(written("[[red|green]] [[m:one|two]]", 3, 2), "red two");
         assert!(write_out("[[red]]", Numbers::default(), &mut 0).is_err());
         assert!(write_out("[[red|", Numbers::default(), &mut 0).is_err());
     }
 
     #[test]
-    fn other_braces_stand_as_they_are() {
+    fn other_braces_are_kept_as_they_are() {
         let text = r#"{"a":{"b":[1]}} awk '{print $1}' ${name} {}"#;
         assert_eq!(written(text, 1, 1), text);
     }

@@ -16,27 +16,27 @@ const PAGE_BYTES: usize = 4096;
 pub(super) enum Disturbance {
     WallClock { millis: i64 },
     Reboot,
-    Mirror(usize, MirrorHarm),
-    Store(StoreHarm),
+    Mirror(usize, MirrorDamage),
+    Store(StoreDamage),
 }
 
-/// What happens to a project's state file.
+/// Damage to a project's state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MirrorHarm {
-    /// Somebody else's file is put there.
+pub(super) enum MirrorDamage {
+    /// The file is replaced by one of another machine.
     Foreign,
-    /// An older one of ours is put there.
+    /// The file is replaced by an older one of ours.
     Older,
     Truncated,
     Garbage,
     Deleted,
-    /// Killed between the file and its stamp.
+    /// The process was killed after it wrote the file and before it wrote the file's stamp.
     Unstamped,
 }
 
-/// What happens to the database while no process has it open.
+/// Damage to the database while no process has it open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StoreHarm {
+pub(super) enum StoreDamage {
     Deleted,
     DeletedWithLog,
     Emptied,
@@ -54,35 +54,35 @@ impl Disturbance {
             0..=19 => Disturbance::WallClock { millis: *chance.pick(&[-DAY_MS, DAY_MS, -3_600_000, 3_600_000]) },
             20..=29 => Disturbance::Reboot,
             30..=79 => {
-                let harms = [
-                    MirrorHarm::Foreign,
-                    MirrorHarm::Foreign,
-                    MirrorHarm::Older,
-                    MirrorHarm::Truncated,
-                    MirrorHarm::Garbage,
-                    MirrorHarm::Deleted,
-                    MirrorHarm::Unstamped,
+                let damages = [
+                    MirrorDamage::Foreign,
+                    MirrorDamage::Foreign,
+                    MirrorDamage::Older,
+                    MirrorDamage::Truncated,
+                    MirrorDamage::Garbage,
+                    MirrorDamage::Deleted,
+                    MirrorDamage::Unstamped,
                 ];
-                Disturbance::Mirror(chance.index(PROJECTS), *chance.pick(&harms))
+                Disturbance::Mirror(chance.index(PROJECTS), *chance.pick(&damages))
             }
             _rest => {
-                let harms = [
-                    StoreHarm::Deleted,
-                    StoreHarm::DeletedWithLog,
-                    StoreHarm::Emptied,
-                    StoreHarm::Garbage,
-                    StoreHarm::Torn,
-                    StoreHarm::GarbagePage,
-                    StoreHarm::TornLog,
-                    StoreHarm::GarbageLog,
-                    StoreHarm::DeletedLog,
+                let damages = [
+                    StoreDamage::Deleted,
+                    StoreDamage::DeletedWithLog,
+                    StoreDamage::Emptied,
+                    StoreDamage::Garbage,
+                    StoreDamage::Torn,
+                    StoreDamage::GarbagePage,
+                    StoreDamage::TornLog,
+                    StoreDamage::GarbageLog,
+                    StoreDamage::DeletedLog,
                 ];
-                Disturbance::Store(*chance.pick(&harms))
+                Disturbance::Store(*chance.pick(&damages))
             }
         }
     }
 
-    /// Whether the store lost something by it.
+    /// True when the store may have lost something.
     pub(super) fn is_damage(&self) -> bool {
         matches!(self, Disturbance::Store(_))
     }
@@ -91,62 +91,64 @@ impl Disturbance {
         match self {
             Disturbance::WallClock { millis } => world.set_wall_clock(millis),
             Disturbance::Reboot => world.reboot(),
-            Disturbance::Mirror(project, harm) => harm.strike(project, world, watch, chance),
-            Disturbance::Store(harm) => {
+            Disturbance::Mirror(project, damage) => damage.strike(project, world, watch, chance),
+            Disturbance::Store(damage) => {
                 world.end_processes();
-                harm.strike(world, chance);
+                damage.strike(world, chance);
             }
         }
     }
 }
 
-impl MirrorHarm {
+impl MirrorDamage {
     fn strike(self, project: usize, world: &World, watch: &mut Watch, chance: &mut Chance) {
         let path = world.mirror(project);
         match self {
-            MirrorHarm::Foreign => {
+            MirrorDamage::Foreign => {
                 let (id, count) = state_file::write_foreign(world, project, chance);
-                watch.tell((project, id.to_owned()), count);
+                watch.add_reported((project, id.to_owned()), count);
             }
-            MirrorHarm::Older => {
+            MirrorDamage::Older => {
                 if let Some(content) = watch.older_mirror(project, chance) {
                     state_file::write(&path, &content);
                 }
             }
-            MirrorHarm::Truncated => shorten(&path, chance),
-            MirrorHarm::Garbage => {
+            MirrorDamage::Truncated => shorten(&path, chance),
+            MirrorDamage::Garbage => {
                 let text: String = chance.bytes(40).into_iter().map(char::from).collect();
                 state_file::write(&path, &text);
             }
-            MirrorHarm::Deleted => {
+            MirrorDamage::Deleted => {
                 fs::remove_file(&path).ok();
                 watch.set_mirror_behind(project, true);
             }
-            MirrorHarm::Unstamped => {
-                // Of both projects: the stamps do not say whose they are.
+            MirrorDamage::Unstamped => {
+                // Of both projects: the stamps do not name their project.
                 fs::remove_dir_all(world.state_folder().join("mirrors")).ok();
             }
         }
     }
 }
 
-impl StoreHarm {
+impl StoreDamage {
     fn strike(self, world: &World, chance: &mut Chance) {
         let (database, log) = (world.database(), world.log());
         match self {
-            StoreHarm::Deleted => drop(fs::remove_file(&database)),
-            StoreHarm::DeletedWithLog => {
+            StoreDamage::Deleted => drop(fs::remove_file(&database)),
+            StoreDamage::DeletedWithLog => {
                 for path in [&database, &log, &world.state_folder().join("state.db-shm")] {
                     fs::remove_file(path).ok();
                 }
             }
-            StoreHarm::Emptied => replace(&database, |content, _| content.clear(), chance),
-            StoreHarm::Garbage => replace(&database, |content, chance| *content = chance.bytes(content.len()), chance),
-            StoreHarm::Torn => replace(&database, tear, chance),
-            StoreHarm::GarbagePage => replace(&database, |content, chance| garbage_page(content, chance), chance),
-            StoreHarm::TornLog => shorten(&log, chance),
-            StoreHarm::GarbageLog => replace(&log, |content, chance| garbage_page(content, chance), chance),
-            StoreHarm::DeletedLog => drop(fs::remove_file(&log)),
+            StoreDamage::Emptied => replace(&database, |content, _| content.clear(), chance),
+            StoreDamage::Garbage => {
+                replace(&database, |content, chance| *content = chance.bytes(content.len()), chance)
+            }
+            StoreDamage::Torn => replace(&database, tear, chance),
+            StoreDamage::GarbagePage => replace(&database, |content, chance| garbage_page(content, chance), chance),
+            StoreDamage::TornLog => shorten(&log, chance),
+            StoreDamage::GarbageLog => replace(&log, |content, chance| garbage_page(content, chance), chance),
+            StoreDamage::DeletedLog => drop(fs::remove_file(&log)),
         }
     }
 }
@@ -166,13 +168,13 @@ fn shorten(path: &Path, chance: &mut Chance) {
     replace(path, cut, chance);
 }
 
-/// Between two pages, as a disk does; half a page of zeros can read as an empty one.
+/// Cuts the file between two pages, as a disk does; half a page of zeros could be read as an empty page.
 fn tear(content: &mut Vec<u8>, chance: &mut Chance) {
     content.truncate(chance.index(content.len() / PAGE_BYTES + 1) * PAGE_BYTES);
 }
 
-/// A whole page, with a first byte that no page begins with: single bytes inside a text would be an edit, which
-/// `journal verify` shows and nothing undoes.
+/// Overwrites a whole page, with a first byte that no page begins with: single changed bytes inside a text would be an
+/// edit, which `journal verify` shows and nothing undoes.
 fn garbage_page(content: &mut [u8], chance: &mut Chance) {
     if content.len() < PAGE_BYTES {
         return;

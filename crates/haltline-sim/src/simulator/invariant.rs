@@ -1,26 +1,26 @@
-//! What holds after every step.
+//! What must be true after every step.
 //!
-//! - A circuit that is OPEN stays so until its cooldown ends or a person resets it; one that is on trial stays so until
-//!   a violation, a clean action or a person ends that (C4, C6).
-//! - Totals and generations never fall, except where the store was damaged: then a CLOSED circuit may lose counts, and
-//!   one that is not keeps its trips and at least the counts from before the last of them, which is what its latch has.
-//!   A circuit that damage has taken back to a state in which it was OPEN has no latch until it trips again.
-//! - Nothing is counted that was not told, in histories that do not damage the store: where they do, a state file tells
-//!   again what the journal has lost, and not every line can be told from a new one.
+//! - An OPEN circuit stays OPEN until its cooldown ends or an operator resets it; a HALF_OPEN circuit stays HALF_OPEN
+//!   until a violation, a clean action or an operator ends that (C4, C6).
+//! - Totals and generations never fall, except after the store was damaged: then a CLOSED circuit may lose counts, and
+//!   one that is not CLOSED keeps its trips and at least the counts from before the last trip, which is what its latch
+//!   has. If damage took a circuit back to a state in which it was OPEN, it has no latch until it trips again.
+//! - Nothing is counted that was not reported, in histories that do not damage the store: after damage, a state file
+//!   reports again what the journal has lost, and not every line of it can be distinguished from a new one.
 //! - The journal folds to the state (E1).
-//! - The state file says what the store says (C6).
+//! - The state file agrees with the store (C6).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use haltline_core::constraint::{Circuit, Standing, StandingAt, Totals, Weight};
+use haltline_core::constraint::{Circuit, CircuitState, CircuitStateAt, Totals, Weight};
 use haltline_core::{CircuitName, Instant, Moment, State};
 use haltline_engine::journal::verify;
 use haltline_engine::mirror::violations;
 use haltline_engine::store::Store;
 use serde_json::{Map, Value, json};
 
-use super::act::{Act, Deed};
+use super::act::{Act, ActKind};
 use super::damage::Disturbance;
 use super::state_file;
 use super::world::{PROJECTS, World, constraint_id};
@@ -29,22 +29,22 @@ use crate::chance::Chance;
 /// A circuit, by project and id.
 pub(super) type Key = (usize, String);
 
-/// How many older state files are remembered of each project.
+/// The number of older state files that are remembered for each project.
 const OLDER_MAX: usize = 20;
 
-/// What was seen so far.
+/// What the checks have seen so far.
 #[derive(Default)]
 pub(super) struct Watch {
     circuits: BTreeMap<Key, Circuit>,
-    /// What each circuit counted when it was last seen before its newest trip.
+    /// The totals of each circuit when it was last seen before its newest trip.
     floors: BTreeMap<Key, Totals>,
-    /// Circuits that were closed, and are OPEN again because the store lost that.
+    /// Circuits that were CLOSED, and are OPEN again because the store lost the change.
     unlatched: BTreeSet<Key>,
-    /// How many violations were told of each circuit, repeats left out.
-    told: BTreeMap<Key, u64>,
-    /// Whether the store was ever damaged.
+    /// The number of violations reported for each circuit, without duplicates.
+    reported: BTreeMap<Key, u64>,
+    /// True once the store has been damaged.
     was_damaged: bool,
-    /// Projects whose state file waits for the next write.
+    /// Projects whose state file is out of date until the next write.
     behind: BTreeSet<usize>,
     older: BTreeMap<usize, Vec<String>>,
     notices: Vec<String>,
@@ -58,11 +58,11 @@ pub(super) struct Changes {
 }
 
 impl Watch {
-    pub(super) fn tell(&mut self, key: Key, violations: usize) {
-        *self.told.entry(key).or_default() += violations as u64;
+    pub(super) fn add_reported(&mut self, key: Key, violations: usize) {
+        *self.reported.entry(key).or_default() += violations as u64;
     }
 
-    pub(super) fn hear(&mut self, project: usize, notices: Vec<String>) {
+    pub(super) fn add_notices(&mut self, project: usize, notices: Vec<String>) {
         self.notices.extend(notices.into_iter().map(|notice| format!("project {project}: {notice}")));
     }
 
@@ -79,7 +79,7 @@ impl Watch {
         Some(chance.pick(older).clone())
     }
 
-    /// Looks at everything; `act` is what was committed.
+    /// Checks everything; `act` is the act that was committed.
     pub(super) fn check(
         &mut self,
         world: &mut World,
@@ -89,18 +89,18 @@ impl Watch {
         let is_damaged = disturbances.iter().any(Disturbance::is_damage);
         if is_damaged {
             self.was_damaged = true;
-            // The state file may name the same number of facts as the store that lost some and got others.
+            // The state file may name the same number of facts as a store that lost some and got others.
             self.behind.extend(0..PROJECTS);
         }
         let mut changes = Changes::default();
         for project in 0..PROJECTS {
             let now = world.now();
             let (found, notices) = world.in_process(project, true, |engine| {
-                engine.mirror_in();
-                (look(engine.store(), engine.project().key), engine.notices())
+                engine.import_mirror();
+                (read_project(engine.store(), engine.project().key), engine.take_notices())
             });
-            self.hear(project, notices);
-            let Found { circuits, lines, problems } = found?;
+            self.add_notices(project, notices);
+            let ProjectState { circuits, lines, problems } = found?;
             expect(problems.is_empty(), || format!("the journal of project {project} does not fit: {problems:?}"))?;
             self.compare(project, &circuits, is_damaged, act, now, &mut changes)?;
             self.check_mirror(world, project, &circuits, &lines)?;
@@ -125,27 +125,27 @@ impl Watch {
             let act = act.filter(|act| act.key() == key);
             let before = self.circuits.remove(&key);
             let after = found.get(&id);
-            let (was_held, is_held) = (before.as_ref().is_some_and(is_held), after.is_some_and(is_held));
+            let (was_tripped, is_tripped) = (before.as_ref().is_some_and(is_tripped), after.is_some_and(is_tripped));
             if let Some(before) = &before {
-                let is_latched = was_held && !self.unlatched.contains(&key);
+                let is_latched = was_tripped && !self.unlatched.contains(&key);
                 if is_latched || !is_damaged {
-                    check_hold(&key, before, after, act, now)?;
+                    check_stays_tripped(&key, before, after, act, now)?;
                     self.check_counts(&key, before, after, is_damaged)?;
                 } else {
                     self.floors.remove(&key);
                     self.unlatched.insert(key.clone());
                 }
-                if !is_held || (!is_damaged && after.map(|after| after.totals.trips) != Some(before.totals.trips)) {
+                if !is_tripped || (!is_damaged && after.map(|after| after.totals.trips) != Some(before.totals.trips)) {
                     self.unlatched.remove(&key);
                 }
             }
-            changes.opened += usize::from(!was_held && is_held);
-            changes.closed += usize::from(was_held && !is_held);
+            changes.opened += usize::from(!was_tripped && is_tripped);
+            changes.closed += usize::from(was_tripped && !is_tripped);
             if let Some(after) = after {
-                let told = self.told.get(&key).copied().unwrap_or_default();
+                let reported = self.reported.get(&key).copied().unwrap_or_default();
                 let counted = after.totals.violations;
-                expect(counted <= told || self.was_damaged, || {
-                    format!("{key:?} counts {counted} violations, {told} were told")
+                expect(counted <= reported || self.was_damaged, || {
+                    format!("{key:?} counts {counted} violations, {reported} were told")
                 })?;
                 self.circuits.insert(key, after.clone());
             }
@@ -200,7 +200,7 @@ impl Watch {
         check_mirror(project, &mirror, circuits, lines)
     }
 
-    /// A person hears of what was damaged, and of nothing else.
+    /// haltline notifies people of damage, and of nothing else.
     fn check_notices(&mut self, disturbances: &[Disturbance]) -> Result<(), String> {
         let notices = std::mem::take(&mut self.notices);
         let is_expected = |notice: &String| notice.contains("; kept as ") && !disturbances.is_empty();
@@ -211,15 +211,15 @@ impl Watch {
     }
 }
 
-/// A project as the store has it.
-struct Found {
+/// A project as it is in the store.
+struct ProjectState {
     circuits: BTreeMap<String, Circuit>,
     /// The violations of each circuit, as its state file should list them.
     lines: BTreeMap<String, Value>,
     problems: Vec<String>,
 }
 
-fn look(store: &dyn Store, project: haltline_engine::project::ProjectKey) -> Result<Found, String> {
+fn read_project(store: &dyn Store, project: haltline_engine::project::ProjectKey) -> Result<ProjectState, String> {
     let fail = |error: haltline_engine::store::StoreError| format!("the store cannot be read: {error}");
     let problems = verify(store, project).map_err(fail)?.problems;
     let (mut circuits, mut lines) = (BTreeMap::new(), BTreeMap::new());
@@ -239,45 +239,45 @@ fn look(store: &dyn Store, project: haltline_engine::project::ProjectKey) -> Res
         lines.insert(id.clone(), listed.map(line).collect());
         circuits.insert(id, *circuit);
     }
-    Ok(Found { circuits, lines, problems })
+    Ok(ProjectState { circuits, lines, problems })
 }
 
-fn expect(holds: bool, or: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(or()) }
+fn expect(is_kept: bool, or: impl FnOnce() -> String) -> Result<(), String> {
+    if is_kept { Ok(()) } else { Err(or()) }
 }
 
-fn is_held(circuit: &Circuit) -> bool {
-    matches!(circuit.standing, Standing::Open(_) | Standing::HalfOpen(_))
+fn is_tripped(circuit: &Circuit) -> bool {
+    matches!(circuit.state, CircuitState::Open(_) | CircuitState::HalfOpen(_))
 }
 
-fn check_hold(
+fn check_stays_tripped(
     key: &Key,
     before: &Circuit,
     after: Option<&Circuit>,
     act: Option<&Act>,
     now: Moment,
 ) -> Result<(), String> {
-    if act.is_some_and(|act| act.what == Deed::Reset) && after.is_some() {
+    if act.is_some_and(|act| act.kind == ActKind::Reset) && after.is_some() {
         return Ok(());
     }
     let is_clean = act.is_some_and(Act::is_clean);
-    let after = after.map(|after| (after.standing_at(now), &after.standing));
-    let holds = match (before.standing_at(now), after) {
-        (StandingAt::Open(..), Some((StandingAt::Open(..), _))) => true,
-        (StandingAt::HalfOpen(_), Some((StandingAt::Open(..) | StandingAt::HalfOpen(_), _))) => true,
-        (StandingAt::HalfOpen(_), Some((StandingAt::Closed, _))) => is_clean,
-        (StandingAt::Open(..) | StandingAt::HalfOpen(_), _) => false,
-        (StandingAt::Closed | StandingAt::Retired(_), _) => true,
+    let after = after.map(|after| (after.state_at(now), &after.state));
+    let is_allowed = match (before.state_at(now), after) {
+        (CircuitStateAt::Open(..), Some((CircuitStateAt::Open(..), _))) => true,
+        (CircuitStateAt::HalfOpen(_), Some((CircuitStateAt::Open(..) | CircuitStateAt::HalfOpen(_), _))) => true,
+        (CircuitStateAt::HalfOpen(_), Some((CircuitStateAt::Closed, _))) => is_clean,
+        (CircuitStateAt::Open(..) | CircuitStateAt::HalfOpen(_), _) => false,
+        (CircuitStateAt::Closed | CircuitStateAt::Retired(_), _) => true,
     };
-    let after = after.map(|(_, standing)| standing);
-    expect(holds, || format!("{key:?} was let go: before {:?}, after {after:?}", before.standing))
+    let after = after.map(|(_, state)| state);
+    expect(is_allowed, || format!("{key:?} was let go: before {:?}, after {after:?}", before.state))
 }
 
-/// Whether `after` has at least what `before` had, in every count.
+/// True when `after` has at least the counts of `before`.
 fn is_at_least(after: &Totals, before: &Totals) -> bool {
     let counts = |totals: &Totals| {
-        let Totals { violations, counted, deduplicated, while_open, passes, refused, trips, overrides } = *totals;
-        [violations, counted, deduplicated, while_open, passes, refused, trips, overrides]
+        let Totals { violations, counted, deduplicated, while_open, passes, denied, trips, overrides } = *totals;
+        [violations, counted, deduplicated, while_open, passes, denied, trips, overrides]
     };
     std::iter::zip(counts(before), counts(after)).all(|(before, after)| before <= after)
 }
@@ -291,11 +291,11 @@ fn check_mirror(
     let (listed, stored): (BTreeSet<_>, BTreeSet<_>) = (mirror.keys().collect(), circuits.keys().collect());
     expect(listed == stored, || format!("the state file of project {project} lists {listed:?}, not {stored:?}"))?;
     for (id, circuit) in circuits {
-        let states: &[&str] = match circuit.standing {
-            Standing::Closed => &["CLOSED"],
-            Standing::Open(_) => &["OPEN", "HALF-OPEN"],
-            Standing::HalfOpen(_) => &["HALF-OPEN"],
-            Standing::Retired { .. } => &[],
+        let states: &[&str] = match circuit.state {
+            CircuitState::Closed => &["CLOSED"],
+            CircuitState::Open(_) => &["OPEN", "HALF-OPEN"],
+            CircuitState::HalfOpen(_) => &["HALF-OPEN"],
+            CircuitState::Retired { .. } => &[],
         };
         let entry = &mirror[id];
         expect(states.iter().any(|state| entry["state"] == **state), || {

@@ -1,4 +1,4 @@
-//! State files that somebody else wrote: another branch, another machine, an older copy.
+//! State files from elsewhere: another branch, another machine, an older copy.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::world::{IDS, World};
 use crate::chance::Chance;
 
-/// Writes a state file as another machine would have it: this one's, with violations of its own in one circuit.
-/// Says which circuit, and how many.
+/// Writes a state file as another machine would have it: this one's, with additional violations in one circuit.
+/// Returns that circuit and the number of added violations.
 pub(super) fn write_foreign(world: &World, project: usize, chance: &mut Chance) -> (&'static str, usize) {
     let path = world.mirror(project);
     let mut circuits = read(&path);
@@ -38,8 +38,8 @@ pub(super) fn write_foreign(world: &World, project: usize, chance: &mut Chance) 
     (id, count)
 }
 
-/// Puts other content into a state file. Never as long as what stands there: within a tick of the disk's clock
-/// nobody could tell them apart.
+/// Replaces the content of a state file. The new content never has the old length: within a tick of the disk's clock
+/// the two could not be distinguished.
 pub(super) fn write(path: &Path, content: &str) {
     let mut content = content.to_owned();
     while fs::metadata(path).is_ok_and(|file| file.len() == content.len() as u64) {

@@ -1,21 +1,20 @@
 //! Folders, clocks and processes of a simulated machine.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use haltline_core::{Boot, ConstraintId, Instant, Moment};
-use haltline_engine::Engine;
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Config;
 use haltline_engine::mirror::STATE_FILE;
 use haltline_engine::project::Project;
 use haltline_engine::store::{Sqlite, SqliteOptions};
+use haltline_engine::{Engine, OwnFiles};
 use tempfile::TempDir;
 
 use crate::chance::Chance;
 
-/// The projects there are.
 pub(super) const PROJECTS: usize = 2;
 /// Constraints with a file in every project, and what their front matter sets.
 const WITH_FILE: [(&str, &str); 3] = [
@@ -25,11 +24,11 @@ const WITH_FILE: [(&str, &str); 3] = [
 ];
 /// All ids; the last two are known from state files only, if at all.
 pub(super) const IDS: [&str; 5] = ["force-push", "deploy", "drop-table", "legacy-one", "legacy-two"];
-/// How many processes live on from step to step.
+/// The number of processes that stay alive from step to step.
 const PROCESSES_MAX: usize = 4;
 const HOUR_MS: u64 = 3_600_000;
 
-/// A machine.
+/// A simulated machine.
 pub(super) struct World {
     folder: TempDir,
     pub(super) projects: Vec<Project>,
@@ -52,7 +51,7 @@ impl World {
                 let text = format!("---\nid: {id}\ncircuit_breaker:\n  {limits}\n---\n");
                 fs::write(constraints.join(format!("{id}.md")), text).expect("the temporary folder can be written");
             }
-            // By name and not by folder: the same seed gives the same keys.
+            // By name and not by folder, so that the same seed gives the same keys.
             Project::new(PathBuf::from(format!("/simulated/project-{number}")), root)
         });
         let projects = projects.collect();
@@ -80,13 +79,14 @@ impl World {
         self.wall_ms += i64::try_from(millis).expect("a few days");
     }
 
-    /// Only the wall clock moves. Processes that run would see it at once, and theirs stand still: they end.
+    /// Moves the wall clock only. A real running process would see that at once, but the clocks of these processes are
+    /// fixed, so they end.
     pub(super) fn set_wall_clock(&mut self, by_millis: i64) {
         self.end_processes();
         self.wall_ms += by_millis;
     }
 
-    /// Nothing of the running processes is left; the boot clock begins anew.
+    /// Ends all processes; the boot clock starts over.
     pub(super) fn reboot(&mut self) {
         self.end_processes();
         self.boot = Boot { id: self.boot.id + 1, uptime_ms: 1_000 };
@@ -112,41 +112,43 @@ impl World {
         self.projects[project].root.join("docs/constraints").join(STATE_FILE)
     }
 
-    /// A process that has just started.
+    /// Starts a new process.
     pub(super) fn start(&self, project: usize) -> Engine<Sqlite> {
         let clock = Clock::Fixed(self.now());
         let options = SqliteOptions {
-            patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
             bytes_max: 64 * 1024 * 1024,
             journal_days: self.journal_days,
             clock,
         };
         let store = Sqlite::new(&self.state_folder(), options);
-        let config = Config::load(Path::new("/nonexistent/haltline.toml"), None, || None);
-        Engine::new(store, self.projects[project].clone(), config, clock, self.state_folder())
+        let user_config = PathBuf::from("/nonexistent/haltline.toml");
+        let config = Config::load(&user_config, None, || None);
+        let own_files = OwnFiles { state_folder: self.state_folder(), user_config };
+        Engine::new(store, self.projects[project].clone(), config, clock, own_files)
     }
 
-    /// Runs `work` in a process of a project. One that lives on may have read its clock a while ago.
+    /// Runs `work` in a process of a project. A process that was kept alive may have read its clock a while ago.
     pub(super) fn in_process<T>(
         &mut self,
         project: usize,
         is_fresh: bool,
         work: impl FnOnce(&Engine<Sqlite>) -> T,
     ) -> T {
-        let place = self.processes.iter().position(|(owner, _)| *owner == project).filter(|_| !is_fresh);
-        let engine = match place {
-            Some(place) => self.processes.remove(place).1,
+        let index = self.processes.iter().position(|(owner, _)| *owner == project).filter(|_| !is_fresh);
+        let engine = match index {
+            Some(index) => self.processes.remove(index).1,
             None => self.start(project),
         };
         let result = work(&engine);
-        self.salvages += engine.store().salvages().len();
+        self.salvages += engine.store().take_salvages().len();
         self.processes.insert(0, (project, engine));
         self.processes.truncate(PROCESSES_MAX);
         result
     }
 }
 
-/// One of the ids, as such.
+/// Parses one of [`IDS`].
 pub(super) fn constraint_id(id: &str) -> ConstraintId {
     ConstraintId::parse(id).expect("all ids here are valid")
 }

@@ -1,4 +1,4 @@
-//! The words of `haltline attempt`.
+//! The arguments of `haltline attempt`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -137,7 +137,7 @@ pub struct AttemptRun {
     pub timeout: Option<Duration>,
     /// Say what came of it by hand
     #[arg(long, value_enum)]
-    pub result: Option<ResultWord>,
+    pub result: Option<DeclaredResult>,
     /// The test command
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -145,7 +145,7 @@ pub struct AttemptRun {
 
 /// What came of a test, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ResultWord {
+pub enum DeclaredResult {
     /// It ran and passed.
     Pass,
     /// It ran and failed.
@@ -163,7 +163,7 @@ pub struct AttemptRecord {
     pub test: String,
     /// What came of it
     #[arg(long, value_enum)]
-    pub result: ResultWord,
+    pub result: DeclaredResult,
     /// What was tried, in one sentence
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub strategy: String,

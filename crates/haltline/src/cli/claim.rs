@@ -1,9 +1,9 @@
-//! The words of `haltline claim`.
+//! The arguments of `haltline claim`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use haltline_core::claim::{Outcome, Status, Trigger};
+use haltline_core::claim::{ExaminationOutcome, Status, Trigger};
 
 #[derive(Debug, Args)]
 pub struct Claim {
@@ -276,13 +276,13 @@ pub struct ClaimReexamine {
     pub claim: String,
     /// What brought it up
     #[arg(long, value_enum, requires = "detail")]
-    pub trigger: Option<BroughtUpBy>,
+    pub trigger: Option<ExaminationTrigger>,
     /// Which data, which tool, which judge
     #[arg(long, value_name = "TEXT", requires = "trigger")]
     pub detail: Option<String>,
     /// What came of it
     #[arg(long, value_enum, requires = "reason")]
-    pub outcome: Option<Ended>,
+    pub outcome: Option<OutcomeArgument>,
     /// Why
     #[arg(long, value_name = "TEXT", requires = "outcome")]
     pub reason: Option<String>,
@@ -290,7 +290,7 @@ pub struct ClaimReexamine {
 
 /// What a caller can bring a dispute up by; stages do it themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BroughtUpBy {
+pub enum ExaminationTrigger {
     /// A dataset, an annotation or a tool is there
     NewData,
     /// A judge or another model looked at it
@@ -299,36 +299,36 @@ pub enum BroughtUpBy {
 
 /// What came of looking again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Ended {
+pub enum OutcomeArgument {
     /// The objection is answered
     Resolved,
     /// It stands
     Unresolved,
 }
 
-impl From<BroughtUpBy> for Trigger {
-    fn from(by: BroughtUpBy) -> Self {
+impl From<ExaminationTrigger> for Trigger {
+    fn from(by: ExaminationTrigger) -> Self {
         match by {
-            BroughtUpBy::NewData => Trigger::NewData,
-            BroughtUpBy::CrossModelAudit => Trigger::CrossModelAudit,
+            ExaminationTrigger::NewData => Trigger::NewData,
+            ExaminationTrigger::CrossModelAudit => Trigger::CrossModelAudit,
         }
     }
 }
 
-impl From<Ended> for Outcome {
-    fn from(ended: Ended) -> Self {
+impl From<OutcomeArgument> for ExaminationOutcome {
+    fn from(ended: OutcomeArgument) -> Self {
         match ended {
-            Ended::Resolved => Outcome::Resolved,
-            Ended::Unresolved => Outcome::Unresolved,
+            OutcomeArgument::Resolved => ExaminationOutcome::Resolved,
+            OutcomeArgument::Unresolved => ExaminationOutcome::Unresolved,
         }
     }
 }
 
 /// A status by its word.
-fn status(word: &str) -> Result<Status, String> {
-    let words: Vec<&str> = Status::ALL.iter().map(|status| status.word()).collect();
-    Status::named(word).ok_or_else(|| match word.eq_ignore_ascii_case("DISPUTED") {
+fn status(name: &str) -> Result<Status, String> {
+    let names: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
+    Status::from_name(name).ok_or_else(|| match name.eq_ignore_ascii_case("DISPUTED") {
         true => "only rounds make a claim DISPUTED".to_owned(),
-        false => format!("expected one of {}", words.join(", ")),
+        false => format!("expected one of {}", names.join(", ")),
     })
 }

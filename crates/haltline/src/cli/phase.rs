@@ -1,10 +1,8 @@
-//! The words of `haltline phase`.
+//! The arguments of `haltline phase`.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-
-use crate::commands::Decided;
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub enum Phase {
@@ -17,7 +15,7 @@ pub enum Phase {
     #[command(after_help = "Example:\n  haltline phase check && claude -p \"make the next test pass\"")]
     Check {
         #[command(flatten)]
-        place: PhasePlace,
+        place: PhaseRunSelector,
     },
     /// Report how an iteration ended
     #[command(
@@ -33,13 +31,13 @@ pub enum Phase {
     #[command(after_help = "Examples:\n  haltline phase status\n  haltline phase status --run --json")]
     Status {
         #[command(flatten)]
-        place: PhasePlace,
+        place: PhaseRunSelector,
     },
     /// List changes of state, progress and errors, newest first
     #[command(after_help = "Example:\n  haltline phase history --limit 5")]
     History {
         #[command(flatten)]
-        place: PhasePlace,
+        place: PhaseRunSelector,
         /// How many lines
         #[arg(long, default_value_t = 20, value_name = "NUMBER")]
         limit: usize,
@@ -48,7 +46,7 @@ pub enum Phase {
 
 /// Which course of work is meant.
 #[derive(Debug, Args)]
-pub struct PhasePlace {
+pub struct PhaseRunSelector {
     /// The session folder; PRP_SESSION_DIR or .prp-session without it
     #[arg(long, value_name = "FOLDER", conflicts_with = "run")]
     pub session_dir: Option<PathBuf>,
@@ -68,7 +66,7 @@ pub struct PhaseBegin {
     #[arg(long, requires = "is_new_run")]
     pub reason: Option<String>,
     #[command(flatten)]
-    pub place: PhasePlace,
+    pub place: PhaseRunSelector,
 }
 
 #[derive(Debug, Args)]
@@ -92,12 +90,12 @@ pub struct PhaseReport {
     #[arg(long, value_name = "REASON", conflicts_with_all = ["metrics", "error_type", "error_message", "error_file"])]
     pub neutral: Option<String>,
     #[command(flatten)]
-    pub place: PhasePlace,
+    pub place: PhaseRunSelector,
 }
 
 impl PhaseReport {
     /// Whether the arguments say how the iteration ended.
-    pub fn says_something(&self) -> bool {
+    pub fn has_content(&self) -> bool {
         !self.metrics.is_empty()
             || self.error_type.is_some()
             || self.error_message.is_some()
@@ -118,5 +116,29 @@ pub struct PhaseDecide {
     #[arg(long)]
     pub reason: Option<String>,
     #[command(flatten)]
-    pub place: PhasePlace,
+    pub place: PhaseRunSelector,
+}
+
+/// What a person chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Decided {
+    /// Close, and count anew
+    Reset,
+    /// Leave the phase with its failures known
+    Skip,
+    /// End the run for good
+    Abort,
+    /// Close, and hand out guidance at the next check
+    Modify,
+}
+
+impl Decided {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decided::Reset => "reset",
+            Decided::Skip => "skip",
+            Decided::Abort => "abort",
+            Decided::Modify => "modify",
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The words of `haltline ralph`.
+//! The arguments of `haltline ralph`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The words of `haltline run`.
+//! The arguments of `haltline run`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -88,7 +88,7 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
         seconds = number.checked_mul(unit).and_then(|part| seconds.checked_add(part)).ok_or_else(expected)?;
         rest = &rest[digits + 1..];
     }
-    // A year is longer than any run; a sum of two such times cannot overflow anything.
+    // A year is longer than any run, and the sum of two such times cannot overflow.
     let is_sensible = !text.is_empty() && seconds <= 366 * 86_400;
     if is_sensible { Ok(Duration::from_secs(seconds)) } else { Err(expected()) }
 }

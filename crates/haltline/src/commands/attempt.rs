@@ -1,9 +1,9 @@
-//! `haltline attempt` (A1–A8).
+//! `haltline attempt`: slices, their tests and attempts (A1–A8).
 
+mod checkpoints;
 mod report;
 mod scope;
 mod test;
-mod tree;
 
 use std::fs::File;
 use std::io::Read;
@@ -11,58 +11,57 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use haltline_core::Operator;
-use haltline_core::attempt::{Happening, Rule, Slice, SliceId, TestName, prior_attempts};
-use haltline_engine::scope_file::{self, Asked};
-use haltline_engine::slice::SlicePlace;
+use haltline_core::attempt::{AttemptEvent, Rule, Slice, SliceId, TestName, prior_attempts};
+use haltline_engine::scope_file::{self, ScopeRequest};
+use haltline_engine::slice::SliceLocation;
 use haltline_engine::store::{Committed, Store};
 
-use self::tree::Trees;
+use self::checkpoints::SliceCheckpoints;
 use super::constraint::audit;
 use crate::cli::{Attempt, AttemptBegin, AttemptDeviate, AttemptEnd, AttemptReset, AttemptRollback, SliceArgument};
+use crate::context::Context;
+use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::operator::{Proof, confirm};
-use crate::surroundings;
 use crate::view::attempt::{AttemptAnswerView, SliceHistoryView, SliceView, slice_id};
-use crate::workplace::Workplace;
 
-/// Runs an attempt command.
-pub fn run(workplace: &Workplace, command: Attempt) -> Result<ExitCode, Failure> {
+pub fn run(context: &Context, command: Attempt) -> Result<ExitCode, Failure> {
     match command {
-        Attempt::Begin(command) => begin(workplace, &command),
+        Attempt::Begin(command) => begin(context, &command),
         Attempt::Check { slice, test, strategy } => {
-            let place = place(workplace, &slice)?;
+            let location = find_slice(context, &slice)?;
             let test = test.as_deref().map(test_name).transpose()?;
-            tell(workplace, &place, "check", Happening::Ask { test, strategy })
+            commit_and_print(context, &location, "check", AttemptEvent::Ask { test, strategy })
         }
-        Attempt::Run(command) => test::run(workplace, &command),
-        Attempt::Record(command) => test::record(workplace, &command),
-        Attempt::Status { slice } => status(workplace, &slice),
+        Attempt::Run(command) => test::run(context, &command),
+        Attempt::Record(command) => test::record(context, &command),
+        Attempt::Status { slice } => status(context, &slice),
         Attempt::History { slice, limit } => {
-            let place = place(workplace, &slice)?;
-            let engine = &workplace.engine;
-            let history = engine.store().history(engine.project().key, &place.name, limit)?;
-            let view = SliceHistoryView::new(&place.name, &known(workplace, &place)?, &history);
-            workplace.answer(&view, text::attempt_history)?;
-            Ok(exit_code::FINE)
+            let location = find_slice(context, &slice)?;
+            let engine = &context.engine;
+            let history = engine.store().history(engine.project().key, &location.name, limit)?;
+            let view = SliceHistoryView::new(&location.name, &load_slice(context, &location)?, &history);
+            context.print(&view, text::attempt_history)?;
+            Ok(exit_code::SUCCESS)
         }
-        Attempt::Report(command) => report::run(workplace, &command),
-        Attempt::Scope(command) => scope::run(workplace, &command),
-        Attempt::Deviate(command) => deviate(workplace, &command),
-        Attempt::Rollback(command) => rollback(workplace, &command),
-        Attempt::Reset(command) => reset(workplace, &command),
+        Attempt::Report(command) => report::run(context, &command),
+        Attempt::Scope(command) => scope::run(context, &command),
+        Attempt::Deviate(command) => deviate(context, &command),
+        Attempt::Rollback(command) => rollback(context, &command),
+        Attempt::Reset(command) => reset(context, &command),
         Attempt::Prior { slice } => {
-            let place = place(workplace, &slice)?;
-            let block = prior_attempts(&known(workplace, &place)?).unwrap_or_default();
+            let location = find_slice(context, &slice)?;
+            let block = prior_attempts(&load_slice(context, &location)?).unwrap_or_default();
             if block.is_empty() {
-                eprintln!("slice {}: nothing was tried before", slice_id(&place.name));
+                eprintln!("slice {}: nothing was tried before", slice_id(&location.name));
             }
             let view = serde_json::json!({ "schema": crate::view::SCHEMA, "prior_attempts": block });
-            workplace.answer(&view, |_| block.clone())?;
-            Ok(exit_code::FINE)
+            context.print(&view, |_| block.clone())?;
+            Ok(exit_code::SUCCESS)
         }
-        Attempt::End(command) => end(workplace, &command),
+        Attempt::End(command) => end(context, &command),
     }
 }
 
@@ -74,18 +73,18 @@ fn test_name(text: &str) -> Result<TestName, Failure> {
     TestName::parse(text).map_err(|error| Failure::Plain(error.to_string()))
 }
 
-fn place_of(workplace: &Workplace, id: &str) -> Result<SlicePlace, Failure> {
-    Ok(SlicePlace::new(workplace.engine.project(), &slice_name(id)?)?)
+fn slice_location(context: &Context, id: &str) -> Result<SliceLocation, Failure> {
+    Ok(SliceLocation::new(context.engine.project(), &slice_name(id)?)?)
 }
 
-/// The slice that is meant: the named one, or the only one under way here.
-fn place(workplace: &Workplace, slice: &SliceArgument) -> Result<SlicePlace, Failure> {
+/// Returns the location of the named slice or, without a name, of the only slice in progress.
+fn find_slice(context: &Context, slice: &SliceArgument) -> Result<SliceLocation, Failure> {
     if let Some(id) = &slice.id {
-        return place_of(workplace, id);
+        return slice_location(context, id);
     }
-    let begun = workplace.engine.marked_slices();
-    match begun.as_slice() {
-        [only] => place_of(workplace, slice_id(only)),
+    let running = context.engine.active_slices();
+    match running.as_slice() {
+        [only] => slice_location(context, slice_id(only)),
         [] => Err(Failure::Plain(
             "no slice is under way here; `haltline attempt begin --slice SLICE` begins one".to_owned(),
         )),
@@ -96,113 +95,124 @@ fn place(workplace: &Workplace, slice: &SliceArgument) -> Result<SlicePlace, Fai
     }
 }
 
-/// The slice as it is now.
-fn known(workplace: &Workplace, place: &SlicePlace) -> Result<Slice, Failure> {
-    let slice = workplace.engine.slice(&place.name)?;
+/// Loads the slice; fails if it never began.
+fn load_slice(context: &Context, location: &SliceLocation) -> Result<Slice, Failure> {
+    let slice = context.engine.slice(&location.name)?;
     slice.ok_or_else(|| {
-        let id = slice_id(&place.name);
+        let id = slice_id(&location.name);
         Failure::Plain(format!("slice {id} has not begun; `haltline attempt begin --slice {id}` begins it"))
     })
 }
 
-/// The slice, if work on it has begun and not ended.
-fn begun(workplace: &Workplace, place: &SlicePlace) -> Result<Slice, Failure> {
-    let slice = known(workplace, place)?;
+/// Loads the slice; fails unless it is in progress.
+fn load_begun_slice(context: &Context, location: &SliceLocation) -> Result<Slice, Failure> {
+    let slice = load_slice(context, location)?;
     if slice.is_begun() {
         return Ok(slice);
     }
-    let id = slice_id(&place.name);
+    let id = slice_id(&location.name);
     Err(Failure::Plain(format!("slice {id} has ended; `haltline attempt begin --slice {id}` begins it anew")))
 }
 
-/// Takes an event.
-fn take(workplace: &Workplace, place: &SlicePlace, what: Happening) -> Result<Committed, Failure> {
-    let session = surroundings::session();
-    let committed = workplace.engine.attempt(place, session.as_deref(), what);
-    committed.map_err(|error| Failure::of_slice(slice_id(&place.name), error))
+/// Commits an event of a slice.
+fn commit_event(context: &Context, location: &SliceLocation, event: AttemptEvent) -> Result<Committed, Failure> {
+    let session = environment::session();
+    let committed = context.engine.attempt(location, session.as_deref(), event);
+    committed.map_err(|error| Failure::for_slice(slice_id(&location.name), error))
 }
 
-/// Takes an event, and says what came of it.
-fn tell(workplace: &Workplace, place: &SlicePlace, verb: &'static str, what: Happening) -> Result<ExitCode, Failure> {
-    let committed = take(workplace, place, what)?;
-    let view = AttemptAnswerView::new(verb, &place.name, &committed, &known(workplace, place)?);
-    workplace.answer(&view, text::attempt_answer)?;
-    Ok(code(&committed))
+/// Commits an event of a slice and prints the result.
+fn commit_and_print(
+    context: &Context,
+    location: &SliceLocation,
+    verb: &'static str,
+    event: AttemptEvent,
+) -> Result<ExitCode, Failure> {
+    let committed = commit_event(context, location, event)?;
+    let view = AttemptAnswerView::new(verb, &location.name, &committed, &load_slice(context, location)?);
+    context.print(&view, text::attempt_answer)?;
+    Ok(verdict_exit_code(&committed))
 }
 
-fn code(committed: &Committed) -> ExitCode {
-    if committed.decision.verdict.refuses() { exit_code::refused() } else { exit_code::FINE }
+fn verdict_exit_code(committed: &Committed) -> ExitCode {
+    if committed.decision.verdict.denies() { exit_code::denied() } else { exit_code::SUCCESS }
 }
 
-/// Says what an operator did.
-fn audited(
-    workplace: &Workplace,
-    place: &SlicePlace,
+/// Prints the result of an operator action, with its audit entry.
+fn print_operator_action(
+    context: &Context,
+    location: &SliceLocation,
     (verb, committed): (&'static str, &Committed),
     operator: &Operator,
     extend: impl FnOnce(&mut AttemptAnswerView),
 ) -> Result<ExitCode, Failure> {
-    let mut view = AttemptAnswerView::new(verb, &place.name, committed, &known(workplace, place)?);
+    let mut view = AttemptAnswerView::new(verb, &location.name, committed, &load_slice(context, location)?);
     view.audit = Some(audit(committed, operator.who.clone(), operator.reason.as_deref()));
     extend(&mut view);
-    workplace.answer(&view, text::attempt_answer)?;
-    Ok(exit_code::FINE)
+    context.print(&view, text::attempt_answer)?;
+    Ok(exit_code::SUCCESS)
 }
 
-fn begin(workplace: &Workplace, command: &AttemptBegin) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
-    let place = place_of(workplace, &command.slice)?;
-    let asked = Asked {
+fn begin(context: &Context, command: &AttemptBegin) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
+    let location = slice_location(context, &command.slice)?;
+    let request = ScopeRequest {
         slice: &command.slice,
-        folder: &workplace.folder,
+        folder: &context.folder,
         graph: command.graph.as_deref(),
         contracts: &command.contracts,
         in_scope: command.in_scope.as_deref(),
     };
-    let built = scope_file::build(&place.ground, asked).map_err(|error| Failure::Plain(error.to_string()))?;
+    let built =
+        scope_file::build(&location.project_root, request).map_err(|error| Failure::Plain(error.to_string()))?;
     for note in &built.notes {
         text::warn(note);
     }
     let scope = built.scope;
-    let before = engine.slice(&place.name)?.filter(Slice::is_begun);
+    let before = engine.slice(&location.name)?.filter(Slice::is_begun);
     let is_other = before.as_ref().is_some_and(|slice| !slice.scope.is_same(&scope));
     let operator = match (is_other, &command.reason) {
         (true, Some(reason)) => Some(confirm("attempt begin", Some(reason), Proof::Presence, engine.config())?),
         (true, None) | (false, _) => None,
     };
-    // The tree of a slice that is under way is kept already.
+    // A slice in progress already has its checkpoint.
     let checkpoint = match before {
         Some(_) => None,
         None => {
-            let trees = Trees::of(workplace, &place);
-            let begun = engine.marked_slices();
-            trees.forget_old(&begun.iter().map(slice_id).chain([command.slice.as_str()]).collect::<Vec<_>>());
-            trees.begin(engine.now().at)
+            let checkpoints = SliceCheckpoints::open(context, &location);
+            let running = engine.active_slices();
+            checkpoints.forget_old(&running.iter().map(slice_id).chain([command.slice.as_str()]).collect::<Vec<_>>());
+            checkpoints.begin(engine.now().at)
         }
     };
-    tell(workplace, &place, "begin", Happening::Begin { scope, checkpoint, operator })
+    commit_and_print(context, &location, "begin", AttemptEvent::Begin { scope, checkpoint, operator })
 }
 
-fn status(workplace: &Workplace, slice: &SliceArgument) -> Result<ExitCode, Failure> {
-    let place = place(workplace, slice)?;
-    let view = SliceView::new(&place.name, &known(workplace, &place)?);
-    workplace.answer(&view, text::attempt_status)?;
-    Ok(exit_code::FINE)
+fn status(context: &Context, slice: &SliceArgument) -> Result<ExitCode, Failure> {
+    let location = find_slice(context, slice)?;
+    let view = SliceView::new(&location.name, &load_slice(context, &location)?);
+    context.print(&view, text::attempt_status)?;
+    Ok(exit_code::SUCCESS)
 }
 
-fn deviate(workplace: &Workplace, command: &AttemptDeviate) -> Result<ExitCode, Failure> {
-    let place = place(workplace, &command.slice)?;
+fn deviate(context: &Context, command: &AttemptDeviate) -> Result<ExitCode, Failure> {
+    let location = find_slice(context, &command.slice)?;
     let description = required("--description", &command.description)?;
-    let rule = Rule::numbered(command.rule)
+    let rule = Rule::from_number(command.rule)
         .ok_or_else(|| Failure::Plain(format!("--rule {}: expected 1, 2, 3 or 4", command.rule)))?;
-    tell(workplace, &place, "deviate", Happening::Deviate { rule, description, file: command.path.clone() })
+    commit_and_print(
+        context,
+        &location,
+        "deviate",
+        AttemptEvent::Deviate { rule, description, file: command.path.clone() },
+    )
 }
 
-fn rollback(workplace: &Workplace, command: &AttemptRollback) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
-    let place = place(workplace, &command.slice)?;
-    let slice = begun(workplace, &place)?;
-    let trees = Trees::of(workplace, &place);
+fn rollback(context: &Context, command: &AttemptRollback) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
+    let location = find_slice(context, &command.slice)?;
+    let slice = load_begun_slice(context, &location)?;
+    let checkpoints = SliceCheckpoints::open(context, &location);
     let to = match (&command.to, &command.test) {
         (Some(to), _) => Some(to.clone()),
         (None, Some(test)) => {
@@ -211,24 +221,25 @@ fn rollback(workplace: &Workplace, command: &AttemptRollback) -> Result<ExitCode
         }
         (None, None) => slice.checkpoint.clone(),
     };
-    let to = to.ok_or_else(tree::no_checkpoint)?;
+    let to = to.ok_or_else(checkpoints::no_checkpoint)?;
     let operator = confirm("attempt rollback", command.reason.as_deref(), Proof::Presence, engine.config())?;
-    let done = trees.roll_back(&to, command.with_commits, engine.now().at)?;
-    let what = Happening::RollBack { rollback: done.rollback(), operator: operator.clone() };
-    let committed = take(workplace, &place, what)?;
-    audited(workplace, &place, ("rollback", &committed), &operator, |view| view.rollback = Some(done))
+    let done = checkpoints.roll_back(&to, command.with_commits, engine.now().at)?;
+    let event = AttemptEvent::RollBack { rollback: done.rollback(), operator: operator.clone() };
+    let committed = commit_event(context, &location, event)?;
+    print_operator_action(context, &location, ("rollback", &committed), &operator, |view| view.rollback = Some(done))
 }
 
-/// The tree is taken back first: counts that are gone while the tree is not would be a lie (seed 000, section 6).
-fn reset(workplace: &Workplace, command: &AttemptReset) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
-    let place = place(workplace, &command.slice)?;
-    let slice = begun(workplace, &place)?;
+/// Rolls the tree back before the counts are reset: reset counts on an unrestored tree would be a lie (seed 000,
+/// section 6).
+fn reset(context: &Context, command: &AttemptReset) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
+    let location = find_slice(context, &command.slice)?;
+    let slice = load_begun_slice(context, &location)?;
     let guidance = required("--guidance", &command.guidance)?;
     let operator = confirm("attempt reset", command.reason.as_deref(), Proof::Presence, engine.config())?;
-    let trees = Trees::of(workplace, &place);
+    let checkpoints = SliceCheckpoints::open(context, &location);
     let done = match (&slice.checkpoint, command.keep_tree) {
-        (Some(to), false) => Some(trees.roll_back(to, command.with_commits, engine.now().at)?),
+        (Some(to), false) => Some(checkpoints.roll_back(to, command.with_commits, engine.now().at)?),
         (None, false) => {
             text::warn("No checkpoint found. Cannot roll back. Starting from current state.");
             None
@@ -236,23 +247,24 @@ fn reset(workplace: &Workplace, command: &AttemptReset) -> Result<ExitCode, Fail
         (_, true) => None,
     };
     let rollback = done.as_ref().map(|done| done.rollback());
-    let committed = take(workplace, &place, Happening::Reset { guidance, rollback, operator: operator.clone() })?;
-    trees.settle(engine.now().at);
-    audited(workplace, &place, ("reset", &committed), &operator, |view| {
-        view.prior_attempts = engine.slice(&place.name).ok().flatten().as_ref().and_then(prior_attempts);
+    let committed =
+        commit_event(context, &location, AttemptEvent::Reset { guidance, rollback, operator: operator.clone() })?;
+    checkpoints.keep_last_tree(engine.now().at);
+    print_operator_action(context, &location, ("reset", &committed), &operator, |view| {
+        view.prior_attempts = engine.slice(&location.name).ok().flatten().as_ref().and_then(prior_attempts);
         view.rollback = done;
     })
 }
 
-fn end(workplace: &Workplace, command: &AttemptEnd) -> Result<ExitCode, Failure> {
-    let place = place(workplace, &command.slice)?;
-    begun(workplace, &place)?;
+fn end(context: &Context, command: &AttemptEnd) -> Result<ExitCode, Failure> {
+    let location = find_slice(context, &command.slice)?;
+    load_begun_slice(context, &location)?;
     if !command.give_up {
-        return tell(workplace, &place, "end", Happening::End { operator: None });
+        return commit_and_print(context, &location, "end", AttemptEvent::End { operator: None });
     }
-    let operator = confirm("attempt end", command.reason.as_deref(), Proof::Presence, workplace.engine.config())?;
-    let committed = take(workplace, &place, Happening::End { operator: Some(operator.clone()) })?;
-    audited(workplace, &place, ("end", &committed), &operator, |_| {})
+    let operator = confirm("attempt end", command.reason.as_deref(), Proof::Presence, context.engine.config())?;
+    let committed = commit_event(context, &location, AttemptEvent::End { operator: Some(operator.clone()) })?;
+    print_operator_action(context, &location, ("end", &committed), &operator, |_| {})
 }
 
 fn required(option: &str, text: &str) -> Result<String, Failure> {
@@ -264,13 +276,13 @@ fn required(option: &str, text: &str) -> Result<String, Failure> {
     }
 }
 
-/// The content of a file, or of standard input for `-`, at most this long.
-fn read_input(workplace: &Workplace, option: &str, path: &Path, bytes_max: usize) -> Result<Vec<u8>, Failure> {
+/// Reads a file, or standard input for `-`; fails if there are more than `bytes_max` bytes.
+fn read_input(context: &Context, option: &str, path: &Path, bytes_max: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let limit = bytes_max as u64 + 1;
     let read = match path.to_str() {
         Some("-") => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
-        _file => File::open(workplace.folder.join(path)).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
+        _file => File::open(context.folder.join(path)).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
     };
     read.map_err(|error| Failure::Plain(format!("{option} {}: {error}", path.display())))?;
     if bytes.len() > bytes_max {

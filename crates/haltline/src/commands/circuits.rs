@@ -1,39 +1,41 @@
-//! `haltline reset`, `resume` and `false-positive`: what people do to the circuits of sessions (E6, X4).
+//! `haltline reset`, `resume` and `false-positive`: operator actions on the circuits of sessions (E6, X4).
 
 use std::process::ExitCode;
 
 use haltline_core::attempt::Slice;
 use haltline_core::claim::Claim;
 use haltline_core::loop_::Verb;
-use haltline_core::phase::Course;
+use haltline_core::phase::PhaseRun;
 use haltline_core::{CircuitName, Event, Rejection, State};
 use haltline_engine::claims::claim_options;
 use haltline_engine::store::{Committed, Store};
-use haltline_engine::{EngineError, course_options, slice_options};
+use haltline_engine::{EngineError, phase_run_options, slice_options};
 
 use super::constraint::audit;
 use crate::cli::{FalsePositive, Reset};
+use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::operator::{Proof, confirm};
 use crate::view::SCHEMA;
-use crate::view::incident::{CircuitsView, ExemptionView, FalsePositivesView};
-use crate::workplace::Workplace;
+use crate::view::incident::{CircuitsView, ExemptionView, FalsePositivesView, IncidentVerb};
 
 /// Closes one circuit, those of a session, or all.
-pub fn reset(workplace: &Workplace, command: &Reset) -> Result<ExitCode, Failure> {
+pub fn reset(context: &Context, command: &Reset) -> Result<ExitCode, Failure> {
     let which = &command.which;
     if let Some(incident) = &which.incident {
         let verb = Verb::Reset { incident: Some(incident.clone()) };
-        return one(workplace, incident, "reset", verb, command.reason.as_deref());
+        return act_on_incident(context, incident, IncidentVerb::Reset, verb, command.reason.as_deref());
     }
-    let engine = &workplace.engine;
+    let engine = &context.engine;
     let mut rows = Vec::new();
     for (name, state) in engine.store().circuits(engine.project().key)? {
-        let is_meant = which.is_all || which.session.as_deref().is_some_and(|session| is_of(&name, session));
-        let has_any = state.board().is_some_and(|board| board.is_held() || !board.rungs.is_empty());
-        if is_meant && has_any {
+        let is_selected =
+            which.is_all || which.session.as_deref().is_some_and(|session| belongs_to_session(&name, session));
+        let has_any =
+            state.circuits().is_some_and(|circuits| circuits.has_tripped() || !circuits.escalations.is_empty());
+        if is_selected && has_any {
             rows.push(name);
         }
     }
@@ -53,55 +55,55 @@ pub fn reset(workplace: &Workplace, command: &Reset) -> Result<ExitCode, Failure
     for row in &rows {
         let verb = Verb::Reset { incident: None };
         let event = Event::Circuits { row: row.clone(), verb, operator: operator.clone() };
-        last = Some(engine.handle(event).map_err(|error| Failure::of_incident(row.as_str(), error))?);
+        last = Some(engine.handle(event).map_err(|error| Failure::for_incident(row.as_str(), error))?);
     }
-    let Some(committed) = last else { return Ok(exit_code::FINE) };
+    let Some(committed) = last else { return Ok(exit_code::SUCCESS) };
     let circuits = rows.iter().map(ToString::to_string).collect();
-    answer(workplace, "reset", None, circuits, &committed, operator.who, command.reason.as_deref())
+    print_action(context, IncidentVerb::Reset, None, circuits, &committed, operator.who, command.reason.as_deref())
 }
 
-/// Whether a row belongs to a session: its own, its sub-agents', or its tree's.
-fn is_of(name: &CircuitName, session: &str) -> bool {
-    let lane = CircuitName::lane(session, None);
-    let below = lane.below("");
-    *name == lane || name.as_str().starts_with(below.as_str()) || *name == CircuitName::tree(session)
+/// True if the row belongs to the session: to its root agent, its sub-agents, or its agent tree.
+fn belongs_to_session(name: &CircuitName, session: &str) -> bool {
+    let agent_row = CircuitName::agent(session, None);
+    let below = agent_row.below("");
+    *name == agent_row || name.as_str().starts_with(below.as_str()) || *name == CircuitName::tree(session)
 }
 
-/// Allows one probe.
+/// Allows one probe of an open circuit.
 pub fn resume(
-    workplace: &Workplace,
+    context: &Context,
     incident: String,
     hint: Option<String>,
     reason: Option<String>,
 ) -> Result<ExitCode, Failure> {
     let verb = Verb::Resume { incident: incident.clone(), hint };
-    one(workplace, &incident, "resume", verb, reason.as_deref())
+    act_on_incident(context, &incident, IncidentVerb::Resume, verb, reason.as_deref())
 }
 
-/// Declares a false alarm, takes one back, or lists them.
-pub fn false_positive(workplace: &Workplace, command: FalsePositive) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
+/// Declares a false positive, revokes one, or lists them.
+pub fn false_positive(context: &Context, command: FalsePositive) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
     let reason = command.reason.as_deref();
     if let Some(incident) = command.which.incident {
-        let verb = Verb::FalseAlarm { incident: incident.clone() };
-        return one(workplace, &incident, "false-positive", verb, reason);
+        let verb = Verb::FalsePositive { incident: incident.clone() };
+        return act_on_incident(context, &incident, IncidentVerb::FalsePositive, verb, reason);
     }
     if let Some(incident) = command.which.revoke {
-        if !exemptions(workplace)?.iter().any(|exemption| exemption.incident == incident) {
+        if !exemptions(context)?.iter().any(|exemption| exemption.incident == incident) {
             return Err(not_listed(&incident));
         }
         let operator = confirm("false-positive --revoke", reason, Proof::Presence, engine.config())?;
         let event = Event::Revoke { incident: incident.clone(), operator: operator.clone() };
         let committed = engine.handle(event).map_err(|error| match error {
             EngineError::Rejected(Rejection::NoIncident) => not_listed(&incident),
-            other => Failure::of_incident(&incident, other),
+            other => Failure::for_incident(&incident, other),
         })?;
-        let circuits = vec![CircuitName::exempt().to_string()];
-        return answer(workplace, "revoke", Some(incident), circuits, &committed, operator.who, reason);
+        let circuits = vec![CircuitName::exemptions().to_string()];
+        return print_action(context, IncidentVerb::Revoke, Some(incident), circuits, &committed, operator.who, reason);
     }
-    let view = FalsePositivesView { schema: SCHEMA, false_positives: exemptions(workplace)? };
-    workplace.answer(&view, text::false_positives)?;
-    Ok(exit_code::FINE)
+    let view = FalsePositivesView { schema: SCHEMA, false_positives: exemptions(context)? };
+    context.print(&view, text::false_positives)?;
+    Ok(exit_code::SUCCESS)
 }
 
 fn not_listed(incident: &str) -> Failure {
@@ -110,46 +112,47 @@ fn not_listed(incident: &str) -> Failure {
     ))
 }
 
-fn exemptions(workplace: &Workplace) -> Result<Vec<ExemptionView>, Failure> {
-    let engine = &workplace.engine;
-    let state = engine.store().circuit(engine.project().key, &CircuitName::exempt())?;
-    let list = state.as_ref().and_then(State::as_exempt);
-    Ok(list.map(|list| list.exemptions.iter().map(ExemptionView::new).collect()).unwrap_or_default())
+fn exemptions(context: &Context) -> Result<Vec<ExemptionView>, Failure> {
+    let engine = &context.engine;
+    let state = engine.store().circuit(engine.project().key, &CircuitName::exemptions())?;
+    let list = state.as_ref().and_then(State::as_exemptions);
+    Ok(list.map(|list| list.entries.iter().map(ExemptionView::new).collect()).unwrap_or_default())
 }
 
-fn one(
-    workplace: &Workplace,
+fn act_on_incident(
+    context: &Context,
     incident: &str,
-    word: &'static str,
+    action: IncidentVerb,
     verb: Verb,
     reason: Option<&str>,
 ) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
-    // What cannot be done is said before a person is asked to confirm it.
-    let rejected = || Failure::of_incident(incident, EngineError::Rejected(Rejection::NoIncident));
-    let Some(row) = engine.row_of(incident)? else {
-        return Err(of_work(workplace, incident)?.unwrap_or_else(rejected));
+    let engine = &context.engine;
+    // Check before asking the person to confirm something that cannot be done.
+    let rejected = || Failure::for_incident(incident, EngineError::Rejected(Rejection::NoIncident));
+    let Some(row) = engine.row_with_incident(incident)? else {
+        return Err(other_breaker_hint(context, incident)?.unwrap_or_else(rejected));
     };
-    let operator = confirm(&format!("{word} {incident}"), reason, Proof::Presence, engine.config())?;
+    let operator = confirm(&format!("{} {incident}", action.as_str()), reason, Proof::Presence, engine.config())?;
     let event = Event::Circuits { row: row.clone(), verb, operator: operator.clone() };
-    let committed = engine.handle(event).map_err(|error| match (word, error) {
-        ("false-positive", EngineError::Rejected(Rejection::NoIncident)) => Failure::Plain(format!(
+    let committed = engine.handle(event).map_err(|error| match (action, error) {
+        (IncidentVerb::FalsePositive, EngineError::Rejected(Rejection::NoIncident)) => Failure::Plain(format!(
             "incident {incident}: a limit was reached, which is no alarm; raise it in the config, or `haltline reset {incident}`"
         )),
-        (_, error) => Failure::of_incident(incident, error),
+        (_, error) => Failure::for_incident(incident, error),
     })?;
-    answer(workplace, word, Some(incident.to_owned()), vec![row.to_string()], &committed, operator.who, reason)
+    print_action(context, action, Some(incident.to_owned()), vec![row.to_string()], &committed, operator.who, reason)
 }
 
-/// Courses of work, slices and claims have verbs of their own.
-fn of_work(workplace: &Workplace, incident: &str) -> Result<Option<Failure>, Failure> {
-    let engine = &workplace.engine;
+/// Points to the commands of phase runs, slices and claims, which have their own verbs.
+fn other_breaker_hint(context: &Context, incident: &str) -> Result<Option<Failure>, Failure> {
+    let engine = &context.engine;
     for (name, state) in engine.store().circuits(engine.project().key)? {
         let dispute =
             state.as_claim().and_then(Claim::dispute).map(|dispute| (&dispute.incident, claim_options(&name)));
-        let course = state.as_course().and_then(Course::trip).map(|trip| (&trip.incident, course_options(&name)));
+        let phase_run =
+            state.as_phase_run().and_then(PhaseRun::trip).map(|trip| (&trip.incident, phase_run_options(&name)));
         let slice = state.as_slice().and_then(Slice::trip).map(|trip| (&trip.incident, slice_options(&name)));
-        if let Some((known, options)) = dispute.or(course).or(slice)
+        if let Some((known, options)) = dispute.or(phase_run).or(slice)
             && known == incident
         {
             let options = options.join("`, `");
@@ -160,9 +163,9 @@ fn of_work(workplace: &Workplace, incident: &str) -> Result<Option<Failure>, Fai
     Ok(None)
 }
 
-fn answer(
-    workplace: &Workplace,
-    verb: &'static str,
+fn print_action(
+    context: &Context,
+    verb: IncidentVerb,
     incident: Option<String>,
     circuits: Vec<String>,
     committed: &Committed,
@@ -170,6 +173,6 @@ fn answer(
     reason: Option<&str>,
 ) -> Result<ExitCode, Failure> {
     let view = CircuitsView { schema: SCHEMA, verb, incident, circuits, audit: audit(committed, who, reason) };
-    workplace.answer(&view, text::circuits)?;
-    Ok(exit_code::FINE)
+    context.print(&view, text::circuits)?;
+    Ok(exit_code::SUCCESS)
 }

@@ -1,72 +1,72 @@
 //! `haltline claim` (D1–D5).
 
-mod said;
+mod text_arguments;
 
 use std::process::ExitCode;
 
 use haltline_core::claim::{
-    Changes, ClaimId, Confidence, Edit, Happening, Limits, NewClaim, ObjectionSaid, Pipeline, PipelineName, Problem,
+    Changes, ClaimEvent, ClaimId, Confidence, Edit, Limits, NewClaim, ObjectionText, Pipeline, PipelineName, Problem,
     Resolution, Round, StageName, Status,
 };
 use haltline_core::shorten;
-use haltline_engine::claims::suspicious;
+use haltline_engine::claims::fields_with_secrets;
+use serde::Serialize;
 
 use super::constraint::audit;
 use crate::cli::{
     Claim, ClaimAdd, ClaimChanges, ClaimCycle, ClaimEdit, ClaimReexamine, ClaimResolve, ClaimRound, ClaimVerb,
 };
+use crate::context::Context;
+use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::operator::{Proof, confirm};
-use crate::surroundings;
-use crate::view::claim::{ClaimAnswerView, ClaimListView, ClaimView, LedgerView, Showing, ledger_schema};
-use crate::workplace::Workplace;
-use said::Said;
+use crate::view::claim::{ClaimAnswerView, ClaimListView, ClaimView, LedgerView, TextDisplay, ledger_schema};
+use text_arguments::TextArguments;
 
-/// Runs a claim command.
-pub fn run(workplace: &Workplace, command: Claim) -> Result<ExitCode, Failure> {
+pub fn run(context: &Context, command: Claim) -> Result<ExitCode, Failure> {
     let pipeline = PipelineName::parse(&command.pipeline).map_err(|error| Failure::Plain(error.to_string()))?;
-    let mut said = Said::default();
-    let desk = Desk { workplace, pipeline };
+    let mut texts = TextArguments::default();
+    let handler = PipelineHandler { context, pipeline };
     match command.verb {
-        ClaimVerb::Add(command) => desk.tell("add", add(&mut said, command)?),
+        ClaimVerb::Add(command) => handler.commit("add", add(&mut texts, command)?),
         ClaimVerb::Round(command) => {
-            if let Some(warning) = rounds_warning(&workplace.engine.config().policy().claim) {
+            if let Some(warning) = rounds_warning(&context.engine.config().policy().claim) {
                 text::warn(&warning);
             }
-            desk.tell("round", round(&mut said, *command)?)
+            handler.commit("round", round(&mut texts, *command)?)
         }
-        ClaimVerb::Cycle(ClaimCycle::Begin) => desk.tell("cycle begin", Happening::CycleBegin),
-        ClaimVerb::Cycle(ClaimCycle::End) => desk.tell("cycle end", Happening::CycleEnd),
-        ClaimVerb::Show { claim, is_verbatim } => desk.show(&claim, Showing { is_verbatim }),
-        ClaimVerb::List { status } => desk.list(status.as_deref()),
+        ClaimVerb::Cycle(ClaimCycle::Begin) => handler.commit("cycle begin", ClaimEvent::CycleBegin),
+        ClaimVerb::Cycle(ClaimCycle::End) => handler.commit("cycle end", ClaimEvent::CycleEnd),
+        ClaimVerb::Show { claim, is_verbatim } => handler.show(&claim, TextDisplay { is_verbatim }),
+        ClaimVerb::List { status } => handler.list(status.as_deref()),
         ClaimVerb::Ledger { is_schema: true, .. } => {
-            workplace.answer(&ledger_schema(), |schema| format!("{schema:#}\n"))?;
-            Ok(exit_code::FINE)
+            context.print(&ledger_schema(), |schema| format!("{schema:#}\n"))?;
+            Ok(exit_code::SUCCESS)
         }
-        ClaimVerb::Ledger { is_verbatim, .. } => desk.ledger(Showing { is_verbatim }),
+        ClaimVerb::Ledger { is_verbatim, .. } => handler.ledger(TextDisplay { is_verbatim }),
         ClaimVerb::Promote { claim, to, reason } => {
-            let reason = said.text("--reason", reason, None)?;
-            desk.tell("promote", Happening::Promote { claim: id(&claim)?, to, reason })
+            let reason = texts.text("--reason", reason, None)?;
+            handler.commit("promote", ClaimEvent::Promote { claim: id(&claim)?, to, reason })
         }
         ClaimVerb::Kill { claim, reason } => {
-            let reason = said.required("--reason", Some(reason), None)?;
-            desk.tell("kill", Happening::Kill { claim: id(&claim)?, reason })
+            let reason = texts.required("--reason", Some(reason), None)?;
+            handler.commit("kill", ClaimEvent::Kill { claim: id(&claim)?, reason })
         }
-        ClaimVerb::Edit(command) => desk.tell("edit", edit(&mut said, *command)?),
-        ClaimVerb::Resolve(command) => desk.resolve(&mut said, command),
-        ClaimVerb::Reexamine(command) => desk.tell("reexamine", reexamine(&mut said, command)?),
+        ClaimVerb::Edit(command) => handler.commit("edit", edit(&mut texts, *command)?),
+        ClaimVerb::Resolve(command) => handler.resolve(&mut texts, command),
+        ClaimVerb::Reexamine(command) => handler.commit("reexamine", reexamine(&mut texts, command)?),
         ClaimVerb::AdvanceStage { stage } => {
-            desk.tell("advance-stage", Happening::AdvanceStage { stage: self::stage(&stage)? })
+            handler.commit("advance-stage", ClaimEvent::AdvanceStage { stage: self::stage(&stage)? })
         }
         ClaimVerb::CloseStage { stage } => {
-            desk.tell("close-stage", Happening::CloseStage { stage: self::stage(&stage)? })
+            handler.commit("close-stage", ClaimEvent::CloseStage { stage: self::stage(&stage)? })
         }
     }
 }
 
-/// What is said of more patience than the seed has (D5).
+/// The warning about a limit of rounds that is higher than the seed's (D5).
 pub fn rounds_warning(limits: &Limits) -> Option<String> {
     let rounds = limits.circuit_breaker_rounds;
     limits.is_raised().then(|| match limits.has_reason() {
@@ -84,127 +84,145 @@ pub fn rounds_warning(limits: &Limits) -> Option<String> {
     })
 }
 
-/// A pipeline, and how to answer.
-struct Desk<'a> {
-    workplace: &'a Workplace,
+/// Runs the verbs of one pipeline and prints their results.
+struct PipelineHandler<'a> {
+    context: &'a Context,
     pipeline: PipelineName,
 }
 
-impl Desk<'_> {
-    fn tell(&self, verb: &'static str, what: Happening) -> Result<ExitCode, Failure> {
-        self.tell_as(verb, what, None)
+impl PipelineHandler<'_> {
+    fn commit(&self, verb: &'static str, event: ClaimEvent) -> Result<ExitCode, Failure> {
+        self.commit_as(verb, event, None)
     }
 
-    fn tell_as(&self, verb: &'static str, what: Happening, who: Option<(String, String)>) -> Result<ExitCode, Failure> {
-        let secrets = suspicious(&what);
-        let session = surroundings::session();
-        let engine = &self.workplace.engine;
-        let committed = engine.claims(&self.pipeline, session.as_deref(), what.clone()).map_err(Failure::of_claim)?;
+    fn commit_as(
+        &self,
+        verb: &'static str,
+        event: ClaimEvent,
+        who: Option<(String, String)>,
+    ) -> Result<ExitCode, Failure> {
+        let secrets = fields_with_secrets(&event);
+        let session = environment::session();
+        let engine = &self.context.engine;
+        let committed = engine.claims(&self.pipeline, session.as_deref(), event.clone()).map_err(Failure::for_claim)?;
         for name in &secrets {
             text::warn(&secret_warning(name));
         }
         let rounds = engine.config().policy().claim.rounds();
-        let mut view = ClaimAnswerView::new(verb, &self.pipeline, &what, &committed, rounds);
+        let mut view = ClaimAnswerView::new(verb, &self.pipeline, &event, &committed, rounds);
         view.secrets = secrets;
         view.audit = who.map(|(who, rationale)| audit(&committed, who, Some(&rationale)));
-        self.workplace.answer(&view, text::claim_answer)?;
-        Ok(if committed.decision.verdict.refuses() { exit_code::refused() } else { exit_code::FINE })
+        self.context.print(&view, text::claim_answer)?;
+        Ok(if committed.decision.verdict.denies() { exit_code::denied() } else { exit_code::SUCCESS })
     }
 
-    fn resolve(&self, said: &mut Said, command: ClaimResolve) -> Result<ExitCode, Failure> {
+    fn resolve(&self, texts: &mut TextArguments, command: ClaimResolve) -> Result<ExitCode, Failure> {
         match command {
             ClaimResolve::NewData { claim, evidence, evidence_file } => {
-                let evidence = said.required("--evidence", evidence, evidence_file)?;
-                self.tell(
+                let evidence = texts.required("--evidence", evidence, evidence_file)?;
+                self.commit(
                     "resolve new-data",
-                    Happening::Resolve { claim: id(&claim)?, how: Resolution::NewData { evidence } },
+                    ClaimEvent::Resolve { claim: id(&claim)?, how: Resolution::NewData { evidence } },
                 )
             }
             ClaimResolve::Drop { claim, rationale, rationale_file } => {
-                let rationale = said.required("--rationale", rationale, rationale_file)?;
-                self.tell(
+                let rationale = texts.required("--rationale", rationale, rationale_file)?;
+                self.commit(
                     "resolve drop",
-                    Happening::Resolve { claim: id(&claim)?, how: Resolution::Drop { rationale } },
+                    ClaimEvent::Resolve { claim: id(&claim)?, how: Resolution::Drop { rationale } },
                 )
             }
             ClaimResolve::Override { claim, status, rationale, rationale_file } => {
                 let claim = id(&claim)?;
-                let rationale = said.required("--rationale", rationale, rationale_file)?;
-                let config = self.workplace.engine.config();
+                let rationale = texts.required("--rationale", rationale, rationale_file)?;
+                let config = self.context.engine.config();
                 let operator = confirm("claim resolve override", None, Proof::Presence, config)?;
                 let who = Some((operator.who.clone(), rationale.clone()));
                 let how = Resolution::Override { to: status, rationale, operator };
-                self.tell_as("resolve override", Happening::Resolve { claim, how }, who)
+                self.commit_as("resolve override", ClaimEvent::Resolve { claim, how }, who)
             }
         }
     }
 
-    fn known(&self) -> Result<Pipeline, Failure> {
-        let pipeline = self.workplace.engine.pipeline(&self.pipeline)?;
+    fn load_pipeline(&self) -> Result<Pipeline, Failure> {
+        let pipeline = self.context.engine.pipeline(&self.pipeline)?;
         pipeline.ok_or_else(|| Failure::Plain(Problem::NoPipeline.to_string()))
     }
 
-    fn show(&self, claim: &str, showing: Showing) -> Result<ExitCode, Failure> {
+    fn show(&self, claim: &str, showing: TextDisplay) -> Result<ExitCode, Failure> {
         let claim = id(claim)?;
-        let engine = &self.workplace.engine;
+        let engine = &self.context.engine;
         let found = engine.claim(&self.pipeline, &claim)?;
         let found = found.ok_or_else(|| Failure::Plain(Problem::NoClaim(claim.clone()).to_string()))?;
         let rounds = engine.config().policy().claim.rounds();
         let view = ClaimView::new(&self.pipeline, &claim, &found, rounds, showing);
-        self.tell_masked(view.is_masked);
-        self.workplace.answer(&view, text::claim_show)?;
-        Ok(exit_code::FINE)
+        self.warn_masked(view.is_masked);
+        self.print(&view, showing, text::claim_show)?;
+        Ok(exit_code::SUCCESS)
     }
 
     fn list(&self, status: Option<&str>) -> Result<ExitCode, Failure> {
-        if let Some(word) = status
-            && Status::named(word).is_none()
-            && !word.eq_ignore_ascii_case("DISPUTED")
+        if let Some(name) = status
+            && Status::from_name(name).is_none()
+            && !name.eq_ignore_ascii_case("DISPUTED")
         {
-            return Err(Failure::Plain(format!("status {}: expected one such as VERIFIED or DISPUTED", shorten(word))));
+            return Err(Failure::Plain(format!("status {}: expected one such as VERIFIED or DISPUTED", shorten(name))));
         }
-        let (pipeline, engine) = (self.known()?, &self.workplace.engine);
+        let (pipeline, engine) = (self.load_pipeline()?, &self.context.engine);
         let rounds = engine.config().policy().claim.rounds();
         let mut view = ClaimListView::new(&self.pipeline, &pipeline);
         for (id, entry) in &pipeline.claims {
-            let is_wanted = status.is_none_or(|word| entry.word.word().eq_ignore_ascii_case(word));
+            let is_wanted = status.is_none_or(|name| entry.status.as_str().eq_ignore_ascii_case(name));
             match engine.claim(&self.pipeline, id)? {
                 Some(claim) if is_wanted => view.add(id, &claim, rounds),
                 Some(_other) => {}
-                None => tell_lost(id),
+                None => warn_lost(id),
             }
         }
-        self.workplace.answer(&view, text::claim_list)?;
-        Ok(exit_code::FINE)
+        self.context.print(&view, text::claim_list)?;
+        Ok(exit_code::SUCCESS)
     }
 
-    fn ledger(&self, showing: Showing) -> Result<ExitCode, Failure> {
-        let (pipeline, engine) = (self.known()?, &self.workplace.engine);
+    fn ledger(&self, showing: TextDisplay) -> Result<ExitCode, Failure> {
+        let (pipeline, engine) = (self.load_pipeline()?, &self.context.engine);
         let mut view = LedgerView::new(&self.pipeline, &pipeline, showing);
         for id in pipeline.claims.keys() {
             match engine.claim(&self.pipeline, id)? {
                 Some(claim) => view.add(id, &claim),
-                None => tell_lost(id),
+                None => warn_lost(id),
             }
         }
-        self.tell_masked(view.is_masked);
-        self.workplace.answer(&view, text::claim_ledger)?;
-        Ok(exit_code::FINE)
+        self.warn_masked(view.is_masked);
+        self.print(&view, showing, text::claim_ledger)?;
+        Ok(exit_code::SUCCESS)
     }
 
-    fn tell_masked(&self, is_masked: bool) {
+    fn print<V: Serialize>(
+        &self,
+        view: &V,
+        showing: TextDisplay,
+        as_text: impl FnOnce(&V) -> String,
+    ) -> Result<(), Failure> {
+        match showing.is_verbatim {
+            true => self.context.print_verbatim(view, as_text),
+            false => self.context.print(view, as_text),
+        }
+    }
+
+    fn warn_masked(&self, is_masked: bool) {
         if is_masked {
             text::warn("what looks like a secret is masked here; --verbatim shows the texts as they are kept");
         }
     }
 }
 
-/// A claim that the index knows and that has no record: the store was damaged, and only what was held survived.
-fn tell_lost(id: &ClaimId) {
+/// Warns about a claim that the index lists but that has no row: the store was damaged, and only tripped circuits
+/// survived.
+fn warn_lost(id: &ClaimId) {
     text::warn(&format!("claim {id}: its record was lost with a damaged store"));
 }
 
-/// Said where a text comes in that seems to hold a secret.
+/// The warning about an input text that seems to contain a secret.
 pub fn secret_warning(name: &str) -> String {
     format!("{name}: what looks like a secret is in it; it is kept word for word, and masked where it is shown")
 }
@@ -225,21 +243,21 @@ fn confidence(text: Option<&str>) -> Result<Option<Confidence>, Failure> {
     text.map(|text| Confidence::parse(text).map_err(|error| Failure::Plain(error.to_string()))).transpose()
 }
 
-fn add(said: &mut Said, command: ClaimAdd) -> Result<Happening, Failure> {
+fn add(texts: &mut TextArguments, command: ClaimAdd) -> Result<ClaimEvent, Failure> {
     let mut evidence = Vec::new();
     for text in command.evidence {
-        evidence.extend(said.text("--evidence", Some(text), None)?);
+        evidence.extend(texts.text("--evidence", Some(text), None)?);
     }
     for file in command.evidence_file {
-        evidence.extend(said.text("--evidence", None, Some(file))?);
+        evidence.extend(texts.text("--evidence", None, Some(file))?);
     }
     let mut assumptions = Vec::new();
     for text in command.assumption {
-        assumptions.extend(said.text("--assumption", Some(text), None)?);
+        assumptions.extend(texts.text("--assumption", Some(text), None)?);
     }
-    Ok(Happening::Add(Box::new(NewClaim {
+    Ok(ClaimEvent::Add(Box::new(NewClaim {
         id: command.claim.as_deref().map(id).transpose()?,
-        text: said.required("--text", command.text, command.text_file)?,
+        text: texts.required("--text", command.text, command.text_file)?,
         kind: command.kind,
         evidence,
         assumptions,
@@ -248,46 +266,46 @@ fn add(said: &mut Said, command: ClaimAdd) -> Result<Happening, Failure> {
     })))
 }
 
-fn changes(said: &mut Said, command: ClaimChanges) -> Result<Changes, Failure> {
+fn changes(texts: &mut TextArguments, command: ClaimChanges) -> Result<Changes, Failure> {
     Ok(Changes {
-        new_evidence: said.text("--new-evidence", command.new_evidence, command.new_evidence_file)?,
-        test_run: said.text("--test-run", command.test_run, command.test_run_file)?,
+        new_evidence: texts.text("--new-evidence", command.new_evidence, command.new_evidence_file)?,
+        test_run: texts.text("--test-run", command.test_run, command.test_run_file)?,
         confidence: confidence(command.confidence.as_deref())?,
-        claim_text: said.text("--claim-text", command.claim_text, command.claim_text_file)?,
+        claim_text: texts.text("--claim-text", command.claim_text, command.claim_text_file)?,
     })
 }
 
-fn round(said: &mut Said, command: ClaimRound) -> Result<Happening, Failure> {
-    let objection = ObjectionSaid {
+fn round(texts: &mut TextArguments, command: ClaimRound) -> Result<ClaimEvent, Failure> {
+    let objection = ObjectionText {
         id: command.objection_id,
-        text: said.text("--objection", command.objection, command.objection_file)?,
+        text: texts.text("--objection", command.objection, command.objection_file)?,
         same_as: command.same_as,
     };
-    Ok(Happening::Round(Box::new(Round {
+    Ok(ClaimEvent::Round(Box::new(Round {
         claim: id(&command.claim)?,
         objection,
         reviewer: command.reviewer,
-        answer: said.text("--answer", command.answer, command.answer_file)?,
-        changes: changes(said, command.changes)?,
+        answer: texts.text("--answer", command.answer, command.answer_file)?,
+        changes: changes(texts, command.changes)?,
         round: command.round,
         generation: command.generation,
     })))
 }
 
-fn edit(said: &mut Said, command: ClaimEdit) -> Result<Happening, Failure> {
-    Ok(Happening::Edit(Box::new(Edit {
+fn edit(texts: &mut TextArguments, command: ClaimEdit) -> Result<ClaimEvent, Failure> {
+    Ok(ClaimEvent::Edit(Box::new(Edit {
         claim: id(&command.claim)?,
-        changes: changes(said, command.changes)?,
+        changes: changes(texts, command.changes)?,
         status: command.status,
         depends_on: ids(&command.depends_on)?,
-        reason: said.text("--reason", command.reason, None)?,
+        reason: texts.text("--reason", command.reason, None)?,
     })))
 }
 
-fn reexamine(said: &mut Said, command: ClaimReexamine) -> Result<Happening, Failure> {
-    let detail = said.text("--detail", command.detail, None)?;
-    let reason = said.text("--reason", command.reason, None)?;
-    Ok(Happening::Reexamine {
+fn reexamine(texts: &mut TextArguments, command: ClaimReexamine) -> Result<ClaimEvent, Failure> {
+    let detail = texts.text("--detail", command.detail, None)?;
+    let reason = texts.text("--reason", command.reason, None)?;
+    Ok(ClaimEvent::Reexamine {
         claim: id(&command.claim)?,
         trigger: command.trigger.map(|trigger| (trigger.into(), detail.unwrap_or_default())),
         outcome: command.outcome.map(|outcome| (outcome.into(), reason.unwrap_or_default())),

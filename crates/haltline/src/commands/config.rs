@@ -7,37 +7,36 @@ use haltline_engine::config::{PROJECT_FILE, commented_toml, json_schema};
 use super::claim::rounds_warning;
 use super::trust;
 use crate::cli::Config;
+use crate::context::Context;
+use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::surroundings;
 use crate::view::SCHEMA;
 use crate::view::config::{CheckView, PathView, ShowView};
-use crate::workplace::Workplace;
 
-/// Runs a config command.
-pub fn run(workplace: &Workplace, command: &Config) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
+pub fn run(context: &Context, command: &Config) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
     match command {
-        Config::Show => workplace.answer(&ShowView::new(engine.config()), text::config_show)?,
+        Config::Show => context.print(&ShowView::new(engine.config()), text::config_show)?,
         Config::Schema => {
             let schema = json_schema();
-            workplace.answer(&schema, |schema| format!("{schema:#}\n"))?;
+            context.print(&schema, |schema| format!("{schema:#}\n"))?;
         }
-        Config::Defaults => workplace.answer(&serde_json::json!({"toml": commented_toml()}), |_| commented_toml())?,
+        Config::Defaults => context.print(&serde_json::json!({"toml": commented_toml()}), |_| commented_toml())?,
         Config::Path => {
             let view = PathView {
                 schema: SCHEMA,
-                user_config: surroundings::user_config()?.display().to_string(),
+                user_config: environment::user_config()?.display().to_string(),
                 project_config: engine.project().root.join(PROJECT_FILE).display().to_string(),
                 state: engine.store().folder().display().to_string(),
                 project: engine.project().identity.display().to_string(),
             };
-            workplace.answer(&view, text::config_path)?;
+            context.print(&view, text::config_path)?;
         }
         Config::Check => {
             let errors: Vec<String> = engine.config().errors.iter().map(ToString::to_string).collect();
-            let waiting = trust::waiting(workplace)?;
+            let waiting = trust::waiting(context)?;
             let waiting = waiting
                 .iter()
                 .map(|waiting| format!("{}: {} {} → {}", waiting.file, waiting.key, waiting.from, waiting.to));
@@ -54,9 +53,9 @@ pub fn run(workplace: &Workplace, command: &Config) -> Result<ExitCode, Failure>
                     .collect(),
                 waiting: waiting.collect(),
             };
-            workplace.answer(&view, text::config_check)?;
-            return Ok(if view.is_valid { exit_code::FINE } else { exit_code::ERROR });
+            context.print(&view, text::config_check)?;
+            return Ok(if view.is_valid { exit_code::SUCCESS } else { exit_code::ERROR });
         }
     }
-    Ok(if engine.config().errors.is_empty() { exit_code::FINE } else { exit_code::ERROR })
+    Ok(if engine.config().errors.is_empty() { exit_code::SUCCESS } else { exit_code::ERROR })
 }

@@ -3,63 +3,78 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use haltline_core::constraint::{Circuit, Happening, StandingAt};
+use haltline_core::constraint::{Check, Circuit, CircuitStateAt, ConstraintEvent};
 use haltline_core::{CircuitName, ConstraintId, Operator, State};
-use haltline_engine::config::Fail;
+use haltline_engine::config::FailMode;
 use haltline_engine::constraint_file::{ConstraintFile, active_ids};
 use haltline_engine::store::{Committed, Store};
 
 use crate::cli::{Constraint, Override};
+use crate::context::Context;
+use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::operator::{Proof, confirm};
-use crate::surroundings;
 use crate::view::SCHEMA;
 use crate::view::constraint::{
-    AllView, AuditView, ChangeView, CheckView, CircuitView, ConfigView, HistoryView, OneView, configuration, listed,
+    AllView, AuditView, ChangeView, CheckView, CircuitView, ConfigView, ConstraintVerb, HistoryView, OneView,
+    configuration, listed,
 };
-use crate::workplace::Workplace;
+use crate::view::verdict::VerdictName;
 
 /// How many violations `status ID` lists.
 const RECENT_MAX: usize = 5;
-/// How many facts a history looks at.
+/// How many facts a history reads.
 const HISTORY_FACTS_MAX: usize = 100_000;
 
-/// Runs a constraint command.
-pub fn run(workplace: &Workplace, command: Constraint) -> Result<ExitCode, Failure> {
-    workplace.engine.mirror_in();
+pub fn run(context: &Context, command: Constraint) -> Result<ExitCode, Failure> {
+    // The engine imports the state file itself before an event; a command that reads first must ask for it.
+    if !matches!(command, Constraint::Record(_) | Constraint::Pass { .. } | Constraint::Enforce(_)) {
+        context.engine.import_mirror();
+    }
     match command {
-        Constraint::Status { id: Some(id), .. } => status_one(workplace, &parse(&id)?),
-        Constraint::Status { id: None, .. } => status_all(workplace),
-        Constraint::Check { id } => check(workplace, &parse(&id)?),
+        Constraint::Status { id: Some(id), .. } => status_one(context, &parse(&id)?),
+        Constraint::Status { id: None, .. } => status_all(context),
+        Constraint::Check { id } => check(context, &parse(&id)?),
         Constraint::Record(record) => {
-            let what = Happening::Violation { action: action(&record.action)? };
-            change(workplace, &parse(&record.id)?, "record", record.session, what)
+            let event = ConstraintEvent::Violation { action: action(&record.action)? };
+            change(context, &parse(&record.id)?, ConstraintVerb::Record, record.session, event)
         }
         Constraint::Pass { id, action: done, session, generation } => {
             let action = done.map(|done| action(&done)).transpose()?;
-            change(workplace, &parse(&id)?, "pass", session, Happening::Clean { action, generation })
+            change(context, &parse(&id)?, ConstraintVerb::Pass, session, ConstraintEvent::Clean { action, generation })
         }
         Constraint::Enforce(enforce) => {
-            let what = Happening::Enforce { action: action(&enforce.action)?, violated: enforce.outcome.is_violated };
-            change(workplace, &parse(&enforce.id)?, "enforce", enforce.session, what)
+            let event =
+                ConstraintEvent::Enforce { action: action(&enforce.action)?, violated: enforce.outcome.is_violated };
+            change(context, &parse(&enforce.id)?, ConstraintVerb::Enforce, enforce.session, event)
         }
         Constraint::Reset { id, reason } => {
-            by_operator(workplace, &id, "reset", reason.as_deref(), Proof::Presence, Happening::Reset)
+            by_operator(context, &id, ConstraintVerb::Reset, reason.as_deref(), Proof::Presence, ConstraintEvent::Reset)
         }
-        Constraint::Retire { id, reason } => {
-            by_operator(workplace, &id, "retire", reason.as_deref(), Proof::Presence, Happening::Retire)
-        }
-        Constraint::Override(Override { id, is_revoked: true, reason, .. }) => {
-            by_operator(workplace, &id, "revoke", reason.as_deref(), Proof::Presence, Happening::Revoke)
-        }
+        Constraint::Retire { id, reason } => by_operator(
+            context,
+            &id,
+            ConstraintVerb::Retire,
+            reason.as_deref(),
+            Proof::Presence,
+            ConstraintEvent::Retire,
+        ),
+        Constraint::Override(Override { id, is_revoked: true, reason, .. }) => by_operator(
+            context,
+            &id,
+            ConstraintVerb::Revoke,
+            reason.as_deref(),
+            Proof::Presence,
+            ConstraintEvent::Revoke,
+        ),
         Constraint::Override(Override { id, reason, lifetime_ms, .. }) => {
-            let grant = |operator| Happening::Override { lifetime_ms, operator };
-            by_operator(workplace, &id, "override", reason.as_deref(), Proof::Token, grant)
+            let grant = |operator| ConstraintEvent::Override { lifetime_ms, operator };
+            by_operator(context, &id, ConstraintVerb::Override, reason.as_deref(), Proof::Token, grant)
         }
-        Constraint::History { id, days } => history(workplace, &parse(&id)?, days),
-        Constraint::Config { id } => config(workplace, &parse(&id)?),
+        Constraint::History { id, days } => history(context, &parse(&id)?, days),
+        Constraint::Config { id } => config(context, &parse(&id)?),
     }
 }
 
@@ -74,35 +89,35 @@ fn action(text: &str) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-/// A constraint as it is known here: its circuit, its active file, or both.
-struct Known {
+/// A constraint that exists here: its circuit, its active file, or both.
+struct LoadedConstraint {
     name: CircuitName,
     circuit: Option<Circuit>,
     file: Option<ConstraintFile>,
 }
 
-impl Known {
-    /// The circuit alone, which has the rule in force; the file only where there is no circuit yet.
-    fn find_quickly(workplace: &Workplace, id: &ConstraintId) -> Result<Self, Failure> {
-        let engine = &workplace.engine;
+impl LoadedConstraint {
+    /// Loads only the circuit, which holds the rule in force; reads the file only if there is no circuit yet.
+    fn find_quickly(context: &Context, id: &ConstraintId) -> Result<Self, Failure> {
+        let engine = &context.engine;
         let name = CircuitName::constraint(id);
         match engine.store().circuit(engine.project().key, &name)? {
             Some(State::Constraint(circuit)) if !is_retired(Some(&circuit)) => {
                 Ok(Self { name, circuit: Some(*circuit), file: None })
             }
-            Some(_) | None => Self::find(workplace, id),
+            Some(_) | None => Self::find(context, id),
         }
     }
 
-    fn find(workplace: &Workplace, id: &ConstraintId) -> Result<Self, Failure> {
-        let engine = &workplace.engine;
+    fn find(context: &Context, id: &ConstraintId) -> Result<Self, Failure> {
+        let engine = &context.engine;
         let name = CircuitName::constraint(id);
         let circuit = match engine.store().circuit(engine.project().key, &name)? {
             Some(State::Constraint(circuit)) => Some(*circuit),
             Some(_) | None => None,
         };
         let now = engine.now();
-        if let Some(StandingAt::Retired(at)) = circuit.as_ref().map(|circuit| circuit.standing_at(now)) {
+        if let Some(CircuitStateAt::Retired(at)) = circuit.as_ref().map(|circuit| circuit.state_at(now)) {
             return Err(not_found(id, Some(at)));
         }
         let file = engine.constraint_file(id, circuit.as_ref()).filter(|file| file.is_active);
@@ -112,8 +127,8 @@ impl Known {
         Ok(Self { name, circuit, file })
     }
 
-    fn view(&self, workplace: &Workplace) -> CircuitView {
-        let engine = &workplace.engine;
+    fn view(&self, context: &Context) -> CircuitView {
+        let engine = &context.engine;
         let defaults = engine.config().policy().constraint;
         CircuitView::new(self.name.scope(), self.circuit.as_ref(), self.file.as_ref(), &defaults, engine.now())
     }
@@ -133,37 +148,37 @@ impl Known {
 
 fn not_found(id: &ConstraintId, retired: Option<haltline_core::Instant>) -> Failure {
     let rejection = haltline_core::Rejection::NotFound { retired };
-    Failure::of_constraint(id, haltline_engine::EngineError::Rejected(rejection))
+    Failure::for_constraint(id, haltline_engine::EngineError::Rejected(rejection))
 }
 
-fn status_all(workplace: &Workplace) -> Result<ExitCode, Failure> {
-    let view = AllView::new(all_circuits(workplace)?);
-    workplace.answer(&view, text::all)?;
-    Ok(exit_code::FINE)
+fn status_all(context: &Context) -> Result<ExitCode, Failure> {
+    let view = AllView::new(all_circuits(context)?);
+    context.print(&view, text::all)?;
+    Ok(exit_code::SUCCESS)
 }
 
-/// Every circuit that is not retired, and every active file nobody violated yet, by name.
-pub fn all_circuits(workplace: &Workplace) -> Result<Vec<CircuitView>, Failure> {
-    let engine = &workplace.engine;
+/// Returns every circuit that is not retired and every active file without violations, by name.
+pub fn all_circuits(context: &Context) -> Result<Vec<CircuitView>, Failure> {
+    let engine = &context.engine;
     let (config, project) = (engine.config(), engine.project());
     let defaults = config.policy().constraint;
     let mut views = BTreeMap::new();
-    let mut known = BTreeMap::new();
+    let mut circuits = BTreeMap::new();
     for (name, state) in engine.store().circuits(project.key)? {
         if let State::Constraint(circuit) = state {
-            known.insert(name.scope().to_owned(), circuit);
+            circuits.insert(name.scope().to_owned(), circuit);
         }
     }
     let now = engine.now();
     for id in active_ids(&project.root, config.constraint_directory(), &defaults) {
-        let circuit = known.remove(id.as_str());
+        let circuit = circuits.remove(id.as_str());
         let file = engine.constraint_file(&id, circuit.as_deref());
         if !is_retired(circuit.as_deref()) {
             let view = CircuitView::new(id.as_str(), circuit.as_deref(), file.as_ref(), &defaults, now);
             views.insert(id.as_str().to_owned(), view);
         }
     }
-    for (id, circuit) in known {
+    for (id, circuit) in circuits {
         if !is_retired(Some(&circuit)) {
             let view = CircuitView::new(&id, Some(&circuit), None, &defaults, now);
             views.insert(id, view);
@@ -173,88 +188,89 @@ pub fn all_circuits(workplace: &Workplace) -> Result<Vec<CircuitView>, Failure> 
 }
 
 fn is_retired(circuit: Option<&Circuit>) -> bool {
-    matches!(circuit.map(|circuit| &circuit.standing), Some(haltline_core::constraint::Standing::Retired { .. }))
+    matches!(circuit.map(|circuit| &circuit.state), Some(haltline_core::constraint::CircuitState::Retired { .. }))
 }
 
-fn status_one(workplace: &Workplace, id: &ConstraintId) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
-    let known = Known::find(workplace, id)?;
-    let circuit = known.view(workplace);
-    let history = engine.store().history(engine.project().key, &known.name, RECENT_MAX * 20)?;
+fn status_one(context: &Context, id: &ConstraintId) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
+    let constraint = LoadedConstraint::find(context, id)?;
+    let circuit = constraint.view(context);
+    let history = engine.store().history(engine.project().key, &constraint.name, RECENT_MAX * 20)?;
     let mut recent = listed(&history);
     recent.truncate(RECENT_MAX);
     let defaults = engine.config().policy().constraint;
     let view = OneView {
         schema: SCHEMA,
-        configuration: configuration(&circuit.limits, &defaults, known.source()),
-        guards: known.guards(),
+        configuration: configuration(&circuit.limits, &defaults, constraint.source()),
+        guards: constraint.guards(),
         circuit,
         recent,
     };
-    workplace.answer(&view, text::one)?;
-    Ok(exit_code::FINE)
+    context.print(&view, text::one)?;
+    Ok(exit_code::SUCCESS)
 }
 
-fn check(workplace: &Workplace, id: &ConstraintId) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
-    let known = Known::find_quickly(workplace, id).map_err(|failure| fail_closed(workplace, failure))?;
-    let circuit = known.view(workplace);
+fn check(context: &Context, id: &ConstraintId) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
+    let constraint = LoadedConstraint::find_quickly(context, id).map_err(|failure| fail_closed(context, failure))?;
+    let circuit = constraint.view(context);
     let mode = engine.config().policy().mode;
-    let view = CheckView::new(&circuit, known.circuit.as_ref(), &known.name, mode, engine.now());
-    workplace.answer(&view, text::check)?;
-    Ok(if view.result == "BLOCKED" { exit_code::refused() } else { exit_code::FINE })
+    let check = Check::new(&constraint.name, constraint.circuit.as_ref(), mode, engine.now());
+    let view = CheckView::new(&circuit, &check);
+    context.print(&view, text::check)?;
+    Ok(if view.result == "BLOCKED" { exit_code::denied() } else { exit_code::SUCCESS })
 }
 
-/// A failing store refuses only where the owner wants it so (E7).
-fn fail_closed(workplace: &Workplace, failure: Failure) -> Failure {
-    match (failure, workplace.engine.config().fail()) {
-        (Failure::Plain(text), Fail::Closed) if !text.starts_with("Constraint not found") => Failure::Closed(text),
-        (failure, Fail::Closed | Fail::Open) => failure,
+/// A failing store denies only where the user set `fail = "closed"` (E7).
+fn fail_closed(context: &Context, failure: Failure) -> Failure {
+    match context.engine.config().fail_mode() {
+        FailMode::Closed => failure.closed(),
+        FailMode::Open => failure,
     }
 }
 
 fn change(
-    workplace: &Workplace,
+    context: &Context,
     id: &ConstraintId,
-    verb: &'static str,
+    verb: ConstraintVerb,
     session: Option<String>,
-    what: Happening,
+    event: ConstraintEvent,
 ) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
-    let session = session.or_else(surroundings::session);
-    let committed = engine.constraint(id, session.as_deref(), what).map_err(|error| Failure::of_constraint(id, error));
-    let committed = match verb {
-        "enforce" => committed.map_err(|failure| fail_closed(workplace, failure))?,
-        _record_or_pass => committed?,
-    };
+    let engine = &context.engine;
+    let session = session.or_else(environment::session);
+    let committed =
+        engine.constraint(id, session.as_deref(), event).map_err(|error| Failure::for_constraint(id, error));
+    // `record` and `pass` report what happened; only `enforce` asks for permission.
+    let asks = verb == ConstraintVerb::Enforce;
+    let committed = if asks { committed.map_err(|failure| fail_closed(context, failure))? } else { committed? };
     let view = ChangeView::new(id.as_str(), verb, &committed, engine.now());
-    workplace.answer(&view, text::change)?;
-    // `record` and `pass` report what happened; only `enforce` asks.
-    Ok(if verb == "enforce" && view.verdict == "deny" { exit_code::refused() } else { exit_code::FINE })
+    context.print(&view, text::change)?;
+    Ok(if asks && view.verdict == VerdictName::Deny { exit_code::denied() } else { exit_code::SUCCESS })
 }
 
 fn by_operator(
-    workplace: &Workplace,
+    context: &Context,
     id: &str,
-    verb: &'static str,
+    verb: ConstraintVerb,
     reason: Option<&str>,
     proof: Proof,
-    what: impl FnOnce(Operator) -> Happening,
+    event: impl FnOnce(Operator) -> ConstraintEvent,
 ) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
+    let engine = &context.engine;
     let id = parse(id)?;
-    // What cannot be done is said before a person is asked to confirm it.
-    Known::find(workplace, &id)?;
-    let operator = confirm(&format!("constraint {verb} {id}"), reason, proof, engine.config())?;
+    // Check before asking the person to confirm something that cannot be done.
+    LoadedConstraint::find(context, &id)?;
+    let operator = confirm(&format!("constraint {} {id}", verb.as_str()), reason, proof, engine.config())?;
     let who = operator.who.clone();
-    let committed = engine.constraint(&id, None, what(operator)).map_err(|error| Failure::of_constraint(&id, error))?;
+    let committed =
+        engine.constraint(&id, None, event(operator)).map_err(|error| Failure::for_constraint(&id, error))?;
     let mut view = ChangeView::new(id.as_str(), verb, &committed, engine.now());
     view.audit = Some(audit(&committed, who, reason));
-    workplace.answer(&view, text::change)?;
-    Ok(exit_code::FINE)
+    context.print(&view, text::change)?;
+    Ok(exit_code::SUCCESS)
 }
 
-/// A person's act as the journal has it.
+/// The audit entry of an operator action, as the journal has it.
 pub fn audit(committed: &Committed, who: String, reason: Option<&str>) -> AuditView {
     let when = committed.decision.facts.last().map(|recorded| recorded.at.at.to_seconds_text()).unwrap_or_default();
     AuditView {
@@ -262,22 +278,22 @@ pub fn audit(committed: &Committed, who: String, reason: Option<&str>) -> AuditV
         when,
         reason: reason.map(str::to_owned),
         journal_seq: committed.head.seq,
-        journal_head: committed.head.short(),
+        journal_head: committed.head.short_hash(),
     }
 }
 
-fn history(workplace: &Workplace, id: &ConstraintId, days: u32) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
-    let known = Known::find(workplace, id)?;
-    let limits = known.view(workplace).limits;
-    let entries = engine.store().history(engine.project().key, &known.name, HISTORY_FACTS_MAX)?;
+fn history(context: &Context, id: &ConstraintId, days: u32) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
+    let constraint = LoadedConstraint::find(context, id)?;
+    let limits = constraint.view(context).limits;
+    let entries = engine.store().history(engine.project().key, &constraint.name, HISTORY_FACTS_MAX)?;
     let now = engine.now().at;
     let began = |days: u32| now.plus_millis(-i64::from(days) * 86_400_000);
     let window_began = began(limits.window_days);
     let mut violations = listed(&entries);
     violations.retain(|violation| violation.at > began(days));
     let in_window = violations.iter().filter(|violation| violation.at > window_began).count();
-    let circuit = known.circuit.unwrap_or_default();
+    let circuit = constraint.circuit.unwrap_or_default();
     let view = HistoryView {
         schema: SCHEMA,
         id: id.to_string(),
@@ -291,22 +307,22 @@ fn history(workplace: &Workplace, id: &ConstraintId, days: u32) -> Result<ExitCo
         resets: circuit.trips.iter().filter(|trip| trip.by_person).count(),
         window_began,
     };
-    workplace.answer(&view, text::history)?;
-    Ok(exit_code::FINE)
+    context.print(&view, text::history)?;
+    Ok(exit_code::SUCCESS)
 }
 
-fn config(workplace: &Workplace, id: &ConstraintId) -> Result<ExitCode, Failure> {
-    let known = Known::find(workplace, id)?;
-    let circuit = known.view(workplace);
-    let defaults = workplace.engine.config().policy().constraint;
+fn config(context: &Context, id: &ConstraintId) -> Result<ExitCode, Failure> {
+    let constraint = LoadedConstraint::find(context, id)?;
+    let circuit = constraint.view(context);
+    let defaults = context.engine.config().policy().constraint;
     let view = ConfigView {
         schema: SCHEMA,
         id: id.to_string(),
-        file: known.source().map(str::to_owned),
-        configuration: configuration(&circuit.limits, &defaults, known.source()),
-        guards: known.guards(),
+        file: constraint.source().map(str::to_owned),
+        configuration: configuration(&circuit.limits, &defaults, constraint.source()),
+        guards: constraint.guards(),
         waiting: circuit.waiting,
     };
-    workplace.answer(&view, text::configuration)?;
-    Ok(exit_code::FINE)
+    context.print(&view, text::configuration)?;
+    Ok(exit_code::SUCCESS)
 }

@@ -1,6 +1,6 @@
-//! `haltline doctor`: what could keep haltline from doing its work, each with what to do about it (X2).
+//! `haltline doctor`: finds what keeps haltline from working, and names a fix for each problem (X2).
 
-mod rehearse;
+mod self_test;
 mod trusted;
 
 use std::fs;
@@ -9,37 +9,43 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use haltline_agents::Client;
-use haltline_agents::install::{Found, Switch, find, is_off_in_toml};
+use haltline_agents::install::{DisableSetting, InstalledHook, find, is_false_in_toml};
 use haltline_engine::network_kind;
 use serde_json::{Value, json};
 
-use super::init::{Beside, as_text, own_binary};
+use super::init::{SidecarFile, as_text, own_binary};
 use super::trust;
+use crate::context::Context;
+use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::installation::{ForeignFile, Reach, Record};
-use crate::surroundings;
+use crate::installation::{ForeignFile, InstallScope, InstallationRecord};
 use crate::view::SCHEMA;
 use crate::view::doctor::{CheckupView, DoctorView};
-use crate::workplace::Workplace;
 
-/// One file of settings that a client reads.
+/// One settings file that a client reads.
 struct Layer {
     client: Client,
     path: PathBuf,
-    /// Which `init` would write it, if any.
-    reach: Option<Reach>,
+    /// The scope for which `init` would write this file, if any.
+    scope: Option<InstallScope>,
     text: Option<String>,
-    hooks: Vec<Found>,
-    /// Why haltline cannot read it, which need not keep the client from it: some take comments.
+    hooks: Vec<InstalledHook>,
+    /// Why haltline cannot read the file. The client may still read it: some clients allow comments.
     problem: Option<String>,
-    /// Whether hooks of ours should be in it.
+    /// True if the file should contain haltline's hooks.
     is_expected: bool,
 }
 
 impl Layer {
-    fn read(client: Client, path: PathBuf, reach: Option<Reach>, own: &str, record: Option<&Record>) -> Self {
+    fn read(
+        client: Client,
+        path: PathBuf,
+        scope: Option<InstallScope>,
+        own: &str,
+        record: Option<&InstallationRecord>,
+    ) -> Self {
         let text = ForeignFile::read(&path).map(|file| file.text);
         let hooks = match &text {
             Ok(Some(text)) => find(text, client, own).map_err(|error| format!("{}: {error}", path.display())),
@@ -47,13 +53,13 @@ impl Layer {
             Err(failure) => Err(failure.to_string()),
         };
         let problem = hooks.as_ref().err().cloned();
-        let beside = Beside::all(client, &path).unwrap_or_default();
+        let sidecars = SidecarFile::all(client, &path).unwrap_or_default();
         let mut hooks = hooks.unwrap_or_default();
-        hooks.extend(beside.iter().filter_map(Beside::found));
+        hooks.extend(sidecars.iter().filter_map(SidecarFile::found));
         let text = text.ok().flatten();
         let is_named = text.as_ref().is_some_and(|text| text.contains("haltline"));
-        let is_expected = is_named || record.is_some_and(|record| record.of(&path).is_some());
-        Self { client, path, reach, text, hooks, problem, is_expected }
+        let is_expected = is_named || record.is_some_and(|record| record.find(&path).is_some());
+        Self { client, path, scope, text, hooks, problem, is_expected }
     }
 
     fn value(&self) -> Value {
@@ -61,14 +67,15 @@ impl Layer {
         serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default()
     }
 
-    /// The hooks that do not run by a list of names in another layer of the same client.
+    /// Returns the events whose hooks are disabled by a list of names in another layer of the same client.
     fn silenced(&self, names: &Value) -> Vec<&str> {
-        let is_listed = |found: &&Found| names.as_array().is_some_and(|names| names.contains(&json!(found.name)));
+        let is_listed =
+            |found: &&InstalledHook| names.as_array().is_some_and(|names| names.contains(&json!(found.name)));
         self.hooks.iter().filter(is_listed).map(|found| found.event.as_str()).collect()
     }
 
     fn init(&self) -> String {
-        format!("haltline init{}", self.reach.unwrap_or(Reach::User).options(self.client))
+        format!("haltline init{}", self.scope.unwrap_or(InstallScope::User).options(self.client))
     }
 
     fn is_installed(&self) -> bool {
@@ -76,27 +83,27 @@ impl Layer {
     }
 }
 
-/// Looks at everything, and plays a loop through the hooks of each client that has some.
-pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
+/// Runs all checks, and a self-test through the hooks of each client that has some.
+pub fn run(context: &Context) -> Result<ExitCode, Failure> {
     let binary = own_binary()?;
     let own = as_text(&binary)?;
-    let layers = layers(workplace, &own)?;
+    let layers = layers(context, &own)?;
     let mut checks = Vec::new();
-    checks.extend(layers.iter().filter_map(unread));
+    checks.extend(layers.iter().filter_map(unreadable));
     checks.extend(hooks(&layers));
     checks.extend(binaries(&layers, &binary));
     checks.extend(switches(&layers));
-    checks.extend(trusted::look(&layers, &own, workplace.engine.project()));
-    checks.extend(places(workplace, &layers)?);
-    checks.extend(sandbox(workplace, &layers));
-    checks.extend(store(workplace));
-    checks.push(configuration(workplace)?);
-    let mut rehearsals = Vec::new();
+    checks.extend(trusted::check(&layers, &own, context.engine.project()));
+    checks.extend(hook_paths(context, &layers)?);
+    checks.extend(sandbox(context, &layers));
+    checks.extend(store(context));
+    checks.push(configuration(context)?);
+    let mut self_tests = Vec::new();
     for client in Client::ALL {
         if let Some(layer) = layers.iter().find(|layer| layer.client == client && layer.is_installed()) {
-            let (check, rehearsal) = rehearse::run(client, &layer.hooks, &workplace.engine, &layer.init());
+            let (check, self_test) = self_test::run(client, &layer.hooks, &context.engine, &layer.init());
             checks.push(check);
-            rehearsals.extend(rehearsal);
+            self_tests.extend(self_test);
         }
     }
     let view = DoctorView {
@@ -106,18 +113,18 @@ pub fn run(workplace: &Workplace) -> Result<ExitCode, Failure> {
         is_installed: layers.iter().any(Layer::is_installed),
         is_fine: checks.iter().all(|check| check.is_fine),
         checks,
-        rehearsals,
+        self_tests,
     };
-    workplace.answer(&view, text::doctor)?;
+    context.print(&view, text::doctor)?;
     Ok(match (view.is_installed, view.is_fine) {
         (false, _) => exit_code::not_installed(),
         (true, false) => exit_code::ERROR,
-        (true, true) => exit_code::FINE,
+        (true, true) => exit_code::SUCCESS,
     })
 }
 
-/// A file that haltline cannot read, which matters only where hooks of ours should be in it.
-fn unread(layer: &Layer) -> Option<CheckupView> {
+/// Reports a file that haltline cannot read. That is a problem only if it should contain haltline's hooks.
+fn unreadable(layer: &Layer) -> Option<CheckupView> {
     let says = format!("haltline cannot read {}", layer.problem.as_ref()?);
     Some(if layer.is_expected {
         let fix = format!("take what is no JSON out of it, comments too, then {}", layer.init());
@@ -127,34 +134,35 @@ fn unread(layer: &Layer) -> Option<CheckupView> {
     })
 }
 
-/// All settings the clients read here.
-fn layers(workplace: &Workplace, own: &str) -> Result<Vec<Layer>, Failure> {
-    let project = workplace.engine.project();
+/// Reads all settings files that the clients read here.
+fn layers(context: &Context, own: &str) -> Result<Vec<Layer>, Failure> {
+    let project = context.engine.project();
     let root = &project.root;
-    // One that cannot be read is told by `init` and `uninstall`.
-    let record = Record::read(workplace.engine.store().folder()).ok();
+    // `init` and `uninstall` report a record that cannot be read.
+    let record = InstallationRecord::read(context.engine.store().folder()).ok();
     let mut layers: Vec<Layer> = Vec::new();
     for client in Client::ALL {
         let layout = &client.protocol().layout;
-        let user = Reach::User.settings(client, project)?;
-        let project = Reach::Project.settings(client, project)?;
-        let more = layout.more.iter().map(|path| root.join(path)).chain(layout.managed.map(PathBuf::from));
-        let mut paths = vec![(user.clone(), Some(Reach::User))];
-        // In the home folder itself the project's settings are the user's.
-        paths.extend(Some((project, Some(Reach::Project))).filter(|(path, _)| *path != user));
+        let user = InstallScope::User.settings_file(client, project)?;
+        let project = InstallScope::Project.settings_file(client, project)?;
+        let more =
+            layout.more_project_files.iter().map(|path| root.join(path)).chain(layout.managed.map(PathBuf::from));
+        let mut paths = vec![(user.clone(), Some(InstallScope::User))];
+        // In the home folder, the project's settings are the user's settings.
+        paths.extend(Some((project, Some(InstallScope::Project))).filter(|(path, _)| *path != user));
         paths.extend(more.map(|path| (path, None)));
-        layers.extend(paths.into_iter().map(|(path, reach)| Layer::read(client, path, reach, own, record.as_ref())));
+        layers.extend(paths.into_iter().map(|(path, scope)| Layer::read(client, path, scope, own, record.as_ref())));
     }
     Ok(layers)
 }
 
-/// Which settings have our hooks, and whether at all events.
+/// Checks which settings contain haltline's hooks, and whether every event has one.
 fn hooks(layers: &[Layer]) -> Vec<CheckupView> {
     let mut checks = Vec::new();
     for layer in layers.iter().filter(|layer| layer.is_installed()) {
-        let is_heard = |event: &&str| layer.hooks.iter().any(|found| found.event == **event && !found.is_narrowed);
+        let is_handled = |event: &&str| layer.hooks.iter().any(|found| found.event == **event && !found.is_restricted);
         let layout = &layer.client.protocol().layout;
-        let missing: Vec<&str> = layout.events().filter(|event| !is_heard(event)).collect();
+        let missing: Vec<&str> = layout.events().filter(|event| !is_handled(event)).collect();
         let path = layer.path.display();
         checks.push(if missing.is_empty() {
             CheckupView::fine("hooks", format!("all {} events in {path}", layout.listeners.len()))
@@ -168,7 +176,7 @@ fn hooks(layers: &[Layer]) -> Vec<CheckupView> {
     checks
 }
 
-/// Whether what the hooks run is there, and is this haltline.
+/// Checks that the binary the hooks run exists and is this haltline.
 fn binaries(layers: &[Layer], own: &Path) -> Vec<CheckupView> {
     let mut seen: Vec<&str> = Vec::new();
     let mut checks = Vec::new();
@@ -205,30 +213,30 @@ fn binaries(layers: &[Layer], own: &Path) -> Vec<CheckupView> {
     checks
 }
 
-/// The value of a key of keys.
-fn at<'a>(value: &'a Value, key: &str) -> &'a Value {
+/// Returns the value at a dotted key.
+fn value_at<'a>(value: &'a Value, key: &str) -> &'a Value {
     key.split('.').fold(value, |value, key| &value[key])
 }
 
-/// What a switch in one file silences.
-fn switched_off(switch: Switch, layer: &Layer, layers: &[Layer]) -> Option<CheckupView> {
+/// Reports the hooks that a switch in one file disables.
+fn switched_off(switch: DisableSetting, layer: &Layer, layers: &[Layer]) -> Option<CheckupView> {
     let all = |key: &str, is_off: bool, path: &Path| {
         let path = path.display();
         let says = format!("{key} is set in {path}: the client runs no hook of yours");
         is_off.then(|| CheckupView::problem("switches", says, format!("take {key} out of {path}")))
     };
     match switch {
-        Switch::On(key) => all(key, *at(&layer.value(), key) == true, &layer.path),
-        Switch::Off(key) => all(key, *at(&layer.value(), key) == false, &layer.path),
-        Switch::OffBeside { file, key } => {
+        DisableSetting::IfTrue(key) => all(key, *value_at(&layer.value(), key) == true, &layer.path),
+        DisableSetting::IfFalse(key) => all(key, *value_at(&layer.value(), key) == false, &layer.path),
+        DisableSetting::IfFalseInToml { file, key } => {
             let path = layer.path.with_file_name(file);
-            let is_off = fs::read_to_string(&path).is_ok_and(|text| is_off_in_toml(&text, key));
+            let is_off = fs::read_to_string(&path).is_ok_and(|text| is_false_in_toml(&text, key));
             all(key, is_off, &path)
         }
-        Switch::Listed(key) => {
+        DisableSetting::IfListed(key) => {
             let value = layer.value();
             let of_client = layers.iter().filter(|other| other.client == layer.client);
-            let events: Vec<&str> = of_client.flat_map(|other| other.silenced(at(&value, key))).collect();
+            let events: Vec<&str> = of_client.flat_map(|other| other.silenced(value_at(&value, key))).collect();
             let path = layer.path.display();
             let says = format!("{key} in {path} lists haltline's hooks, so they are skipped: {}", events.join(", "));
             (!events.is_empty()).then(|| CheckupView::problem("switches", says, format!("take them out of {key}")))
@@ -236,12 +244,12 @@ fn switched_off(switch: Switch, layer: &Layer, layers: &[Layer]) -> Option<Check
     }
 }
 
-/// Settings that silence hooks. Those of a client that has none of ours concern nobody where another has some.
+/// Finds settings that disable hooks. Clients without haltline's hooks are skipped if another client has some.
 fn switches(layers: &[Layer]) -> Vec<CheckupView> {
     let has_hooks: Vec<Client> = layers.iter().filter(|layer| layer.is_installed()).map(|layer| layer.client).collect();
     let concerned = layers.iter().filter(|layer| has_hooks.is_empty() || has_hooks.contains(&layer.client));
-    let of = |layer: &Layer| layer.client.protocol().layout.switches;
-    let each = concerned.flat_map(|layer| of(layer).iter().map(move |switch| (*switch, layer)));
+    let switches_of = |layer: &Layer| layer.client.protocol().layout.disable_settings;
+    let each = concerned.flat_map(|layer| switches_of(layer).iter().map(move |switch| (*switch, layer)));
     let mut checks: Vec<CheckupView> = each.filter_map(|(switch, layer)| switched_off(switch, layer, layers)).collect();
     if checks.is_empty() {
         checks.push(CheckupView::fine("switches", "nothing disables hooks"));
@@ -249,11 +257,11 @@ fn switches(layers: &[Layer]) -> Vec<CheckupView> {
     checks
 }
 
-/// Whether the hooks and this shell mean the same store and configuration.
-fn places(workplace: &Workplace, layers: &[Layer]) -> Result<Vec<CheckupView>, Failure> {
+/// Checks that the hooks and this shell use the same store and configuration.
+fn hook_paths(context: &Context, layers: &[Layer]) -> Result<Vec<CheckupView>, Failure> {
     let here = [
-        ("--state", workplace.engine.store().folder().to_owned(), "HALTLINE_STATE_DIR"),
-        ("--config", surroundings::user_config()?, "HALTLINE_CONFIG"),
+        ("--state", context.engine.store().folder().to_owned(), "HALTLINE_STATE_DIR"),
+        ("--config", environment::user_config()?, "HALTLINE_CONFIG"),
     ];
     let mut checks = Vec::new();
     for layer in layers.iter().filter(|layer| layer.is_installed()) {
@@ -269,13 +277,13 @@ fn places(workplace: &Workplace, layers: &[Layer]) -> Result<Vec<CheckupView>, F
     Ok(checks)
 }
 
-/// A sandbox of Claude Code that keeps the agent's own calls of haltline from writing.
-fn sandbox(workplace: &Workplace, layers: &[Layer]) -> Option<CheckupView> {
+/// Checks whether a sandbox of Claude Code keeps haltline from writing when the agent itself calls it.
+fn sandbox(context: &Context, layers: &[Layer]) -> Option<CheckupView> {
     let layers: Vec<&Layer> = layers.iter().filter(|layer| layer.client == Client::Claude).collect();
     let values: Vec<Value> = layers.iter().map(|layer| layer.value()).collect();
     let enabled = layers.iter().zip(&values).find(|(_, value)| value["sandbox"]["enabled"] == true)?;
-    let state = workplace.engine.store().folder();
-    let home = surroundings::variable("HOME").unwrap_or_default();
+    let state = context.engine.store().folder();
+    let home = environment::variable("HOME").unwrap_or_default();
     let is_allowed = |path: &Value| {
         let path = path.as_str().unwrap_or_default();
         let path = path.strip_prefix("~/").map_or_else(|| PathBuf::from(path), |rest| Path::new(&home).join(rest));
@@ -291,13 +299,13 @@ fn sandbox(workplace: &Workplace, layers: &[Layer]) -> Option<CheckupView> {
     })
 }
 
-/// Whether the store can be written, and by us alone.
-fn store(workplace: &Workplace) -> Vec<CheckupView> {
-    let store = workplace.engine.store();
+/// Checks that the store can be written, and read by nobody else.
+fn store(context: &Context) -> Vec<CheckupView> {
+    let store = context.engine.store();
     let folder = store.folder();
     let mut checks = Vec::new();
     let newer = store.newer_schema();
-    checks.push(match (network_kind(folder), newer, store.probe()) {
+    checks.push(match (network_kind(folder), newer, store.check_writable()) {
         (Some(kind), _, _) => CheckupView::problem(
             "store",
             format!("{} is on a network file system ({kind}), where counts can be lost", folder.display()),
@@ -324,14 +332,14 @@ fn store(workplace: &Workplace) -> Vec<CheckupView> {
     checks
 }
 
-/// What `config check` says.
-fn configuration(workplace: &Workplace) -> Result<CheckupView, Failure> {
-    let errors = &workplace.engine.config().errors;
+/// Reports what `config check` finds.
+fn configuration(context: &Context) -> Result<CheckupView, Failure> {
+    let errors = &context.engine.config().errors;
     if let Some(error) = errors.first() {
         return Ok(CheckupView::problem("config", error.to_string(), "mend the file, then haltline config check"));
     }
-    // The store has its own line; here an unreadable one is no second problem.
-    let waiting = trust::waiting(workplace).map(|waiting| waiting.len()).unwrap_or_default();
+    // An unreadable store is reported by its own check, not here again.
+    let waiting = trust::waiting(context).map(|waiting| waiting.len()).unwrap_or_default();
     Ok(if waiting == 0 {
         CheckupView::fine("config", "both files can be read")
     } else {

@@ -1,4 +1,4 @@
-//! `haltline init`: hooks in a client's settings, shown before they are written (X2).
+//! `haltline init`: installs hooks in a client's settings, and shows the change before writing it (X2).
 
 use std::fs;
 use std::io::{BufRead, IsTerminal, Write};
@@ -7,56 +7,60 @@ use std::process::ExitCode;
 
 use haltline_agents::Client;
 use haltline_agents::install::{
-    Entries, Form, Found, Hook, InstallError, Plan, Program, StatusLine, Trace, assumed_trace, find, install,
-    shell_word,
+    Entries, Form, GeneratedFile, Hook, InstallError, InstallTrace, InstalledHook, Plan, StatusLine, assumed_trace,
+    find, install, shell_word,
 };
 use haltline_engine::store::Sqlite;
 
 use crate::cli::Init;
+use crate::context::Context;
 use crate::diff::unified;
+use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::installation::{
-    ForeignFile, Installation, Reach, Record, digest, keep_backup, make_folder, remove_folders, user_folder,
+    ForeignFile, InstallScope, Installation, InstallationRecord, digest, keep_backup, make_folder, remove_folders,
+    user_folder,
 };
 use crate::operator::{Proof, confirm};
-use crate::surroundings;
 use crate::view::SCHEMA;
 use crate::view::install::{InitOutcome, InitView, OwnFileChange, OwnFileView, StatusLineView};
-use crate::workplace::Workplace;
 
 /// Shows what would change, asks, and changes it.
-pub fn run(workplace: &Workplace, command: &Init) -> Result<ExitCode, Failure> {
-    let work = Work::new(workplace, command)?;
-    let mut view = work.view();
+pub fn run(context: &Context, command: &Init) -> Result<ExitCode, Failure> {
+    let plan = InstallPlan::new(context, command)?;
+    let mut view = plan.view();
     if view.outcome == InitOutcome::Unchanged {
-        work.remember_unchanged()?;
-        workplace.answer(&view, text::init)?;
-        return Ok(exit_code::FINE);
+        plan.remember_unchanged()?;
+        context.print(&view, text::init)?;
+        return Ok(exit_code::SUCCESS);
     }
     if command.is_dry_run {
-        workplace.answer(&view, text::init)?;
-        return Ok(exit_code::FINE);
+        context.print(&view, text::init)?;
+        return Ok(exit_code::SUCCESS);
     }
-    let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !workplace.is_json;
+    let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !context.is_json;
     if !command.is_agreed {
-        workplace.answer(&view, text::init)?;
-        let hint = format!("`haltline init{} --yes`", Reach::new(command.is_project).options(command.client));
+        context.print(&view, text::init)?;
+        let hint = format!(
+            "`haltline init{} --yes`",
+            InstallScope::from_project_flag(command.is_project).options(command.client)
+        );
         if !can_ask {
-            let reason = if workplace.is_json { "JSON answers cannot ask" } else { "no terminal to ask at" };
+            let reason = if context.is_json { "JSON answers cannot ask" } else { "no terminal to ask at" };
             return Err(Failure::Plain(format!("nothing was changed: {reason}; run {hint} if this is right")));
         }
         if !is_agreed()? {
             return Err(Failure::Plain(format!("nothing was changed; run {hint} when you are ready")));
         }
     }
-    if work.moves_the_store() {
-        // Whoever may point the hooks at an empty store may undo everything that is in the old one.
+    if plan.moves_the_store() {
+        // Pointing the hooks at an empty store undoes everything in the old one, so this needs an operator.
         let verb = "init (with another state folder or configuration than the hooks have now)";
-        confirm(verb, None, Proof::Presence, workplace.engine.config())?;
+        confirm(verb, None, Proof::Presence, context.engine.config())?;
     }
-    let done = work.carry_out()?;
+    let done = plan.carry_out()?;
     view.backup = done.backup.map(|path| path.display().to_string());
     for left_out in done.left_out {
         view.files.retain(|file| file.file != left_out.file);
@@ -64,11 +68,11 @@ pub fn run(workplace: &Workplace, command: &Init) -> Result<ExitCode, Failure> {
     }
     view.outcome = InitOutcome::Installed;
     if command.is_agreed {
-        workplace.answer(&view, text::init)?;
+        context.print(&view, text::init)?;
     } else {
-        workplace.answer(&view, text::init_done)?;
+        context.print(&view, text::init_done)?;
     }
-    Ok(exit_code::FINE)
+    Ok(exit_code::SUCCESS)
 }
 
 fn is_agreed() -> Result<bool, Failure> {
@@ -79,42 +83,46 @@ fn is_agreed() -> Result<bool, Failure> {
     Ok(length > 0 && ["", "y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
 
-/// Where this binary really is.
+/// Path of this binary, with links resolved.
 pub fn own_binary() -> Result<PathBuf, Failure> {
     let path = std::env::current_exe().and_then(fs::canonicalize);
     path.map_err(|error| Failure::Plain(format!("the path of this binary: {error}")))
 }
 
-/// A path as JSON can hold it.
+/// A path as text, because JSON cannot hold others.
 pub fn as_text(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Failure::Plain(format!("{}: settings can hold only paths that are UTF-8", path.display())))
 }
 
-/// A client's settings of one reach.
-pub fn settings_of(client: Client, reach: Reach, workplace: &Workplace) -> Result<(PathBuf, ForeignFile), Failure> {
-    let path = reach.settings(client, workplace.engine.project())?;
-    let file = ForeignFile::read(&path).map_err(|failure| unchanged(&failure))?;
+/// Reads a client's settings of one scope.
+pub fn read_settings(
+    client: Client,
+    scope: InstallScope,
+    context: &Context,
+) -> Result<(PathBuf, ForeignFile), Failure> {
+    let path = scope.settings_file(client, context.engine.project())?;
+    let file = ForeignFile::read(&path).map_err(|failure| with_nothing_changed(&failure))?;
     Ok((path, file))
 }
 
-/// A failure before anything was changed.
-pub fn unchanged(failure: &Failure) -> Failure {
+/// Adds to a failure that nothing was changed.
+pub fn with_nothing_changed(failure: &Failure) -> Failure {
     Failure::Plain(format!("{failure}; nothing was changed"))
 }
 
-/// A file of haltline's own beside settings.
-pub struct Beside {
-    pub program: Program,
-    /// The event it is the hook of.
+/// A file of haltline's next to a client's settings.
+pub struct SidecarFile {
+    pub program: GeneratedFile,
+    /// The event it is the hook of, if it is one.
     pub event: Option<&'static str>,
     pub path: PathBuf,
-    /// Or why it cannot be read, which is told only of a file that no event needs.
+    /// The content, or why it cannot be read. The reason is shown only for files that no event needs.
     pub file: Result<ForeignFile, String>,
 }
 
-impl Beside {
-    /// All of a client's, as they are; fails where one cannot be read that an event needs.
+impl SidecarFile {
+    /// Reads all of a client's sidecar files; fails if one that an event needs cannot be read.
     pub fn all(client: Client, settings: &Path) -> Result<Vec<Self>, Failure> {
         let folder = settings.parent().unwrap_or(Path::new("/"));
         let own = client.protocol().layout.own_files.iter();
@@ -123,26 +131,25 @@ impl Beside {
             let file = match (ForeignFile::read(&path), own.event) {
                 (Ok(file), _) => Ok(file),
                 (Err(failure), None) => Err(failure.to_string()),
-                (Err(failure), Some(_)) => return Err(unchanged(&failure)),
+                (Err(failure), Some(_)) => return Err(with_nothing_changed(&failure)),
             };
-            Ok(Self { program: own.program, event: own.event, file, path })
+            Ok(Self { program: own.content, event: own.event, file, path })
         })
         .collect()
     }
 
-    /// The hook of ours that it is.
-    pub fn found(&self) -> Option<Found> {
-        let hook = (self.program.hook)(self.file.as_ref().ok()?.text.as_deref()?)?;
-        Some(Found::program(self.event?, hook))
+    /// Returns the hook in the file, if it is one of haltline's.
+    pub fn found(&self) -> Option<InstalledHook> {
+        let hook = (self.program.parse_hook)(self.file.as_ref().ok()?.text.as_deref()?)?;
+        Some(InstalledHook::in_generated_file(self.event?, hook))
     }
 
-    /// What becomes of it.
     pub fn view(&self, change: OwnFileChange) -> OwnFileView {
         let reason = self.file.as_ref().err().cloned();
         OwnFileView { reason, ..own_file(&self.program, &self.path, change) }
     }
 
-    /// The same where nothing can become of it.
+    /// The view of a file that could not be written or deleted.
     pub fn left_out(&self, failure: &Failure) -> OwnFileView {
         OwnFileView { reason: Some(failure.to_string()), ..self.view(OwnFileChange::LeftOut) }
     }
@@ -151,7 +158,7 @@ impl Beside {
         match self.file.as_ref().map(|file| &file.text) {
             Err(_) => OwnFileChange::LeftOut,
             Ok(Some(text)) if *text == (self.program.text)(hook) => OwnFileChange::Unchanged,
-            Ok(Some(text)) if (self.program.hook)(text).is_none() => OwnFileChange::Foreign,
+            Ok(Some(text)) if (self.program.parse_hook)(text).is_none() => OwnFileChange::Foreign,
             Ok(Some(_) | None) => OwnFileChange::Written,
         }
     }
@@ -164,82 +171,80 @@ impl Beside {
     }
 }
 
-/// A file of haltline's own and what becomes of it.
-fn own_file(program: &Program, path: &Path, change: OwnFileChange) -> OwnFileView {
+fn own_file(program: &GeneratedFile, path: &Path, change: OwnFileChange) -> OwnFileView {
     let file = path.display().to_string();
-    OwnFileView { file, change, reason: None, title: program.title, says: program.says }
+    OwnFileView { file, change, reason: None, title: program.title, says: program.purpose }
 }
 
-/// Other clients that have a settings folder and no hook of ours yet.
-fn others(client: Client, workplace: &Workplace, own: &str) -> Vec<&'static str> {
+/// Returns the other clients that have a settings folder but no hook of haltline's yet.
+fn other_clients(client: Client, context: &Context, own: &str) -> Vec<&'static str> {
     let is_waiting = |other: &Client| {
-        let Ok((_, file)) = settings_of(*other, Reach::User, workplace) else { return false };
+        let Ok((_, file)) = read_settings(*other, InstallScope::User, context) else { return false };
         let is_used = user_folder(*other).is_ok_and(|folder| folder.is_dir());
         is_used && !file.text.is_some_and(|text| find(&text, *other, own).is_ok_and(|found| !found.is_empty()))
     };
     let others = Client::ALL.into_iter().filter(|other| *other != client);
-    others.filter(is_waiting).map(Client::word).collect()
+    others.filter(is_waiting).map(Client::cli_name).collect()
 }
 
-/// What came of it.
-struct Done {
-    /// The settings as they were.
+struct InstallResult {
+    /// Copy of the settings as they were.
     backup: Option<PathBuf>,
     /// Files that no event needs and that could not be written.
     left_out: Vec<OwnFileView>,
 }
 
 /// Everything that is known before anything is changed.
-struct Work<'a> {
+struct InstallPlan<'a> {
     store: &'a Sqlite,
     at: haltline_core::Instant,
     client: Client,
-    reach: Reach,
+    scope: InstallScope,
     settings: PathBuf,
     file: ForeignFile,
     entries: Entries,
     plan: Plan,
-    beside: Vec<Beside>,
+    sidecars: Vec<SidecarFile>,
     also: Vec<&'static str>,
-    /// Where the client reads a project's hooks, where that is another work tree than this.
+    /// The work tree from which the client reads a project's hooks, if it is not this one.
     main_checkout: Option<PathBuf>,
 }
 
-impl<'a> Work<'a> {
-    fn new(workplace: &'a Workplace, command: &Init) -> Result<Self, Failure> {
-        let reach = Reach::new(command.is_project);
+impl<'a> InstallPlan<'a> {
+    fn new(context: &'a Context, command: &Init) -> Result<Self, Failure> {
+        let scope = InstallScope::from_project_flag(command.is_project);
         let client = command.client;
         let layout = &client.protocol().layout;
-        let (settings, file) = settings_of(client, reach, workplace)?;
-        let store = workplace.engine.store();
+        let (settings, file) = read_settings(client, scope, context)?;
+        let store = context.engine.store();
         let binary = as_text(&own_binary()?)?;
-        let (state, config) = (as_text(store.folder())?, as_text(&surroundings::user_config()?)?);
+        let (state, config) = (as_text(store.folder())?, as_text(&environment::user_config()?)?);
         let status_line = (command.is_status_line && layout.has_status_line).then(|| {
-            let words = [&binary, "statusline", client.word(), "--state", &state, "--config", &config];
-            words.map(shell_word).join(" ")
+            let args = [&binary, "statusline", client.cli_name(), "--state", &state, "--config", &config];
+            args.map(shell_word).join(" ")
         });
         let entries = Entries { client, hook: Hook::new(client, &binary, &state, &config), status_line };
         let plan = install(file.text.as_deref(), &entries)
-            .map_err(|error| file.refused(format!("{error}; nothing was changed")))?;
-        let beside = Beside::all(client, &settings)?;
-        let is_taken =
-            |beside: &&Beside| beside.event.is_some() && beside.change(&entries.hook) == OwnFileChange::Foreign;
-        if let Some(taken) = beside.iter().find(is_taken) {
-            let error = InstallError::Foreign { title: taken.program.title };
-            return Err(Failure::Plain(format!("{}: {error}; nothing was changed", taken.path.display())));
+            .map_err(|error| file.failure(format!("{error}; nothing was changed")))?;
+        let sidecars = SidecarFile::all(client, &settings)?;
+        let is_occupied =
+            |sidecar: &&SidecarFile| sidecar.event.is_some() && sidecar.change(&entries.hook) == OwnFileChange::Foreign;
+        if let Some(occupied) = sidecars.iter().find(is_occupied) {
+            let error = InstallError::Foreign { title: occupied.program.title };
+            return Err(Failure::Plain(format!("{}: {error}; nothing was changed", occupied.path.display())));
         }
-        let also = others(client, workplace, &binary);
-        let at = workplace.engine.now().at;
-        let project = workplace.engine.project();
-        let is_elsewhere = reach == Reach::Project && !settings.starts_with(&project.root);
+        let also = other_clients(client, context, &binary);
+        let at = context.engine.now().at;
+        let project = context.engine.project();
+        let is_elsewhere = scope == InstallScope::Project && !settings.starts_with(&project.root);
         let main_checkout = is_elsewhere.then(|| project.main_checkout().to_owned());
-        Ok(Self { store, at, client, reach, settings, file, entries, plan, beside, also, main_checkout })
+        Ok(Self { store, at, client, scope, settings, file, entries, plan, sidecars, also, main_checkout })
     }
 
-    /// The files of haltline's own that are to be written.
-    fn unwritten(&self) -> impl Iterator<Item = &Beside> {
+    /// The sidecar files that have to be written.
+    fn unwritten(&self) -> impl Iterator<Item = &SidecarFile> {
         let hook = &self.entries.hook;
-        self.beside.iter().filter(move |beside| beside.change(hook) == OwnFileChange::Written)
+        self.sidecars.iter().filter(move |sidecar| sidecar.change(hook) == OwnFileChange::Written)
     }
 
     fn view(&self) -> InitView {
@@ -248,11 +253,12 @@ impl<'a> Work<'a> {
         let option = |name: &str| hook.option(name).unwrap_or_default().to_owned();
         let is_unchanged = before == self.plan.text && self.unwritten().next().is_none();
         let layout = &self.client.protocol().layout;
-        let mut files: Vec<OwnFileView> = self.beside.iter().map(|beside| beside.view(beside.change(hook))).collect();
-        // Of a program of haltline's own nobody wants to read every line.
+        let mut files: Vec<OwnFileView> =
+            self.sidecars.iter().map(|sidecar| sidecar.view(sidecar.change(hook))).collect();
+        // Nobody wants to read a diff of a whole generated program.
         let diff = match &layout.form {
             Form::Grouped | Form::Flat { .. } => unified(before, &self.plan.text),
-            Form::Program(program) => {
+            Form::GeneratedFile(program) => {
                 let is_same = before == self.plan.text;
                 let change = if is_same { OwnFileChange::Unchanged } else { OwnFileChange::Written };
                 files.insert(0, own_file(program, &self.settings, change));
@@ -262,7 +268,7 @@ impl<'a> Work<'a> {
         InitView {
             schema: SCHEMA,
             client: self.client.name(),
-            scope: self.reach,
+            scope: self.scope,
             settings: self.settings.display().to_string(),
             is_new_file: self.file.text.is_none(),
             binary: hook.command.clone(),
@@ -280,24 +286,25 @@ impl<'a> Work<'a> {
             diff,
             backup: None,
             outcome: if is_unchanged { InitOutcome::Unchanged } else { InitOutcome::Planned },
-            afterwards: layout.afterwards,
+            afterwards: layout.post_install_step,
             also: self.also.clone(),
             main_checkout: self.main_checkout.as_ref().map(|folder| folder.display().to_string()),
-            of: self.client,
+            client_kind: self.client,
             handlers: layout.listeners.iter().map(|listener| layout.handler_text(hook, listener)).collect(),
         }
     }
 
-    /// Whether hooks that are there use another store or configuration.
+    /// True if the installed hooks use another store or configuration.
     fn moves_the_store(&self) -> bool {
         let differs = |old: &Hook, option: &str| old.option(option) != self.entries.hook.option(option);
         self.plan.replaced.iter().any(|old| differs(old, "--state") || differs(old, "--config"))
     }
 
-    /// Backup, record, settings, command. The record comes first: without it an entry could not be undone exactly. It is
-    /// read only now: while a person was asked, another `init` may have written it.
-    fn carry_out(&self) -> Result<Done, Failure> {
-        let record = Record::read(self.store.folder())?;
+    /// Writes backup, record, settings and sidecar files. The record comes before the settings: without it an entry
+    /// could not be undone exactly. It is read only now, because another `init` may have written it while haltline
+    /// asked the person.
+    fn carry_out(&self) -> Result<InstallResult, Failure> {
+        let record = InstallationRecord::read(self.store.folder())?;
         let is_changed = self.file.text.as_deref() != Some(&self.plan.text);
         let backup = match &self.file.text {
             Some(text) if is_changed => Some(keep_backup(self.store.folder(), self.at, &self.settings, text)?),
@@ -307,40 +314,40 @@ impl<'a> Work<'a> {
         record.with(self.installation(&record, backup.clone(), &folders)).write(self.store.folder())?;
         let is_executable = match self.client.protocol().layout.form {
             Form::Grouped | Form::Flat { .. } => false,
-            Form::Program(program) => program.is_executable,
+            Form::GeneratedFile(program) => program.is_executable,
         };
         let written = if is_changed { self.file.replace(&self.plan.text, is_executable) } else { Ok(()) };
         if let Err(failure) = written {
             record.write(self.store.folder())?;
             remove_folders(&folders);
-            return Err(unchanged(&failure));
+            return Err(with_nothing_changed(&failure));
         }
         let mut left_out = Vec::new();
-        for beside in self.unwritten() {
-            match (beside.write(&self.entries.hook), beside.event) {
+        for sidecar in self.unwritten() {
+            match (sidecar.write(&self.entries.hook), sidecar.event) {
                 (Ok(()), _) => {}
-                (Err(failure), None) => left_out.push(beside.left_out(&failure)),
+                (Err(failure), None) => left_out.push(sidecar.left_out(&failure)),
                 (Err(failure), Some(_)) => {
                     let written = self.settings.display();
                     return Err(Failure::Plain(format!("{failure}; {written} is written: run the command again")));
                 }
             }
         }
-        Ok(Done { backup, left_out })
+        Ok(InstallResult { backup, left_out })
     }
 
-    /// Makes the folders that are not there; says which ones, outermost first.
+    /// Creates missing folders and returns those it created, outermost first.
     fn make_folders(&self) -> Result<Vec<PathBuf>, Failure> {
         let above = |path: &Path| make_folder(path.parent().unwrap_or(Path::new("/")));
-        let mut folders = above(&self.settings).map_err(|failure| unchanged(&failure))?;
-        for beside in self.unwritten() {
-            match (above(&beside.path), beside.event) {
+        let mut folders = above(&self.settings).map_err(|failure| with_nothing_changed(&failure))?;
+        for sidecar in self.unwritten() {
+            match (above(&sidecar.path), sidecar.event) {
                 (Ok(made), _) => folders.extend(made),
-                // It is told when the file cannot be written.
+                // The failure to write the file is reported later.
                 (Err(_), None) => {}
                 (Err(failure), Some(_)) => {
                     remove_folders(&folders);
-                    return Err(unchanged(&failure));
+                    return Err(with_nothing_changed(&failure));
                 }
             }
         }
@@ -348,12 +355,12 @@ impl<'a> Work<'a> {
     }
 
     /// What `uninstall` has to know.
-    fn installation(&self, record: &Record, backup: Option<PathBuf>, folders: &[PathBuf]) -> Installation {
+    fn installation(&self, record: &InstallationRecord, backup: Option<PathBuf>, folders: &[PathBuf]) -> Installation {
         let hook = &self.entries.hook;
         let path = |name: &str| PathBuf::from(hook.option(name).unwrap_or_default());
-        let known = record.of(&self.settings);
+        let known = record.find(&self.settings);
         let text = self.file.text.as_deref();
-        // The old record still holds where nobody else changed the file since.
+        // The old record is still valid if nobody else has changed the file since.
         let untouched = known.filter(|known| text.is_some_and(|text| digest(text) == known.after));
         let has_ours =
             text.is_some_and(|text| find(text, self.client, &hook.command).is_ok_and(|found| !found.is_empty()));
@@ -364,7 +371,7 @@ impl<'a> Work<'a> {
             (None, _) => (text.is_none(), text.map(digest), backup),
         };
         let mut trace = match known {
-            _ if !has_ours => Trace::new(),
+            _ if !has_ours => InstallTrace::new(),
             Some(known) => known.trace.clone(),
             None => assumed_trace(self.client),
         };
@@ -392,10 +399,10 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// An installation that came with the settings, from another machine perhaps, is written down as well.
+    /// Records an installation that came with the settings, perhaps from another machine.
     fn remember_unchanged(&self) -> Result<(), Failure> {
-        let record = Record::read(self.store.folder())?;
-        if record.of(&self.settings).is_some() {
+        let record = InstallationRecord::read(self.store.folder())?;
+        if record.find(&self.settings).is_some() {
             return Ok(());
         }
         record.with(self.installation(&record, None, &[])).write(self.store.folder())

@@ -8,31 +8,30 @@ use haltline_engine::journal::verify;
 use haltline_engine::store::Store;
 
 use crate::cli::Journal;
+use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::view::SCHEMA;
 use crate::view::journal::{FactView, ProjectView, ShowView, VerifyView};
-use crate::workplace::Workplace;
 
 /// How many facts are read at once.
 const FACTS_AT_ONCE: usize = 4096;
 
-/// Runs a journal command.
-pub fn run(workplace: &Workplace, command: &Journal) -> Result<ExitCode, Failure> {
+pub fn run(context: &Context, command: &Journal) -> Result<ExitCode, Failure> {
     match command {
-        Journal::Show { circuit, limit } => show(workplace, circuit.as_deref(), *limit),
-        Journal::Verify { is_all } => check(workplace, *is_all),
-        Journal::Export => export(workplace),
+        Journal::Show { circuit, limit } => show(context, circuit.as_deref(), *limit),
+        Journal::Verify { is_all } => check(context, *is_all),
+        Journal::Export => export(context),
     }
 }
 
-fn show(workplace: &Workplace, circuit: Option<&str>, limit: u32) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
+fn show(context: &Context, circuit: Option<&str>, limit: u32) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
     let (store, project) = (engine.store(), engine.project());
     let limit = limit as usize;
     let mut entries = match circuit {
-        Some(name) => store.history(project.key, &CircuitName::stored(name.to_owned()), limit)?,
+        Some(name) => store.history(project.key, &CircuitName::from_stored(name.to_owned()), limit)?,
         None => {
             let after = store.head(project.key)?.seq.saturating_sub(limit as u64);
             let mut entries = store.journal(project.key, after, limit)?;
@@ -51,12 +50,12 @@ fn show(workplace: &Workplace, circuit: Option<&str>, limit: u32) -> Result<Exit
         project: project.identity.display().to_string(),
         facts: entries.iter().map(FactView::new).collect(),
     };
-    workplace.answer(&view, text::show)?;
-    Ok(exit_code::FINE)
+    context.print(&view, text::show)?;
+    Ok(exit_code::SUCCESS)
 }
 
-fn check(workplace: &Workplace, is_all: bool) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
+fn check(context: &Context, is_all: bool) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
     let store = engine.store();
     let mut projects = Vec::new();
     for known in store.projects()? {
@@ -66,12 +65,12 @@ fn check(workplace: &Workplace, is_all: bool) -> Result<ExitCode, Failure> {
         }
     }
     let view = VerifyView::new(projects);
-    workplace.answer(&view, text::verify)?;
-    Ok(if view.is_clean { exit_code::FINE } else { exit_code::ERROR })
+    context.print(&view, text::verify)?;
+    Ok(if view.is_clean { exit_code::SUCCESS } else { exit_code::ERROR })
 }
 
-fn export(workplace: &Workplace) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
+fn export(context: &Context) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut after = 0;
     loop {
@@ -84,5 +83,5 @@ fn export(workplace: &Workplace) -> Result<ExitCode, Failure> {
         }
     }
     out.flush()?;
-    Ok(exit_code::FINE)
+    Ok(exit_code::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `haltline memory`: the folder in which an agent remembers things (L9).
+//! `haltline memory`: the folder where an agent keeps its memory (L9).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,27 +7,26 @@ use std::process::ExitCode;
 use haltline_engine::memory_protection::{clean, report};
 
 use crate::cli::Memory;
+use crate::context::Context;
+use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::surroundings;
 use crate::view::SCHEMA;
 use crate::view::memory::{CleanView, CleanedView, MemoryView, ReportView};
-use crate::workplace::Workplace;
 
-/// Runs a memory command.
-pub fn run(workplace: &Workplace, command: &Memory) -> Result<ExitCode, Failure> {
+pub fn run(context: &Context, command: &Memory) -> Result<ExitCode, Failure> {
     match command {
         Memory::Report { memory_folder } => {
-            let folders = folders(workplace, memory_folder.as_deref())?;
-            let folders = folders.iter().map(|folder| view(workplace, folder)).collect();
-            workplace.answer(&ReportView { schema: SCHEMA, folders }, text::memory_report)?;
-            Ok(exit_code::FINE)
+            let folders = folders(context, memory_folder.as_deref())?;
+            let folders = folders.iter().map(|folder| view(context, folder)).collect();
+            context.print(&ReportView { schema: SCHEMA, folders }, text::memory_report)?;
+            Ok(exit_code::SUCCESS)
         }
         Memory::Clean { memory_folder, session } => {
-            let folders = folders(workplace, memory_folder.as_deref())?;
-            let active = session.clone().or_else(surroundings::session);
-            let (limits, now) = (workplace.engine.config().memory_limits(), workplace.engine.now().at);
+            let folders = folders(context, memory_folder.as_deref())?;
+            let active = session.clone().or_else(environment::session);
+            let (limits, now) = (context.engine.config().memory_limits(), context.engine.now().at);
             let mut view = CleanView { schema: SCHEMA, folders: Vec::new() };
             for folder in folders {
                 let done = clean(&folder, &limits, active.as_deref(), now)
@@ -35,23 +34,23 @@ pub fn run(workplace: &Workplace, command: &Memory) -> Result<ExitCode, Failure>
                 done.problems.iter().for_each(|problem| text::warn(problem));
                 view.folders.push(CleanedView::new(&folder, &done));
             }
-            workplace.answer(&view, text::memory_clean)?;
+            context.print(&view, text::memory_clean)?;
             let is_clean = view.folders.iter().all(|folder| folder.problems.is_empty());
-            Ok(if is_clean { exit_code::FINE } else { exit_code::ERROR })
+            Ok(if is_clean { exit_code::SUCCESS } else { exit_code::ERROR })
         }
     }
 }
 
-/// One folder, as seen; for `haltline status` too.
-pub fn view(workplace: &Workplace, folder: &Path) -> MemoryView {
-    let limits = workplace.engine.config().memory_limits();
-    let now = workplace.engine.now().at;
+/// The view of one folder, also used by `haltline status`.
+pub fn view(context: &Context, folder: &Path) -> MemoryView {
+    let limits = context.engine.config().memory_limits();
+    let now = context.engine.now().at;
     MemoryView::new(folder, &report(folder, &limits, now), limits.telemetry_lines_max)
 }
 
-/// The folder that was named, else those there are.
-fn folders(workplace: &Workplace, named: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
-    let Some(folder) = named else { return Ok(usual_folders(workplace)) };
+/// Returns the named folder, or else the folders that exist.
+fn folders(context: &Context, named: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+    let Some(folder) = named else { return Ok(usual_folders(context)) };
     match fs::metadata(folder) {
         Ok(kind) if kind.is_dir() => Ok(vec![folder.to_owned()]),
         Ok(_other) => Err(Failure::Plain(format!("--dir {}: expected a folder", folder.display()))),
@@ -59,9 +58,9 @@ fn folders(workplace: &Workplace, named: Option<&Path>) -> Result<Vec<PathBuf>, 
     }
 }
 
-/// haltline's own, and the project's where it does not lead out of the project.
-pub fn usual_folders(workplace: &Workplace) -> Vec<PathBuf> {
-    let engine = &workplace.engine;
+/// Returns haltline's own folder, and the project's unless it leads out of the project.
+pub fn usual_folders(context: &Context) -> Vec<PathBuf> {
+    let engine = &context.engine;
     let root = &engine.project().root;
     let own = engine.store().folder().join("memory");
     let theirs = fs::canonicalize(root.join(engine.config().memory_directory())).ok();

@@ -1,14 +1,14 @@
-//! `haltline notify`: people hear of trips (E16).
+//! `haltline notify`: delivers notifications of trips to people (E16).
 
 use std::process::ExitCode;
 
 use serde::Serialize;
 
 use crate::cli::Notify;
+use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::view::SCHEMA;
-use crate::workplace::Workplace;
 
 #[derive(Serialize)]
 struct TestView<'a> {
@@ -17,18 +17,17 @@ struct TestView<'a> {
     webhook: bool,
 }
 
-/// Runs a notify command.
-pub fn run(workplace: &Workplace, command: &Notify) -> Result<ExitCode, Failure> {
+pub fn run(context: &Context, command: &Notify) -> Result<ExitCode, Failure> {
     match command {
-        Notify::Deliver => workplace.engine.deliver(),
-        Notify::Test => test(workplace)?,
+        Notify::Deliver => context.engine.deliver_notifications(),
+        Notify::Test => test(context)?,
     }
-    Ok(exit_code::FINE)
+    Ok(exit_code::SUCCESS)
 }
 
-fn test(workplace: &Workplace) -> Result<(), Failure> {
-    let config = workplace.engine.config();
-    match workplace.engine.notify_sample() {
+fn test(context: &Context) -> Result<(), Failure> {
+    let config = context.engine.config();
+    match context.engine.send_sample_notification() {
         None => Err(Failure::Plain(
             "nobody is to be told: set notify.command or notify.webhook in your config (`haltline config path` says where it is)".to_owned(),
         )),
@@ -36,7 +35,7 @@ fn test(workplace: &Workplace) -> Result<(), Failure> {
         Some(Ok(())) => {
             let (command, webhook) = (config.notify_command(), !config.notify_webhook().is_empty());
             let view = TestView { schema: SCHEMA, command, webhook };
-            workplace.answer(&view, |view| {
+            context.print(&view, |view| {
                 let mut out = String::new();
                 if !view.command.is_empty() {
                     out.push_str("delivered to notify.command, which ended with 0\n");

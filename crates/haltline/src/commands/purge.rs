@@ -1,16 +1,16 @@
-//! `haltline purge`: the texts of a session are forgotten, everywhere; counts stay.
+//! `haltline purge`: deletes the texts of a session everywhere and keeps the counts.
 
 use std::process::ExitCode;
 
 use haltline_engine::store::Store;
 use serde::Serialize;
 
+use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::operator::{Proof, confirm};
 use crate::view::SCHEMA;
-use crate::workplace::Workplace;
 
 #[derive(Serialize)]
 struct PurgeView {
@@ -19,9 +19,8 @@ struct PurgeView {
     facts: usize,
 }
 
-/// Forgets a session's texts.
-pub fn run(workplace: &Workplace, session: &str) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
+pub fn run(context: &Context, session: &str) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
     confirm("purge", None, Proof::Presence, engine.config())?;
     let facts = engine.store().purge(session)?;
     if facts == 0 {
@@ -29,11 +28,11 @@ pub fn run(workplace: &Workplace, session: &str) -> Result<ExitCode, Failure> {
             "session {session:?} has no texts in the store; `haltline journal show --json` names the sessions"
         )));
     }
-    engine.remake_mirror();
+    engine.rebuild_mirror();
     let view = PurgeView { schema: SCHEMA, session: session.to_owned(), facts };
-    workplace.answer(&view, |view| {
+    context.print(&view, |view| {
         let facts = text::count(view.facts as u64, "fact");
         format!("The texts of {facts} of session {} are gone; the counts stay.\n", view.session)
     })?;
-    Ok(exit_code::FINE)
+    Ok(exit_code::SUCCESS)
 }

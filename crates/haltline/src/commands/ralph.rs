@@ -1,8 +1,8 @@
-//! `haltline ralph`: the circuit breaker of a Ralph loop, behind Ralph's own files, variables and exit codes (P8).
+//! `haltline ralph`: the circuit breaker of a Ralph loop, with Ralph's own files, variables and exit codes (P8).
 //!
-//! `record` ends with 1 where the circuit is open, `halt` with 1 where the loop may go on. Whatever else is wrong must
-//! not look like either: bad input ends with 2, and a store that fails is told and does not halt the loop, unless the
-//! user wants it so (E7).
+//! `record` exits with 1 if the circuit is open, `halt` exits with 1 if the loop may go on. No other problem may look
+//! like either: bad input exits with 2, and a failing store prints a warning and does not halt the loop unless the user
+//! set `fail = "closed"` (E7).
 
 mod files;
 mod settings;
@@ -11,43 +11,42 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use haltline_agents::ralph::{Analysis, error_of};
-use haltline_core::phase::{Choice, Course, ErrorSeen, Happening, Joining, PhaseName, Report, Signal, Source};
+use haltline_agents::ralph::{Analysis, find_error};
+use haltline_core::phase::{Choice, Joining, PhaseEvent, PhaseName, PhaseRun, Report, ReportedError, Signal, Source};
 use haltline_core::{Mode, Verdict, shorten};
 use haltline_engine::EngineError;
 use haltline_engine::clock::Clock;
-use haltline_engine::config::Fail;
-use haltline_engine::course::CoursePlace;
+use haltline_engine::config::FailMode;
+use haltline_engine::phase_run::PhaseRunLocation;
 use haltline_engine::store::Committed;
 
 use self::files::{analysis_of, head_of, newest_output, tail_of};
 use self::settings::Settings;
 use super::constraint::audit;
 use crate::cli::{Ralph, RalphRecord};
+use crate::context::Context;
+use crate::environment::{self, variable};
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::operator::{agent_around, outside_agents};
-use crate::surroundings::{self, variable};
+use crate::operator::{detect_agent, reject_agent};
 use crate::view::ralph::{RalphView, transitions};
-use crate::workplace::Workplace;
 
 /// Where Ralph keeps its files.
 const FOLDER: &str = ".ralph";
-/// The largest error file, and how much of the end of an output is looked at.
+/// Largest error file, and how much of the end of an output is searched for an error.
 const ERROR_BYTES_MAX: u64 = 1024 * 1024;
-/// Ralph's word for a reset without a reason.
+/// Ralph's reason for a reset without one.
 const MANUAL_RESET: &str = "Manual reset";
 
-/// Runs a command of the bridge.
 pub fn run(command: &Ralph, folder: Option<&Path>, is_json: bool, clock: Clock) -> Result<ExitCode, Failure> {
-    let workplace = Workplace::open(folder, is_json, clock).map_err(|failure| Failure::Usage(failure.to_string()))?;
-    workplace.tell_config_errors();
+    let context = Context::open(folder, is_json, clock).map_err(|failure| Failure::Usage(failure.to_string()))?;
+    context.print_config_errors();
     let here = folder.unwrap_or(Path::new("."));
     let name = variable("RALPH_DIR").unwrap_or_else(|| FOLDER.to_owned());
     let folder = here.join(&name);
-    let place = CoursePlace::ralph(workplace.engine.project(), &folder);
-    let bridge = Bridge { workplace: &workplace, here, name, folder, place, settings: Settings::read(here) };
+    let location = PhaseRunLocation::ralph(context.engine.project(), &folder);
+    let bridge = RalphBridge { context: &context, here, name, folder, location, settings: Settings::read(here) };
     let result = match command {
         Ralph::Init => bridge.init(),
         Ralph::Record(command) => bridge.record(command),
@@ -55,38 +54,38 @@ pub fn run(command: &Ralph, folder: Option<&Path>, is_json: bool, clock: Clock) 
         Ralph::Reset { reason } => bridge.reset(reason.as_deref()),
         Ralph::Halt => bridge.halt(),
     };
-    workplace.tell_notices();
+    context.print_notices();
     result
 }
 
-/// One loop's folder, and how its circuit is kept.
-struct Bridge<'a> {
-    workplace: &'a Workplace,
+/// One loop's folder and its circuit.
+struct RalphBridge<'a> {
+    context: &'a Context,
     /// The folder the loop runs in.
     here: &'a Path,
-    /// Ralph's folder as the user calls it.
+    /// Ralph's folder as the user wrote it.
     name: String,
     folder: PathBuf,
-    place: CoursePlace,
+    location: PhaseRunLocation,
     settings: Settings,
 }
 
-impl Bridge<'_> {
+impl RalphBridge<'_> {
     fn init(&self) -> Result<ExitCode, Failure> {
-        let course = self.taken_in()?;
-        match course {
-            None => drop(self.happen(begin())?),
-            Some(course) if self.settings.auto_reset && course.trip().is_some() => match agent_around() {
+        let phase_run = self.load_synced()?;
+        match phase_run {
+            None => drop(self.commit(begin())?),
+            Some(phase_run) if self.settings.auto_reset && phase_run.trip().is_some() => match detect_agent() {
                 Some(agent) => text::warn(&format!(
                     "CB_AUTO_RESET is for people and is refused inside an agent ({agent}); the circuit stays as it is"
                 )),
-                None => drop(self.happen(Happening::AutoReset)?),
+                None => drop(self.commit(PhaseEvent::AutoReset)?),
             },
             Some(_) => {}
         }
-        let course = self.current()?;
-        self.answer_json(course.as_ref())?;
-        Ok(exit_code::FINE)
+        let phase_run = self.current()?;
+        self.answer_json(phase_run.as_ref())?;
+        Ok(exit_code::SUCCESS)
     }
 
     fn record(&self, command: &RalphRecord) -> Result<ExitCode, Failure> {
@@ -98,25 +97,25 @@ impl Bridge<'_> {
         let error = if has_errors { Some(self.error(command, &analysis)?) } else { None };
         let signs = files_changed.max(analysis.files_modified).max(u64::from(analysis.is_complete));
         let report = Report {
-            phase: Some(PhaseName::known(PhaseName::RALPH)),
+            phase: Some(PhaseName::from_static(PhaseName::RALPH)),
             iteration: Some(loop_number),
             signals: vec![Signal { source: Source::Caller, count: signs }],
             error,
-            neutral: analysis.asks.then(|| "asked a question".to_owned()),
-            denied: analysis.denied,
+            neutral: analysis.asks_question.then(|| "asked a question".to_owned()),
+            permission_denied: analysis.is_permission_denied,
             ..Report::default()
         };
-        let committed = match self.happen(Happening::Report(Box::new(report))) {
+        let committed = match self.commit(PhaseEvent::Report(Box::new(report))) {
             Ok(committed) => committed,
-            Err(failure) => return Ok(self.go_on(&failure, exit_code::FINE, exit_code::ERROR)),
+            Err(failure) => return Ok(self.exit_code_after_failure(&failure, exit_code::SUCCESS, exit_code::ERROR)),
         };
-        self.answer_json(self.workplace.engine.known_course(&self.place.name)?.as_ref())?;
+        self.answer_json(self.context.engine.stored_phase_run(&self.location.name)?.as_ref())?;
         let is_open = matches!(committed.decision.verdict, Verdict::Stop(_));
-        Ok(if is_open && !self.only_observes() { exit_code::ERROR } else { exit_code::FINE })
+        Ok(if is_open && !self.only_observes() { exit_code::ERROR } else { exit_code::SUCCESS })
     }
 
-    /// The error of a loop: as it was given, else as the agent's output tells it.
-    fn error(&self, command: &RalphRecord, analysis: &Analysis) -> Result<ErrorSeen, Failure> {
+    /// The error of a loop: the given one, or else the one in the agent's output.
+    fn error(&self, command: &RalphRecord, analysis: &Analysis) -> Result<ReportedError, Failure> {
         let given = match (&command.error_message, &command.error_file) {
             (Some(message), _) => Some(message.clone()),
             (None, Some(path)) => {
@@ -126,134 +125,135 @@ impl Bridge<'_> {
             (None, None) => None,
         };
         if let Some(message) = given.filter(|message| !message.trim().is_empty()) {
-            return Ok(ErrorSeen::new("", &message));
+            return Ok(ReportedError::new("", &message));
         }
         let named = analysis.output_file.as_ref().map(|path| self.here.join(path));
         let output = named.filter(|path| path.is_file()).or_else(|| newest_output(&self.folder));
-        let found = output.and_then(|path| tail_of(&path, ERROR_BYTES_MAX).ok()).and_then(|text| error_of(&text));
+        let found = output.and_then(|path| tail_of(&path, ERROR_BYTES_MAX).ok()).and_then(|text| find_error(&text));
         Ok(match found {
             Some(error) => error,
-            None => self.untold_error()?,
+            None => self.unknown_error()?,
         })
     }
 
-    /// Nobody says which error it was: it cannot be told from the one before, and counts as the same.
-    fn untold_error(&self) -> Result<ErrorSeen, Failure> {
-        let mut error = ErrorSeen::new("", "");
-        let known = self.workplace.engine.known_course(&self.place.name);
-        if let Some(mark) = known.unwrap_or_default().and_then(|course| course.error) {
-            error.mark = mark;
+    /// An error without any text. It cannot be distinguished from the previous error, so it counts as the same one.
+    fn unknown_error(&self) -> Result<ReportedError, Failure> {
+        let mut error = ReportedError::new("", "");
+        let known = self.context.engine.stored_phase_run(&self.location.name);
+        if let Some(error_mark) = known.unwrap_or_default().and_then(|phase_run| phase_run.error) {
+            error.fingerprint = error_mark;
         }
         error.shown = "an error that no output tells of".to_owned();
         Ok(error)
     }
 
     fn status(&self) -> Result<ExitCode, Failure> {
-        self.taken_in()?;
-        let course = self.current()?;
-        self.workplace.answer(&self.view(course.as_ref()), text::ralph_status)?;
-        Ok(exit_code::FINE)
+        self.load_synced()?;
+        let phase_run = self.current()?;
+        self.context.print(&self.view(phase_run.as_ref()), text::ralph_status)?;
+        Ok(exit_code::SUCCESS)
     }
 
     fn reset(&self, reason: Option<&str>) -> Result<ExitCode, Failure> {
         let reason = reason.filter(|reason| !reason.trim().is_empty()).unwrap_or(MANUAL_RESET);
-        let operator = outside_agents("ralph reset", Some(reason))?;
-        if self.taken_in()?.is_none() {
-            self.happen(begin())?;
+        let operator = reject_agent("ralph reset", Some(reason))?;
+        if self.load_synced()?.is_none() {
+            self.commit(begin())?;
         }
         let who = operator.who.clone();
-        let committed = self.happen(Happening::Decide { choice: Choice::Reset, operator })?;
-        let course = self.workplace.engine.known_course(&self.place.name)?;
-        let mut view = self.view(course.as_ref());
+        let committed = self.commit(PhaseEvent::Decide { choice: Choice::Reset, operator })?;
+        let phase_run = self.context.engine.stored_phase_run(&self.location.name)?;
+        let mut view = self.view(phase_run.as_ref());
         view.audit = Some(audit(&committed, who, Some(reason)));
-        self.workplace.answer(&view, text::ralph_reset)?;
-        Ok(exit_code::FINE)
+        self.context.print(&view, text::ralph_reset)?;
+        Ok(exit_code::SUCCESS)
     }
 
     fn halt(&self) -> Result<ExitCode, Failure> {
-        let course = match self.taken_in().and_then(|_| self.current()) {
-            Ok(course) => course,
-            Err(failure) => return Ok(self.go_on(&failure, exit_code::ERROR, exit_code::FINE)),
+        let phase_run = match self.load_synced().and_then(|_| self.current()) {
+            Ok(phase_run) => phase_run,
+            Err(failure) => return Ok(self.exit_code_after_failure(&failure, exit_code::ERROR, exit_code::SUCCESS)),
         };
-        let view = self.view(course.as_ref());
+        let view = self.view(phase_run.as_ref());
         if view.open.is_none() || self.only_observes() {
-            self.answer_json(course.as_ref())?;
+            self.answer_json(phase_run.as_ref())?;
             return Ok(exit_code::ERROR);
         }
-        self.workplace.answer(&view, |view| text::ralph_halt(view, &self.name))?;
-        Ok(exit_code::FINE)
+        self.context.print(&view, |view| text::ralph_halt(view, &self.name))?;
+        Ok(exit_code::SUCCESS)
     }
 
-    /// The course, after what its file says was taken in.
-    fn taken_in(&self) -> Result<Option<Course>, Failure> {
-        let course = self.workplace.engine.course(&self.place, Some(self.settings.bounds));
-        course.map_err(failure_of)
+    /// Loads the phase run after importing changes from its state file.
+    fn load_synced(&self) -> Result<Option<PhaseRun>, Failure> {
+        let phase_run = self.context.engine.phase_run(&self.location, Some(self.settings.bounds));
+        phase_run.map_err(failure_of)
     }
 
-    /// The course as it is now. A cooldown that is over is written down first, so that the files say so too.
-    fn current(&self) -> Result<Option<Course>, Failure> {
-        let engine = &self.workplace.engine;
-        let course = engine.known_course(&self.place.name)?;
-        let is_cooled = |course: &Course| course.trip().is_some_and(|trip| trip.cooled(engine.now()).is_some());
-        if course.as_ref().is_some_and(is_cooled) {
-            self.happen(Happening::Ask { start: None })?;
-            return Ok(engine.known_course(&self.place.name)?);
+    /// Loads the phase run. If its cooldown has ended, that is committed first, so that Ralph's files say so too.
+    fn current(&self) -> Result<Option<PhaseRun>, Failure> {
+        let engine = &self.context.engine;
+        let phase_run = engine.stored_phase_run(&self.location.name)?;
+        let is_cooled =
+            |phase_run: &PhaseRun| phase_run.trip().is_some_and(|trip| trip.cooldown_ended_at(engine.now()).is_some());
+        if phase_run.as_ref().is_some_and(is_cooled) {
+            self.commit(PhaseEvent::Ask { start: None })?;
+            return Ok(engine.stored_phase_run(&self.location.name)?);
         }
-        Ok(course)
+        Ok(phase_run)
     }
 
-    /// Takes an event, and says on standard error what it changed.
-    fn happen(&self, what: Happening) -> Result<Committed, Failure> {
-        let session = surroundings::session();
+    /// Commits an event and prints its state changes to standard error.
+    fn commit(&self, event: PhaseEvent) -> Result<Committed, Failure> {
+        let session = environment::session();
         let bounds = Some(self.settings.bounds);
-        let committed = self.workplace.engine.phase(&self.place, bounds, session.as_deref(), what);
+        let committed = self.context.engine.phase(&self.location, bounds, session.as_deref(), event);
         let committed = committed.map_err(failure_of)?;
         for line in transitions(&committed) {
-            eprintln!("{line}");
+            text::note(&line);
         }
         Ok(committed)
     }
 
-    fn view(&self, course: Option<&Course>) -> RalphView {
-        let engine = &self.workplace.engine;
-        let nothing = Course::new(engine.now());
-        let course = course.unwrap_or(&nothing);
-        let mut view = RalphView::new(&self.place.name, course, self.settings.bounds, engine.now());
-        if let Some(said) = engine.said_at_reset(&self.place.name, course) {
-            view.reason = said;
+    fn view(&self, phase_run: Option<&PhaseRun>) -> RalphView {
+        let engine = &self.context.engine;
+        let nothing = PhaseRun::new(engine.now());
+        let phase_run = phase_run.unwrap_or(&nothing);
+        let mut view = RalphView::new(&self.location.name, phase_run, self.settings.bounds, engine.now());
+        if let Some(reason) = engine.reset_reason(&self.location.name, phase_run) {
+            view.reason = reason;
         }
         view
     }
 
-    /// Verbs that have nothing to say in words still answer a program that asks.
-    fn answer_json(&self, course: Option<&Course>) -> Result<(), Failure> {
-        if self.workplace.is_json {
-            self.workplace.answer(&self.view(course), text::ralph_status)?;
+    /// Prints JSON for verbs that print no text.
+    fn answer_json(&self, phase_run: Option<&PhaseRun>) -> Result<(), Failure> {
+        if self.context.is_json {
+            self.context.print(&self.view(phase_run), text::ralph_status)?;
         }
         Ok(())
     }
 
-    /// Whether an open circuit is only told of.
+    /// True in observe mode, where an open circuit does not halt the loop; prints a warning then.
     fn only_observes(&self) -> bool {
-        let is_so = self.workplace.engine.config().policy().mode == Mode::Observe;
-        if is_so {
+        let is_observing = self.context.engine.config().policy().mode == Mode::Observe;
+        if is_observing {
             text::warn("mode = \"observe\": the loop goes on");
         }
-        is_so
+        is_observing
     }
 
-    /// haltline itself failed: the loop goes on, unless the user wants it halted (E7).
-    fn go_on(&self, failure: &Failure, goes_on: ExitCode, halts: ExitCode) -> ExitCode {
-        text::complain(failure);
-        match self.workplace.engine.config().fail() {
-            Fail::Open => goes_on,
-            Fail::Closed => halts,
+    /// The exit code after a failure of haltline itself: the loop goes on unless the user set `fail = "closed"` (E7).
+    fn exit_code_after_failure(&self, failure: &Failure, goes_on: ExitCode, halts: ExitCode) -> ExitCode {
+        text::print_failure(failure);
+        match self.context.engine.config().fail_mode() {
+            FailMode::Open => goes_on,
+            FailMode::Closed => halts,
         }
     }
 }
 
-fn begin() -> Happening {
-    Happening::Begin { phase: PhaseName::known(PhaseName::RALPH), joining: Joining::Same, operator: None }
+fn begin() -> PhaseEvent {
+    PhaseEvent::Begin { phase: PhaseName::from_static(PhaseName::RALPH), joining: Joining::Same, operator: None }
 }
 
 fn failure_of(error: EngineError) -> Failure {

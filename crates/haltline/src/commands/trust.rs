@@ -2,45 +2,45 @@
 
 use std::process::ExitCode;
 
-use haltline_core::trust::Happening;
+use haltline_core::trust::TrustEvent;
 use haltline_core::{ConstraintId, Event, State, constraint};
 use haltline_engine::EngineError;
 use haltline_engine::store::Store;
 
 use super::constraint::audit;
 use crate::cli::Trust;
+use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::operator::{Proof, confirm};
 use crate::view::SCHEMA;
 use crate::view::status::{TrustView, WaitingView};
-use crate::workplace::Workplace;
 
-/// Lists what waits, and accepts it unless only asked to list.
-pub fn run(workplace: &Workplace, command: &Trust) -> Result<ExitCode, Failure> {
-    let engine = &workplace.engine;
-    let waiting = waiting(workplace)?;
+/// Lists what waits for trust, and accepts it unless only the list was requested.
+pub fn run(context: &Context, command: &Trust) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
+    let waiting = waiting(context)?;
     if command.is_list || waiting.is_empty() {
         let view = TrustView { schema: SCHEMA, waiting, is_accepted: false, audit: None };
-        workplace.answer(&view, text::trust)?;
-        return Ok(exit_code::FINE);
+        context.print(&view, text::trust)?;
+        return Ok(exit_code::SUCCESS);
     }
     let operator = confirm("trust", command.reason.as_deref(), Proof::Presence, engine.config())?;
     let mut accepted = None;
-    for (id, _) in loosened_rules(workplace)? {
-        let what = constraint::Happening::TrustRule(operator.clone());
-        let committed = engine.constraint(&id, None, what).map_err(|error| Failure::of_constraint(&id, error))?;
+    for (id, _) in loosened_rules(context)? {
+        let event = constraint::ConstraintEvent::TrustRule(operator.clone());
+        let committed = engine.constraint(&id, None, event).map_err(|error| Failure::for_constraint(&id, error))?;
         accepted = Some(committed);
     }
     let config = engine.config();
     let content = config.project_file.as_ref().filter(|_| config.is_waiting_for_trust());
     let content =
-        content.map(|(_, digest)| Happening::TrustContent { digest: digest.clone(), operator: operator.clone() });
-    let values = config.breaker_file_asks();
-    let values = values.map(|values| Happening::TrustSeen { values: values.clone(), operator: operator.clone() });
-    for what in content.into_iter().chain(values) {
-        match engine.handle(Event::Trust(what)) {
+        content.map(|(_, digest)| TrustEvent::TrustContent { digest: digest.clone(), operator: operator.clone() });
+    let values = config.requested_breaker_values();
+    let values = values.map(|values| TrustEvent::TrustLimits { values: values.clone(), operator: operator.clone() });
+    for event in content.into_iter().chain(values) {
+        match engine.handle(Event::Trust(event)) {
             Ok(committed) => accepted = Some(committed),
             Err(EngineError::Rejected(_trusted_meanwhile)) => {}
             Err(EngineError::Store(error)) => return Err(error.into()),
@@ -48,37 +48,37 @@ pub fn run(workplace: &Workplace, command: &Trust) -> Result<ExitCode, Failure> 
     }
     let audit = accepted.map(|committed| audit(&committed, operator.who, command.reason.as_deref()));
     let view = TrustView { schema: SCHEMA, waiting, is_accepted: true, audit };
-    workplace.answer(&view, text::trust)?;
-    Ok(exit_code::FINE)
+    context.print(&view, text::trust)?;
+    Ok(exit_code::SUCCESS)
 }
 
-/// Everything that waits for trust, from the configuration and from constraint files.
-pub fn waiting(workplace: &Workplace) -> Result<Vec<WaitingView>, Failure> {
+/// Returns everything that waits for trust, from the configuration and from constraint files.
+pub fn waiting(context: &Context) -> Result<Vec<WaitingView>, Failure> {
     let mut waiting = Vec::new();
-    for setting in workplace.engine.config().settings() {
-        for asked in &setting.waiting {
+    for setting in context.engine.config().settings() {
+        for request in &setting.waiting {
             waiting.push(WaitingView {
-                file: asked.file.to_owned(),
+                file: request.file.to_owned(),
                 key: setting.key.name.to_owned(),
                 from: setting.value.to_string(),
-                to: asked.value.to_string(),
+                to: request.value.to_string(),
             });
         }
     }
-    for (_, rule) in loosened_rules(workplace)? {
+    for (_, rule) in loosened_rules(context)? {
         waiting.extend(rule);
     }
     Ok(waiting)
 }
 
-/// The constraints whose files ask for a looser rule than the one in force.
-fn loosened_rules(workplace: &Workplace) -> Result<Vec<(ConstraintId, Vec<WaitingView>)>, Failure> {
-    let engine = &workplace.engine;
+/// Returns the constraints whose files request a looser rule than the one in force.
+fn loosened_rules(context: &Context) -> Result<Vec<(ConstraintId, Vec<WaitingView>)>, Failure> {
+    let engine = &context.engine;
     let mut found = Vec::new();
     for (name, state) in engine.store().circuits(engine.project().key)? {
         let State::Constraint(circuit) = state else { continue };
         let Ok(id) = ConstraintId::parse(name.scope()) else { continue };
-        if matches!(circuit.standing, constraint::Standing::Retired { .. }) {
+        if matches!(circuit.state, constraint::CircuitState::Retired { .. }) {
             continue;
         }
         let Some(file) = engine.constraint_file(&id, Some(&circuit)).filter(|file| file.is_active) else { continue };

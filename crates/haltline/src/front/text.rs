@@ -1,4 +1,4 @@
-//! Plain text: 80 columns, no colour needed, the same through a pipe.
+//! Plain text output: 80 columns, readable without colour, the same through a pipe.
 
 mod attempt;
 mod backtest;
@@ -7,6 +7,7 @@ mod claim_ledger;
 mod config;
 mod constraint;
 mod doctor;
+mod escape;
 mod incident;
 mod install;
 mod journal;
@@ -21,12 +22,13 @@ use std::path::Path;
 use haltline_engine::store::Salvage;
 
 pub use attempt::{attempt_answer, attempt_history, attempt_scope, attempt_status};
-pub use backtest::{backtest, shown, why_replay};
+pub use backtest::{backtest, why_replay};
 pub use claim::{claim_answer, claim_list, claim_show};
 pub use claim_ledger::claim_ledger;
 pub use config::{config_check, config_path, config_show};
 pub use constraint::{all, change, check, configuration, history, one};
 pub use doctor::doctor;
+pub use escape::{escape_line, escape_lines};
 pub use incident::{circuits, false_positives, why};
 pub use install::{init, init_done, uninstall};
 pub use journal::{show, verify};
@@ -38,24 +40,31 @@ pub use status::{status, trust};
 
 use crate::error::Failure;
 
-/// How wide a line may be.
+/// Maximum width of a line.
 const WIDTH: usize = 80;
 
-/// Says why a command ended, on standard error.
-pub fn complain(failure: &Failure) {
+/// Prints why a command failed to standard error.
+pub fn print_failure(failure: &Failure) {
     match failure {
         Failure::Silent => {}
-        Failure::Plain(text) | Failure::Usage(text) | Failure::Closed(text) => eprintln!("error: {text}"),
-        Failure::NotOperator(text) | Failure::Refused(text) => eprintln!("refused: {text}"),
+        Failure::Plain(text) | Failure::Usage(text) | Failure::Store(text) | Failure::Closed(text) => {
+            note(&format!("error: {text}"))
+        }
+        Failure::NotOperator(text) | Failure::Denied(text) => note(&format!("refused: {text}")),
     }
 }
 
-/// Says something a person should know, on standard error.
+/// Prints a warning to standard error.
 pub fn warn(text: &str) {
-    eprintln!("warning: {text}");
+    note(&format!("warning: {text}"));
 }
 
-/// What was done about a damaged store.
+/// Prints lines to standard error.
+pub fn note(text: &str) {
+    eprintln!("{}", escape_lines(text));
+}
+
+/// Describes what was done about a damaged store.
 pub fn salvage(salvage: &Salvage, folder: &Path) -> String {
     let Salvage { kept, circuits, latched, facts } = salvage;
     match kept {
@@ -76,32 +85,25 @@ fn heading(text: &str) -> String {
     format!("{text}\n{}\n", "-".repeat(text.chars().count().min(WIDTH)))
 }
 
-/// A line that fits: control characters shown, cut with an ellipsis.
+/// Makes a text fit on one line: escapes it for the terminal and cuts it with an ellipsis.
 pub fn fit(text: &str, width: usize) -> String {
-    let shown: String = text
-        .chars()
-        .flat_map(|character| {
-            let escaped: Vec<char> =
-                if character.is_control() { character.escape_default().collect() } else { vec![character] };
-            escaped
-        })
-        .collect();
+    let shown = escape_line(text);
     if shown.chars().count() <= width {
-        return shown;
+        return shown.into_owned();
     }
     let mut cut: String = shown.chars().take(width.saturating_sub(1)).collect();
     cut.push('…');
     cut
 }
 
-/// `1 violation`, `2 violations`.
+/// Formats a number with its noun: `1 violation`, `2 violations`.
 pub fn count(number: impl Into<u64>, noun: &str) -> String {
     let number = number.into();
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }
 
-/// Breaks a sentence over lines of at most 80 columns, the later ones indented.
+/// Breaks a sentence into lines of at most 80 columns; later lines are indented to the width of the label.
 fn wrap(label: &str, text: &str) -> String {
     let indent = label.chars().count();
     let mut out = String::from(label);

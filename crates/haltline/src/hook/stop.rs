@@ -1,37 +1,42 @@
-//! The strongest stop of a client whose hooks cannot end a turn: its process is interrupted as by Ctrl-C (E5).
+//! The strongest stop for a client whose hooks cannot end a turn: haltline interrupts its process as Ctrl-C does (E5).
 //!
-//! Only the session's own process is ever signalled: one above this hook, called as the client is, that a hook wrote down
-//! when the session began, with the moment it started, that has had no other session, and whose arguments say that nobody
-//! sits before it. Where any of that is missing, the refusal stands alone.
+//! haltline only ever signals the session's own process. It must be an ancestor of this hook with the client's name, a
+//! hook must have recorded it and its start time when the session began, it must have had no other session, and its
+//! arguments must show that it runs without a person at the terminal. If any of that is missing, haltline only denies
+//! the call.
 
 use std::path::Path;
 
-use haltline_agents::hook::{Asked, HookEvent, Stop};
+use haltline_agents::hook::{HookCall, HookEvent, StopMethod};
 use haltline_core::Verdict;
 use haltline_engine::config::Config;
 
-use super::REHEARSAL;
-use crate::ancestry::{self, Process};
+use super::SELF_TEST_PREFIX;
+use crate::ancestry::{self, AncestorProcess};
 
-/// The process to interrupt once the answer is given, where nothing less ends the agent.
-pub fn process(asked: &Asked, verdict: &Verdict, state_folder: &Path, config: &Config) -> Option<Process> {
-    let is_unattended = match asked.client.protocol().stop {
-        Stop::Interrupted { is_unattended } => is_unattended,
-        Stop::Answered | Stop::Refused => return None,
+/// The process to interrupt after the answer is printed, if nothing less stops the agent.
+pub fn process_to_interrupt(
+    hook_call: &HookCall,
+    verdict: &Verdict,
+    state_folder: &Path,
+    config: &Config,
+) -> Option<AncestorProcess> {
+    let is_unattended = match hook_call.client.protocol().stop {
+        StopMethod::Interrupt { is_unattended } => is_unattended,
+        StopMethod::Answer | StopMethod::DenyOnly => return None,
     };
-    let is_due = asked.event == HookEvent::ToolStart && matches!(verdict, Verdict::Stop(_));
-    // A sub-agent works inside its parent's process, which may be at something good.
-    let is_whole = asked.stream.agent.is_none() && !asked.stream.session.starts_with(REHEARSAL);
-    if !(is_due && is_whole && config.interrupts()) {
+    let is_due = hook_call.event == HookEvent::ToolStart && matches!(verdict, Verdict::Stop(_));
+    // A sub-agent runs inside its parent's process, which may be doing useful work.
+    let is_root_agent = hook_call.agent.sub_agent.is_none() && !hook_call.agent.session.starts_with(SELF_TEST_PREFIX);
+    if !(is_due && is_root_agent && config.interrupts()) {
         return None;
     }
-    let client = asked.client.name();
-    let process = ancestry::recorded_client(state_folder, client, &asked.stream.session)?;
+    let client = hook_call.client.name();
+    let process = ancestry::recorded_client(state_folder, client, &hook_call.agent.session)?;
     is_unattended(&process.arguments(client)).then_some(process)
 }
 
-/// Interrupts it.
-pub fn interrupt(client: &Process) {
-    // One that is gone, or not ours, has nothing left to stop.
+pub fn interrupt(client: &AncestorProcess) {
+    // A process that is gone or not ours has nothing left to stop.
     client.interrupt();
 }

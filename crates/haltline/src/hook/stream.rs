@@ -1,6 +1,8 @@
-//! `--stream`: one process for a client that would otherwise start one at every event. Each line is an event and gets a
-//! line, in order, as if a hook of its own had answered it: nothing is kept from one to the next. A new haltline in this
-//! one's place is one that the next hook would run, so this one ends; who asked and hears no answer asks that one.
+//! `--stream`: one process for a client that would otherwise start one for every event.
+//!
+//! Each input line is an event and gets one output line, in order, as if a separate hook had answered it: nothing is
+//! kept from one event to the next. If haltline's binary is replaced, the next hook would run the new one, so this
+//! process ends; a client that gets no answer starts the new binary.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,49 +16,49 @@ use haltline_engine::clock::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, wait};
 
-use super::{Arguments, PATIENCE, STDIN_BYTES_MAX, event, stop, told, without_panic};
+use super::{Arguments, STDIN_BYTES_MAX, STORE_TIMEOUT, answer_event, catch_panic, notice_once, stop};
 
-/// An answer that says nothing: who asks waits for a line.
-const SILENCE: &str = "{}";
-/// A buffer that grew above this for one event is given back.
+/// The answer that says nothing, because the client waits for a line.
+const EMPTY_ANSWER: &str = "{}";
+/// A buffer that grew above this for one event is shrunk again.
 const BUFFER_BYTES_KEPT: usize = 1024 * 1024;
 
-/// Answers lines until the input ends, nobody listens any more, or there is a new haltline.
+/// Answers lines until the input ends, nobody reads the output any more, or haltline's binary is replaced.
 pub fn run(client: Client, arguments: &Arguments, clock: Clock) {
     let Ok(input) = io::stdin().as_fd().try_clone_to_owned() else { return };
     let mut input = BufReader::new(File::from(input));
     let mut line = Vec::new();
-    let mut patience = PATIENCE;
-    let program = Program::own();
-    while let Ok(Some(is_whole)) = next(&mut input, &mut line, STDIN_BYTES_MAX) {
+    let mut timeout = STORE_TIMEOUT;
+    let program = Program::current();
+    while let Ok(Some(is_complete)) = read_line(&mut input, &mut line, STDIN_BYTES_MAX) {
         if program.as_ref().is_some_and(Program::is_replaced) {
             return;
         }
-        take_back_children();
-        let answer = without_panic(Some(client), || {
-            if is_whole {
-                event(client, arguments, &line, patience, clock).0
+        reap_notifiers();
+        let answer = catch_panic(Some(client), || {
+            if is_complete {
+                answer_event(client, arguments, &line, timeout, clock).0
             } else {
                 let text = "haltline was told an event that is too long to read; the agent goes on unwatched this time";
-                told::complaint(Some(client), "stdin", text).into()
+                notice_once::failure_notice(Some(client), "stdin", text).into()
             }
         });
         let mut out = io::stdout().lock();
-        let answered = writeln!(out, "{}", answer.line.as_deref().unwrap_or(SILENCE)).and_then(|()| out.flush());
-        if let Some(client) = answer.interrupts {
+        let answered = writeln!(out, "{}", answer.line.as_deref().unwrap_or(EMPTY_ANSWER)).and_then(|()| out.flush());
+        if let Some(client) = answer.process_to_interrupt {
             stop::interrupt(&client);
         }
         if answered.is_err() {
             return;
         }
-        // A line that came meanwhile has waited for the same store already: a client that asks for eight calls at once is
-        // not to wait eight times.
-        patience = if answer.found_busy && is_waiting(&input) { Duration::ZERO } else { PATIENCE };
+        // A line that arrived meanwhile has waited for the same store already: a client that asks about eight calls at
+        // once must not wait eight times.
+        timeout = if answer.was_store_busy && has_input(&input) { Duration::ZERO } else { STORE_TIMEOUT };
     }
 }
 
-/// The programs that told people of trips and have ended: a hook leaves them to the system, which takes over from it soon.
-fn take_back_children() {
+/// Reaps notification programs that have ended. A plain hook leaves them to the system, because it ends soon itself.
+fn reap_notifiers() {
     while let Ok(Some(_ended)) = wait(WaitOptions::NOHANG) {}
 }
 
@@ -67,10 +69,10 @@ struct Program {
 }
 
 impl Program {
-    /// By the name that the plugin calls it: behind it there may be a link to a version.
-    fn own() -> Option<Self> {
-        let called = std::env::args_os().next().map(PathBuf::from).filter(|path| path.components().count() > 1);
-        let path = called.or_else(|| std::env::current_exe().ok())?;
+    /// Uses the path by which the plugin calls it, which may be a link to a versioned binary.
+    fn current() -> Option<Self> {
+        let called_path = std::env::args_os().next().map(PathBuf::from).filter(|path| path.components().count() > 1);
+        let path = called_path.or_else(|| std::env::current_exe().ok())?;
         let file = Self::file(&path)?;
         Some(Self { path, file })
     }
@@ -79,21 +81,22 @@ impl Program {
         fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
     }
 
-    /// One that is gone is replaced by nothing yet.
+    /// False if the file is gone, because then there is no replacement yet.
     fn is_replaced(&self) -> bool {
         Self::file(&self.path).is_some_and(|file| file != self.file)
     }
 }
 
-/// Whether more of the input is there already.
-fn is_waiting(input: &BufReader<File>) -> bool {
+/// True if more input is available already.
+fn has_input(input: &BufReader<File>) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     !input.buffer().is_empty()
         || poll(&mut [PollFd::new(input.get_ref(), PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// Reads the next line into `line`, and past its end. Whether all of it is there; `None` where the input has ended.
-fn next(input: &mut impl BufRead, line: &mut Vec<u8>, bytes_max: u64) -> io::Result<Option<bool>> {
+/// Reads the next line into `line` and consumes all of it. False if the line was too long; `None` if the input has
+/// ended.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, bytes_max: u64) -> io::Result<Option<bool>> {
     line.clear();
     line.shrink_to(BUFFER_BYTES_KEPT);
     if input.by_ref().take(bytes_max).read_until(b'\n', line)? == 0 {
@@ -118,14 +121,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_too_long_is_passed_over_and_the_next_is_read() {
+    fn a_line_that_is_too_long_is_skipped_and_the_next_is_read() {
         let mut input = io::BufReader::with_capacity(4, &b"one\n123456789 and more\n\ntwo\nlast"[..]);
         let mut line = Vec::new();
         let mut lines = Vec::new();
-        while let Some(is_whole) = next(&mut input, &mut line, 8).expect("a slice can be read") {
-            lines.push((String::from_utf8_lossy(&line).trim_end().to_owned(), is_whole));
+        while let Some(is_complete) = read_line(&mut input, &mut line, 8).expect("a slice can be read") {
+            lines.push((String::from_utf8_lossy(&line).trim_end().to_owned(), is_complete));
         }
         let expected = [("one", true), ("12345678", false), ("", true), ("two", true), ("last", true)];
-        assert_eq!(lines, expected.map(|(text, is_whole)| (text.to_owned(), is_whole)));
+        assert_eq!(lines, expected.map(|(text, is_complete)| (text.to_owned(), is_complete)));
     }
 }

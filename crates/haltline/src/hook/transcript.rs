@@ -1,183 +1,195 @@
-//! What a client's transcript says and its payloads do not: what responses took (L7), how a call ended, which calls came
-//! together. It is read where it grew since the last look, within a bound.
+//! Reads from a client's transcript what its payloads do not say: what responses cost (L7), how a call ended, which
+//! calls belong to one response. Each hook reads only what was added since the last read, up to a limit.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use haltline_agents::feed::{Feed, Known};
-use haltline_agents::hook::{HookEvent, Reading};
+use haltline_agents::hook::{HookEvent, ParsedHook};
 use haltline_agents::price::Price;
+use haltline_agents::transcript_reader::{ReadContext, TranscriptReader};
 use haltline_core::identity::{Digest, Outcome};
-use haltline_core::loop_::{Happening, Lane, LaneFact, Naming, Passage, Pause, Stream};
-use haltline_core::{CircuitName, Decision, Fact, State};
+use haltline_core::loop_::{Activity, AgentFact, AgentRef, AgentState, CallIds, LoopEvent, TranscriptRange};
+use haltline_core::{CircuitName, Fact, Recorded, State};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
 use haltline_engine::store::{Sqlite, Store, StoreError};
 
 use crate::installation::user_folder;
 
-/// How much of it is read in one hook; the rest waits for the next.
+/// How much of a transcript one hook reads; the next hook reads the rest.
 const BYTES_MAX: u64 = 512 * 1024;
 
-/// Completes a reading by its transcript; what else it says, to be reported before the event itself.
-pub fn hear(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Option<Happening>, StoreError> {
-    let Some(feed) = &reading.asked.client.protocol().feed else { return Ok(None) };
-    let Some(path) = path(reading) else { return Ok(None) };
-    if reading.unsettled.is_some() {
-        settle(reading);
+/// Completes a parsed hook from its transcript. Returns what else the transcript says, to be reported before the event.
+pub fn read_transcript(engine: &Engine<Sqlite>, parsed: &mut ParsedHook) -> Result<Option<LoopEvent>, StoreError> {
+    let Some(transcript) = &parsed.hook.client.protocol().transcript else { return Ok(None) };
+    let Some(path) = path(parsed) else { return Ok(None) };
+    if parsed.pending_outcome.is_some() {
+        complete_outcome(parsed);
         return Ok(None);
     }
-    let state = row(engine, reading)?;
-    let known = state.as_ref().and_then(|state| state.as_lane());
-    let is_kept = known.is_some_and(|lane| lane.pause == Pause::Kept);
-    // Before a call it says only who asked, which is a question only then.
-    if feed.tells_askers && reading.asked.event == HookEvent::ToolStart && !is_kept {
+    let state = agent_row(engine, parsed)?;
+    let agent_state = state.as_ref().and_then(|state| state.as_agent());
+    let is_kept = agent_state.is_some_and(|agent| agent.activity == Activity::KeptGoing);
+    // Before a call, the transcript only shows who wrote the prompt, which matters only if a hook kept the agent going.
+    if transcript.records_user_prompts && parsed.hook.event == HookEvent::ToolStart && !is_kept {
         return Ok(None);
     }
-    Ok(read_on(feed, &path, known, engine, reading))
+    Ok(read_new_part(transcript, &path, agent_state, engine, parsed))
 }
 
-fn row(engine: &Engine<Sqlite>, reading: &Reading) -> Result<Option<State>, StoreError> {
-    let stream = reader(reading);
-    let lane = CircuitName::lane(&stream.session, stream.agent.as_deref());
-    engine.store().circuit(engine.project().key, &lane)
+fn agent_row(engine: &Engine<Sqlite>, parsed: &ParsedHook) -> Result<Option<State>, StoreError> {
+    let agent_ref = reading_agent(parsed);
+    let row = CircuitName::agent(&agent_ref.session, agent_ref.sub_agent.as_deref());
+    engine.store().circuit(engine.project().key, &row)
 }
 
-/// Whether what was heard was taken: another hook may have read on in the meantime.
-pub fn is_taken(decision: &Decision) -> bool {
-    decision.facts.iter().any(|recorded| matches!(recorded.fact, Fact::Lane(LaneFact::Reported { .. })))
+/// True if the range of the transcript was counted: another hook may have read it in the meantime.
+pub fn is_accepted(facts: &[Recorded]) -> bool {
+    facts.iter().any(|recorded| matches!(recorded.fact, Fact::Agent(AgentFact::TranscriptRead { .. })))
 }
 
-/// Whether a person's prompt is among what was heard.
-pub fn is_asked(heard: &Happening) -> bool {
-    matches!(heard, Happening::Message { offset: Some(Passage { prompt: Some(_), .. }), .. })
+/// True if a person's prompt is in the range of the transcript.
+pub fn has_prompt(event: &LoopEvent) -> bool {
+    matches!(event, LoopEvent::Message { range: Some(TranscriptRange { prompt: Some(_), .. }), .. })
 }
 
-/// A prompt after the end of a turn may be the words of a hook that keeps the agent going: it is taken for that until the
-/// transcript shows a person's. What is then to be reported before it.
-pub fn doubted(engine: &Engine<Sqlite>, reading: &mut Reading) -> Result<Option<Happening>, StoreError> {
-    let tells_askers = reading.asked.client.protocol().feed.is_some_and(|feed| feed.tells_askers);
-    let has_transcript = || path(reading).is_some_and(|path| path.exists());
-    if reading.asked.event != HookEvent::Prompt || !tells_askers || !has_transcript() {
+/// A prompt after the end of a turn may be the text of a Stop hook that keeps the agent going. Until the transcript
+/// shows that a person wrote it, it counts as such; returns the blocked `Stop` that must be reported first.
+pub fn downgrade_prompt(engine: &Engine<Sqlite>, parsed: &mut ParsedHook) -> Result<Option<LoopEvent>, StoreError> {
+    let records_user_prompts =
+        parsed.hook.client.protocol().transcript.is_some_and(|transcript| transcript.records_user_prompts);
+    let has_transcript = || path(parsed).is_some_and(|path| path.exists());
+    if parsed.hook.event != HookEvent::Prompt || !records_user_prompts || !has_transcript() {
         return Ok(None);
     }
-    let state = row(engine, reading)?;
-    let pause = state.as_ref().and_then(|state| state.as_lane()).map_or(Pause::Working, |lane| lane.pause);
-    let Some(Happening::Prompt { by_user, bypass }) = &mut reading.what else { return Ok(None) };
+    let state = agent_row(engine, parsed)?;
+    let pause = state.as_ref().and_then(|state| state.as_agent()).map_or(Activity::Working, |agent| agent.activity);
+    let Some(LoopEvent::Prompt { by_user, bypass }) = &mut parsed.loop_event else { return Ok(None) };
     Ok(match pause {
-        Pause::Working => None,
-        Pause::Ended => {
+        Activity::Working => None,
+        Activity::TurnEnded => {
             (*by_user, *bypass) = (false, false);
-            Some(Happening::Stop { blocked: true, running: None })
+            Some(LoopEvent::Stop { blocked: true, running: None })
         }
-        // Told through another door before.
-        Pause::Kept => {
+        // Another hook source has reported the stop already.
+        Activity::KeptGoing => {
             (*by_user, *bypass) = (false, false);
             None
         }
     })
 }
 
-/// Whose row keeps how far the transcript was read. At a sub-agent's end that is its own: nothing else tells what its last
-/// response took.
-pub fn reader(reading: &Reading) -> Stream {
-    let is_shared = reading.asked.client.protocol().feed.is_some_and(|feed| feed.is_shared);
-    let agent = match &reading.what {
+/// The agent whose row records how far the transcript was read. At the end of a sub-agent it is the sub-agent's own,
+/// because nothing else says what its last response cost.
+pub fn reading_agent(parsed: &ParsedHook) -> AgentRef {
+    let is_shared = parsed.hook.client.protocol().transcript.is_some_and(|transcript| transcript.is_shared);
+    let agent = match &parsed.loop_event {
         Some(_) | None if is_shared => None,
-        Some(Happening::SpawnEnd { child: Some(child) }) => Some(child.clone()),
-        Some(_) | None => reading.asked.stream.agent.clone(),
+        Some(LoopEvent::SpawnEnd { sub_agent: Some(sub_agent) }) => Some(sub_agent.clone()),
+        Some(_) | None => parsed.hook.agent.sub_agent.clone(),
     };
-    Stream { agent, ..reading.asked.stream.clone() }
+    AgentRef { sub_agent: agent, ..parsed.hook.agent.clone() }
 }
 
-/// Where the transcript lies. One that begins with `~/` is below the client's own folder of the user.
-fn path(reading: &Reading) -> Option<PathBuf> {
-    let named = reading.feed.as_deref()?;
+/// The path of the transcript. If it begins with `~/`, it is relative to the client's own folder of the user.
+fn path(parsed: &ParsedHook) -> Option<PathBuf> {
+    let named = parsed.transcript_path.as_deref()?;
     let Some(below) = named.strip_prefix("~/") else { return Some(PathBuf::from(named)) };
-    Some(user_folder(reading.asked.client).ok()?.join(below))
+    Some(user_folder(parsed.hook.client).ok()?.join(below))
 }
 
-/// Completes the end of a call by the end of the transcript: what came in the meantime is no concern of this call.
-pub fn settle(reading: &mut Reading) {
-    let Some(feed) = &reading.asked.client.protocol().feed else { return };
-    let (Some(unsettled), Some(path)) = (&reading.unsettled, path(reading)) else { return };
+/// Completes the end of a call from the last part of the transcript; anything before it does not concern this call.
+pub fn complete_outcome(parsed: &mut ParsedHook) {
+    let Some(transcript) = &parsed.hook.client.protocol().transcript else { return };
+    let (Some(pending), Some(path)) = (&parsed.pending_outcome, path(parsed)) else { return };
     let end = File::open(path).ok().and_then(|mut file| {
         let length = file.metadata().ok()?.len();
-        piece(&mut file, length.saturating_sub(BYTES_MAX))
+        read_chunk(&mut file, length.saturating_sub(BYTES_MAX))
     });
     let ending = match end {
-        Some(text) => (feed.outcome)(&text, &unsettled.call),
-        // Nobody will ever tell: that it came back at all is what is known.
+        Some(text) => (transcript.outcome)(&text, &pending.call),
+        // Nothing else will report the outcome; all that is known is that the call returned.
         None => Some((Outcome::Ok, None)),
     };
     if let Some((outcome, exit)) = ending {
-        reading.settle(outcome, exit);
+        parsed.complete(outcome, exit);
     }
 }
 
-fn piece(file: &mut File, offset: u64) -> Option<Vec<u8>> {
+fn read_chunk(file: &mut File, offset: u64) -> Option<Vec<u8>> {
     file.seek(SeekFrom::Start(offset)).ok()?;
     let mut text = Vec::new();
     file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
     Some(text)
 }
 
-/// What came since the last look.
-fn read_on(
-    feed: &Feed,
+/// Reads what was added since the last read.
+fn read_new_part(
+    transcript: &TranscriptReader,
     path: &Path,
-    known: Option<&Lane>,
+    agent_state: Option<&AgentState>,
     engine: &Engine<Sqlite>,
-    reading: &mut Reading,
-) -> Option<Happening> {
+    parsed: &mut ParsedHook,
+) -> Option<LoopEvent> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
-    let (from, last) = known.map_or((0, None), |lane| (lane.transcript, lane.reported.as_deref()));
-    // A transcript that got shorter was written anew: its responses are known by their names.
+    let (from, last) = agent_state.map_or((0, None), |agent| (agent.transcript_offset, agent.last_response.as_deref()));
+    // A transcript that got shorter was rewritten; responses that were counted before are recognised by their ids.
     let offset = if length < from { 0 } else { from };
-    let text = if length == offset { Vec::new() } else { piece(&mut file, offset)? };
-    let call = match &reading.what {
-        Some(Happening::ToolStart { call, .. }) => Some(call.as_str()),
+    let text = if length == offset { Vec::new() } else { read_chunk(&mut file, offset)? };
+    let call = match &parsed.loop_event {
+        Some(LoopEvent::ToolStart { call, .. }) => Some(call.as_str()),
         Some(_) | None => None,
     };
-    let stream = &reading.asked.stream;
-    let (session, agent) = (stream.session.as_str(), stream.agent.as_deref());
-    let used = (feed.usage)(&text, Known { last, session, agent, model: reading.model.as_deref(), call });
-    if let (Some(Happening::ToolStart { message, .. }), Some(_)) = (&mut reading.what, &used.response) {
+    let agent_ref = &parsed.hook.agent;
+    let (session, agent) = (agent_ref.session.as_str(), agent_ref.sub_agent.as_deref());
+    let used = (transcript.usage)(
+        &text,
+        ReadContext { resume_state: last, session, sub_agent: agent, model: parsed.model.as_deref(), call },
+    );
+    if let (Some(LoopEvent::ToolStart { response: message, .. }), Some(_)) = (&mut parsed.loop_event, &used.response) {
         message.clone_from(&used.response);
     }
-    // A single line longer than the bound would never be passed.
+    // Otherwise a single line longer than the limit would never be passed.
     let consumed = if used.consumed == 0 && text.len() as u64 == BYTES_MAX { BYTES_MAX } else { used.consumed };
     if consumed == 0 {
         return None;
     }
     let config = engine.config();
-    let extra: Vec<Price> = config.prices().iter().map(priced).collect();
+    let extra: Vec<Price> = config.prices().iter().map(to_agents_price).collect();
     let has_use = !used.by_model.is_empty();
     let cost = used.cost(&extra).filter(|_| has_use);
-    let are_told = match stream.naming {
-        Naming::Own | Naming::Begun => true,
-        // Another call of the same words may be on its way until the model is asked.
-        Naming::Counted => reading.asked.event == HookEvent::ModelStart,
+    let may_report_ends = match agent_ref.call_ids {
+        CallIds::Stable | CallIds::StartOnly => true,
+        // Until the model is called again, another call with the same arguments may still start.
+        CallIds::None => parsed.hook.event == HookEvent::ModelStart,
     };
-    let flight = |call: &str| known.and_then(|lane| lane.flight_named(Digest::of(&[call.as_bytes()])));
-    let is_open = |call: &str| are_told && flight(call).is_some();
-    let ended = used.ended.into_iter().filter(|ended| is_open(&ended.call)).map(|ended| (ended.call, ended.answer));
+    let in_flight = |call: &str| {
+        agent_state.and_then(|agent| agent.in_flight_by_transcript_id(Digest::from_parts(&[call.as_bytes()])))
+    };
+    let is_open = |call: &str| may_report_ends && in_flight(call).is_some();
+    let ended = used.ended.into_iter().filter(|ended| is_open(&ended.call)).map(|ended| (ended.call, ended.result));
     let ended = ended.collect();
-    let passage = Passage { from, known: last.map(str::to_owned), to: offset + consumed, prompt: used.prompt, ended };
-    Some(Happening::Message {
+    let range = TranscriptRange {
+        from,
+        last_response: last.map(str::to_owned),
+        to: offset + consumed,
+        prompt: used.prompt,
+        ended,
+    };
+    Some(LoopEvent::Message {
         usage: has_use.then_some(used.usage),
         cost,
-        offset: Some(passage),
-        last: used.last,
-        // What was said is read only where somebody hears.
-        said: if config.policy().loop_.chanting.enabled { (feed.said)(&text) } else { None },
+        range: Some(range),
+        last_response: used.resume_state,
+        // The text is only read if the pattern that uses it is enabled.
+        text: if config.policy().loop_.chanting.enabled { (transcript.last_text)(&text) } else { None },
     })
 }
 
-/// A price the owner wrote down; one kept for an hour costs what the service asks for it, 1.6 times the usual.
-pub fn priced(price: &ConfigPrice) -> Price {
+/// Converts a configured price. A one-hour cache write costs 1.6 times the usual one, as the service charges for it.
+pub fn to_agents_price(price: &ConfigPrice) -> Price {
     Price {
         model: price.model.clone().into(),
         input: price.input,

@@ -1,72 +1,71 @@
-//! What reaches the runner, in one queue: signals at any time, and what happens to the command while one runs.
+//! One queue for everything that reaches the supervisor: signals at any time, and events of the command while one runs.
 //!
-//! One per process, made before the first command and kept to the end: a signal that was once taken over does not get
-//! its default meaning back.
+//! There is one per process, made before the first command and kept to the end, because a signal that was once taken
+//! over does not get its default meaning back.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use haltline_engine::clock::Patience;
+use haltline_engine::clock::Deadline;
 use signal_hook::consts::signal::*;
 use signal_hook::iterator::{Handle, Signals};
 
 use super::processes;
-use super::{Shown, Stream};
+use super::{Forwarded, OutputStream};
 
 /// The signals that end a run.
-pub(super) const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-/// The signals that are the command's business, or need an answer of ours.
-const OTHER: [i32; 6] = [SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD];
+pub(super) const ENDING_SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+/// The signals that are passed on to the command, or that the supervisor itself handles.
+const OTHER_SIGNALS: [i32; 6] = [SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD];
 
-/// Something that happened.
 #[derive(Debug)]
-pub(super) enum Happening {
+pub(super) enum SupervisorEvent {
     /// This process got a signal.
     Signal(i32),
-    /// The command said something.
-    Heard(Stream, Vec<u8>),
-    /// The command's stream is at its end, or our output is.
-    Closed(Stream, Shown),
-    /// The command itself changed.
-    Command(Change),
+    /// The command wrote output.
+    Output(OutputStream, Vec<u8>),
+    /// The command's output stream has ended, or our own output is closed.
+    Closed(OutputStream, Forwarded),
+    /// The state of the command's process changed.
+    Command(ProcessChange),
 }
 
-/// What the system says of the command's own process.
+/// What the system says about the command's own process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// It has ended and was not taken note of yet, so its number is still its own.
+pub(super) enum ProcessChange {
+    /// It exited with this code and is not reaped yet, so its process id is still its own.
     Exited(i32),
-    /// The same, by a signal.
+    /// This signal ended it; it is not reaped yet.
     Signalled(i32),
-    /// It stands still, by this signal.
+    /// This signal stopped it.
     Stopped(i32),
     /// It cannot be waited for.
     Lost,
 }
 
-/// A happening and the run it belongs to: threads of an earlier run may be late.
-type Note = (Option<u64>, Happening);
+/// An event and the run it belongs to, because threads of an earlier run may be late.
+type QueuedEvent = (Option<u64>, SupervisorEvent);
 
-/// The runner's queue.
+/// The supervisor's queue.
 pub struct Inbox {
-    receiver: Receiver<Note>,
-    sender: Sender<Note>,
+    receiver: Receiver<QueuedEvent>,
+    sender: Sender<QueuedEvent>,
     run: u64,
-    heeded: Vec<i32>,
+    handled: Vec<i32>,
     signals: Handle,
 }
 
-/// Where the threads of one run send what they see.
+/// Sends events of one run into the queue.
 #[derive(Clone)]
-pub(super) struct Notes {
-    sender: Sender<Note>,
+pub(super) struct EventSender {
+    sender: Sender<QueuedEvent>,
     run: u64,
 }
 
-impl Notes {
-    /// False where nobody listens any more.
-    pub(super) fn send(&self, happening: Happening) -> bool {
-        self.sender.send((Some(self.run), happening)).is_ok()
+impl EventSender {
+    /// Returns false if nobody receives any more.
+    pub(super) fn send(&self, event: SupervisorEvent) -> bool {
+        self.sender.send((Some(self.run), event)).is_ok()
     }
 }
 
@@ -74,54 +73,58 @@ impl Inbox {
     /// Takes over this process's signals.
     pub fn open() -> std::io::Result<Self> {
         let ignored = ignored_signals();
-        // Under `nohup`, and in the background of a script, signals are ignored on purpose: so be it, for the command too.
-        let is_heeded = |signal: &i32| matches!(*signal, SIGCHLD | SIGCONT) || ignored & (1 << (signal - 1)) == 0;
-        let heeded: Vec<i32> = ENDING.into_iter().chain(OTHER).filter(is_heeded).collect();
-        let mut signals = Signals::new(&heeded)?;
+        // Under `nohup`, and in the background of a script, signals are ignored on purpose; the command ignores them
+        // too.
+        let is_handled = |signal: &i32| matches!(*signal, SIGCHLD | SIGCONT) || ignored & (1 << (signal - 1)) == 0;
+        let handled: Vec<i32> = ENDING_SIGNALS.into_iter().chain(OTHER_SIGNALS).filter(is_handled).collect();
+        let mut signals = Signals::new(&handled)?;
         let handle = signals.handle();
         let (sender, receiver) = channel();
         let out = sender.clone();
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
-                if out.send((None, Happening::Signal(signal))).is_err() {
+                if out.send((None, SupervisorEvent::Signal(signal))).is_err() {
                     return;
                 }
             }
         })?;
-        Ok(Self { receiver, sender, run: 0, heeded, signals: handle })
+        Ok(Self { receiver, sender, run: 0, handled, signals: handle })
     }
 
-    /// Waits between commands, at most this long. Returns at once with a signal that asks us to end.
+    /// Waits between commands, at most this long. Returns at once with a signal that ends the run.
     pub fn wait(&mut self, limit: Duration) -> Option<i32> {
-        let patience = Patience::new(limit);
+        let deadline = Deadline::new(limit);
         loop {
-            match self.next(patience.left())? {
-                Happening::Signal(signal) if ENDING.contains(&signal) => return Some(signal),
-                Happening::Signal(SIGTSTP) => suspend(),
-                Happening::Signal(_) | Happening::Heard(..) | Happening::Closed(..) | Happening::Command(_) => {}
+            match self.next(deadline.remaining())? {
+                SupervisorEvent::Signal(signal) if ENDING_SIGNALS.contains(&signal) => return Some(signal),
+                SupervisorEvent::Signal(SIGTSTP) => suspend(),
+                SupervisorEvent::Signal(_)
+                | SupervisorEvent::Output(..)
+                | SupervisorEvent::Closed(..)
+                | SupervisorEvent::Command(_) => {}
             }
         }
     }
 
-    /// Whether a signal reaches us at all.
-    pub(super) fn heeds(&self, signal: i32) -> bool {
-        self.heeded.contains(&signal)
+    /// True if the supervisor handles this signal.
+    pub(super) fn handles(&self, signal: i32) -> bool {
+        self.handled.contains(&signal)
     }
 
-    /// Begins a new run: what threads of earlier ones still send is passed over.
-    pub(super) fn begin(&mut self) -> Notes {
+    /// Begins a new run: events that threads of earlier runs still send are dropped.
+    pub(super) fn begin_run(&mut self) -> EventSender {
         self.run += 1;
-        Notes { sender: self.sender.clone(), run: self.run }
+        EventSender { sender: self.sender.clone(), run: self.run }
     }
 
-    /// The next happening of the present run, or `None` after this long.
-    pub(super) fn next(&mut self, limit: Duration) -> Option<Happening> {
-        let patience = Patience::new(limit);
+    /// The next event of the current run, or `None` after this long.
+    pub(super) fn next(&mut self, limit: Duration) -> Option<SupervisorEvent> {
+        let deadline = Deadline::new(limit);
         loop {
-            match self.receiver.recv_timeout(patience.left()) {
-                Ok((run, happening)) if run.is_none_or(|run| run == self.run) => return Some(happening),
+            match self.receiver.recv_timeout(deadline.remaining()) {
+                Ok((run, event)) if run.is_none_or(|run| run == self.run) => return Some(event),
                 Ok(_late) => {}
-                // We hold a sender ourselves, so the queue is never closed.
+                // This struct holds a sender, so the queue is never closed.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
             }
         }
@@ -134,7 +137,7 @@ impl Drop for Inbox {
     }
 }
 
-/// Stops this process as Ctrl-Z does; returns when it was continued. Where nobody could continue it, it goes on.
+/// Stops this process as Ctrl-Z does and returns when it is continued. Does nothing if nobody could continue it.
 pub(super) fn suspend() {
     if !processes::is_own_group_orphaned() {
         // SIGSTOP cannot fail.
@@ -142,7 +145,7 @@ pub(super) fn suspend() {
     }
 }
 
-/// The signals this process was started to ignore, as bits from SIGHUP on.
+/// The signals that this process was started to ignore, as bits from SIGHUP on.
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

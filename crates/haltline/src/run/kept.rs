@@ -1,43 +1,41 @@
-//! What is kept of a command's output: how it began and how it ended, with the size of the gap.
+//! What is kept of a command's output: its beginning and its end, with the size of the gap.
 
 use std::collections::VecDeque;
 
-use super::Stream;
+use super::OutputStream;
 
-/// How much is kept of each stream.
+/// How much of each output stream is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
+pub struct KeepLimits {
     /// Bytes from the beginning.
     pub first_bytes_max: usize,
     /// Bytes from the end.
     pub last_bytes_max: usize,
 }
 
-impl Default for Keep {
+impl Default for KeepLimits {
     fn default() -> Self {
         Self { first_bytes_max: 64 << 10, last_bytes_max: 1 << 20 }
     }
 }
 
-/// What is kept of both streams. Empty where the command had the terminal to itself.
+/// What is kept of both streams. Empty if the command had the terminal to itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// Of its standard output.
+pub struct KeptOutput {
     pub out: KeptStream,
-    /// Of its standard error.
     pub err: KeptStream,
 }
 
-impl Kept {
-    pub(super) fn new(keep: Keep) -> Self {
-        let stream = KeptStream { keep, ..KeptStream::default() };
+impl KeptOutput {
+    pub(super) fn new(limits: KeepLimits) -> Self {
+        let stream = KeptStream { limits, ..KeptStream::default() };
         Self { out: stream.clone(), err: stream }
     }
 
-    pub(super) fn of(&mut self, stream: Stream) -> &mut KeptStream {
+    pub(super) fn stream_mut(&mut self, stream: OutputStream) -> &mut KeptStream {
         match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
+            OutputStream::Out => &mut self.out,
+            OutputStream::Err => &mut self.err,
         }
     }
 }
@@ -48,38 +46,38 @@ pub struct KeptStream {
     first: Vec<u8>,
     last: VecDeque<u8>,
     left_out: u64,
-    keep: Keep,
-    /// Whether what was said also reached our own output.
-    pub shown: Shown,
+    limits: KeepLimits,
+    /// Whether the output was also written to our own output.
+    pub forwarded: Forwarded,
 }
 
 /// What became of the copy of a stream on our own output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Shown {
-    /// All of it was written.
+pub enum Forwarded {
     #[default]
-    Whole,
+    Complete,
     /// Our reader went away (`| head`). The command's pipe was closed as well, as it would have been without us.
     ReaderGone,
-    /// Writing failed, with the system's words (a full disk, a terminal that is gone). The command was heard to the end.
+    /// Writing failed with this system error (a full disk, a terminal that is gone). The command's output was read to
+    /// the end.
     Failed(String),
-    /// Our reader did not take it, and the run was over.
+    /// Our reader did not read it before the run was over.
     GivenUp,
 }
 
 impl KeptStream {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        let room = self.keep.first_bytes_max - self.first.len();
+        let room = self.limits.first_bytes_max - self.first.len();
         let (first, rest) = bytes.split_at(room.min(bytes.len()));
         self.first.extend_from_slice(first);
-        let (dropped, rest) = rest.split_at(rest.len().saturating_sub(self.keep.last_bytes_max));
+        let (dropped, rest) = rest.split_at(rest.len().saturating_sub(self.limits.last_bytes_max));
         self.last.extend(rest);
-        let excess = self.last.len().saturating_sub(self.keep.last_bytes_max);
+        let excess = self.last.len().saturating_sub(self.limits.last_bytes_max);
         self.last.drain(..excess);
         self.left_out += (dropped.len() + excess) as u64;
     }
 
-    /// How it began.
+    /// The beginning of the output.
     pub fn first(&self) -> &[u8] {
         &self.first
     }
@@ -89,12 +87,12 @@ impl KeptStream {
         self.last.iter().copied().collect()
     }
 
-    /// How many bytes between the two are not kept.
+    /// Number of bytes between the two that are not kept.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// All that is kept; where something is left out, a line says how much.
+    /// All that is kept; if something is left out, a line says how much.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.first).into_owned();
         if self.left_out > 0 {
@@ -110,7 +108,8 @@ mod tests {
     use super::*;
 
     fn kept(pieces: &[&str]) -> (String, String, u64) {
-        let mut stream = KeptStream { keep: Keep { first_bytes_max: 4, last_bytes_max: 3 }, ..KeptStream::default() };
+        let mut stream =
+            KeptStream { limits: KeepLimits { first_bytes_max: 4, last_bytes_max: 3 }, ..KeptStream::default() };
         for piece in pieces {
             stream.push(piece.as_bytes());
         }
@@ -130,7 +129,8 @@ mod tests {
 
     #[test]
     fn the_text_says_how_much_is_left_out() {
-        let mut stream = KeptStream { keep: Keep { first_bytes_max: 1, last_bytes_max: 1 }, ..KeptStream::default() };
+        let mut stream =
+            KeptStream { limits: KeepLimits { first_bytes_max: 1, last_bytes_max: 1 }, ..KeptStream::default() };
         stream.push(b"a\xffc");
         assert_eq!(stream.text(), "a\n[1 bytes left out]\nc");
     }

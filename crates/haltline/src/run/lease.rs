@@ -1,8 +1,8 @@
-//! One runner for each name: a file that is locked while its runner lives, and what a runner that was killed left.
+//! One supervisor per name: a file that is locked while its supervisor lives, and what a killed supervisor left behind.
 //!
-//! The lock goes with the process, `kill -9` included. What stands in the file stays, so the next runner knows where
-//! the last one was, and which processes of it may still be alive. The file is never removed: a lock on a file that
-//! somebody else is about to create anew would be worth nothing.
+//! The lock ends with the process, `kill -9` included. The content of the file stays, so the next supervisor knows how
+//! far the last one was and which of its processes may still be alive. The file is never removed: a lock on a file that
+//! another process is about to create again would be worthless.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
@@ -14,178 +14,178 @@ use haltline_engine::clock::Clock;
 use serde::{Deserialize, Serialize};
 
 use super::LeftProcess;
-use super::processes::Identity;
-use super::sweep::{Belonging, Times, Waited, sweep};
+use super::processes::ProcessIdentity;
+use super::sweep::{EndTimes, RunProcesses, WaitResult, sweep};
 
-/// No lease is longer.
+/// The longest lease file that is read.
 const BYTES_MAX: u64 = 64 << 10;
-/// A lease is filled up to a multiple of this, so that it is replaced by one write and never cut.
-const FILLED_BYTES: usize = 1 << 10;
+/// A lease is padded to a multiple of this size, so that one write replaces it and it is never truncated.
+const PADDED_BYTES: usize = 1 << 10;
 
-/// Runs that were killed one after the other before anybody saw to what they left.
+/// How many killed runs are remembered until their processes are ended.
 const TRACES_MAX: usize = 8;
 
-/// What a runner writes down about itself.
+/// What a supervisor records about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Former {
+pub struct LeaseRecord {
     /// The version of this format.
     pub schema: u32,
-    /// Its run.
     pub run_id: String,
-    /// The runner itself.
-    pub runner: Identity,
+    /// The supervisor's own process.
+    pub runner: ProcessIdentity,
     /// The command that ran, if one did.
-    pub command: Option<Identity>,
-    /// Which boot of the machine that was; process numbers mean nothing in another.
+    pub command: Option<ProcessIdentity>,
+    /// The boot of the machine; process ids mean nothing in another.
     pub boot: Option<u64>,
     /// The iteration that ran.
     pub iteration: u64,
-    /// Whether the run ended in order, so that nothing of it can be left.
+    /// True if the run ended normally, so that none of its processes can be left.
     pub is_over: bool,
-    /// Runs before this one that did not, and were not seen to yet.
+    /// Earlier runs that did not end normally, and whose processes are not ended yet.
     #[serde(default)]
-    pub earlier: Vec<Trace>,
+    pub earlier: Vec<RunTrace>,
 }
 
-/// By what the processes of a run are known again.
+/// Identifies the processes of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trace {
+pub struct RunTrace {
     run_id: String,
-    leader: Identity,
+    leader: ProcessIdentity,
 }
 
-impl Former {
-    fn traces(&self) -> Vec<Trace> {
+impl LeaseRecord {
+    fn traces(&self) -> Vec<RunTrace> {
         let mut traces = self.earlier.clone();
         if !self.is_over {
-            traces.push(Trace { run_id: self.run_id.clone(), leader: self.command.unwrap_or(self.runner) });
+            traces.push(RunTrace { run_id: self.run_id.clone(), leader: self.command.unwrap_or(self.runner) });
         }
         traces.split_off(traces.len().saturating_sub(TRACES_MAX))
     }
 }
 
-/// A runner's right to a name.
+/// The right to run under a name.
 #[derive(Debug)]
 pub struct Lease {
     file: File,
-    now: Former,
-    former: Option<Former>,
+    current: LeaseRecord,
+    previous: Option<LeaseRecord>,
 }
 
-/// What asking for a lease came to.
+/// The result of asking for a lease.
 #[derive(Debug)]
-pub enum Taken {
-    /// It is ours.
-    Held(Box<Lease>),
-    /// Somebody holds it.
+pub enum LeaseAttempt {
+    Acquired(Box<Lease>),
+    /// Another process holds it.
     Busy {
-        /// Who; unknown while they are just about to write it down.
+        /// The holder; unknown while it is just about to record itself.
         pid: Option<i32>,
     },
 }
 
 impl Lease {
-    /// Takes the lease in this file, for this run. The folder must be there.
-    pub fn take(path: &Path, run_id: &str) -> io::Result<Taken> {
+    /// Acquires the lease in this file for this run. The folder must exist.
+    pub fn acquire(path: &Path, run_id: &str) -> io::Result<LeaseAttempt> {
         loop {
             let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Ok(Taken::Busy { pid: read(&file).map(|holder| holder.runner.pid) });
+                    return Ok(LeaseAttempt::Busy { pid: read(&file).map(|holder| holder.runner.pid) });
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // Somebody may have removed the file between our opening and our locking it.
+            // Another process may have removed the file after we opened it and before we locked it.
             let (opened, named) = (file.metadata()?, std::fs::metadata(path));
             if !named.is_ok_and(|named| (named.dev(), named.ino()) == (opened.dev(), opened.ino())) {
                 continue;
             }
-            let former = read(&file);
+            let previous = read(&file);
             let boot = Clock::System.now().boot.map(|boot| boot.id);
-            let earlier = former.as_ref().filter(|former| former.boot == boot).map(Former::traces).unwrap_or_default();
-            let now = Former {
+            let earlier =
+                previous.as_ref().filter(|previous| previous.boot == boot).map(LeaseRecord::traces).unwrap_or_default();
+            let current = LeaseRecord {
                 schema: 1,
                 run_id: run_id.to_owned(),
-                runner: Identity::own(),
+                runner: ProcessIdentity::current(),
                 command: None,
                 boot,
                 iteration: 0,
                 is_over: false,
                 earlier,
             };
-            let lease = Self { file, now, former };
+            let lease = Self { file, current, previous };
             lease.write()?;
-            return Ok(Taken::Held(Box::new(lease)));
+            return Ok(LeaseAttempt::Acquired(Box::new(lease)));
         }
     }
 
-    /// What the last runner of this name wrote down, unless the file is new or damaged.
-    pub fn former(&self) -> Option<&Former> {
-        self.former.as_ref()
+    /// What the last supervisor of this name recorded, unless the file is new or damaged.
+    pub fn previous(&self) -> Option<&LeaseRecord> {
+        self.previous.as_ref()
     }
 
-    /// What is still alive of runs whose runner died in the middle of them.
+    /// The living processes of runs whose supervisor died.
     pub fn leftovers(&self) -> Option<Leftovers> {
-        let leftovers = Leftovers { traces: self.now.earlier.clone() };
-        Some(leftovers).filter(|leftovers| !leftovers.names().is_empty())
+        let leftovers = Leftovers { traces: self.current.earlier.clone() };
+        Some(leftovers).filter(|leftovers| !leftovers.processes().is_empty())
     }
 
-    /// Writes down which command runs now. Whatever earlier runs left has been seen to by then, and is forgotten.
-    pub fn note(&mut self, command: Option<Identity>, iteration: u64) -> io::Result<()> {
-        self.now.earlier.clear();
-        self.now.command = command;
-        self.now.iteration = iteration;
+    /// Records which command runs now, and forgets earlier runs, whose processes are ended by then.
+    pub fn record_command(&mut self, command: Option<ProcessIdentity>, iteration: u64) -> io::Result<()> {
+        self.current.earlier.clear();
+        self.current.command = command;
+        self.current.iteration = iteration;
         self.write()
     }
 
-    /// Gives the lease back after a run that ended in order.
+    /// Gives the lease back after a run that ended normally.
     pub fn release(mut self) -> io::Result<()> {
-        self.now.is_over = true;
+        self.current.is_over = true;
         self.write()
     }
 
     fn write(&self) -> io::Result<()> {
-        let mut text = serde_json::to_vec(&self.now)?;
+        let mut text = serde_json::to_vec(&self.current)?;
         let length = usize::try_from(self.file.metadata()?.len()).unwrap_or(0).max(text.len() + 1);
-        text.resize(length.next_multiple_of(FILLED_BYTES) - 1, b' ');
+        text.resize(length.next_multiple_of(PADDED_BYTES) - 1, b' ');
         text.push(b'\n');
         self.file.write_all_at(&text, 0)
     }
 }
 
-fn read(file: &File) -> Option<Former> {
+fn read(file: &File) -> Option<LeaseRecord> {
     let mut bytes = Vec::new();
     // Each handle is read once, from its beginning.
     file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Processes that killed runners left.
+/// Processes that killed supervisors left.
 #[derive(Clone, Debug)]
 pub struct Leftovers {
-    traces: Vec<Trace>,
+    traces: Vec<RunTrace>,
 }
 
 impl Leftovers {
-    /// Numbers and names of those alive.
-    pub fn names(&self) -> Vec<(i32, String)> {
-        let found = self.traces.iter().flat_map(|trace| trace.belonging().find());
+    /// Process ids and names of those alive.
+    pub fn processes(&self) -> Vec<(i32, String)> {
+        let found = self.traces.iter().flat_map(|trace| trace.run_processes().find());
         found.map(|process| (process.identity.pid, process.name)).collect()
     }
 
-    /// Ends them: asked, given this grace, killed. `wait` waits at most as long as it is told; true means hurry.
+    /// Ends them: a request to end, this grace, then a kill. `wait` waits at most as long as its argument; true means
+    /// hurry.
     pub fn end(&self, grace: Duration, wait: &mut dyn FnMut(Duration) -> bool) -> Vec<LeftProcess> {
-        let times = Times { settle: Duration::ZERO, grace };
-        let mut wait = |limit| if wait(limit) { Waited::Hurry } else { Waited::Patiently };
-        self.traces.iter().flat_map(|trace| sweep(&trace.belonging(), times, &mut wait)).collect()
+        let times = EndTimes { voluntary: Duration::ZERO, grace };
+        let mut wait = |limit| if wait(limit) { WaitResult::Hurry } else { WaitResult::Continue };
+        self.traces.iter().flat_map(|trace| sweep(&trace.run_processes(), times, &mut wait)).collect()
     }
 }
 
-impl Trace {
-    /// The group's number may be another's by now, unless its leader is still there.
-    fn belonging(&self) -> Belonging<'_> {
-        let has_group = Identity::of(self.leader.pid) == Some(self.leader);
-        Belonging { run_id: &self.run_id, leader: self.leader, has_group, adopts: false }
+impl RunTrace {
+    /// The id of the process group may belong to another group by now, unless its leader is still alive.
+    fn run_processes(&self) -> RunProcesses<'_> {
+        let has_group = ProcessIdentity::from_pid(self.leader.pid) == Some(self.leader);
+        RunProcesses { run_id: &self.run_id, leader: self.leader, has_group, adopts: false }
     }
 }

@@ -1,8 +1,8 @@
-//! Orphans of a run come to this process instead of init while the run lasts (Linux), so that a daemon that left the
-//! command's group and emptied its environment is still known, and so that nobody waits in vain for its end.
+//! Adopts the orphans of a run while it lasts (Linux): their parent becomes this process instead of init. So a daemon
+//! that left the command's process group and emptied its environment is still known, and its end is noticed.
 //!
-//! While a run lasts, whatever else this process starts must stay in this process's own group: by that it is told
-//! from orphans.
+//! While a run lasts, anything else this process starts must stay in this process's own group, because that is how it
+//! is distinguished from orphans.
 
 #[cfg(target_os = "linux")]
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -12,11 +12,11 @@ use rustix::process::{Pid, WaitOptions};
 #[cfg(target_os = "linux")]
 use super::processes::{group_of, own_group};
 
-/// Orphans taken note of at once.
+/// How many orphans are reaped at once.
 #[cfg(target_os = "linux")]
-const AT_ONCE_MAX: usize = 10_000;
+const REAPED_MAX: usize = 10_000;
 
-/// While this lives, orphans come to us.
+/// While this exists, this process adopts orphans.
 pub(super) struct Adoption {
     pub is_on: bool,
 }
@@ -45,12 +45,12 @@ fn set(_is_on: bool) -> bool {
     false
 }
 
-/// Takes note of orphans that have ended: a command may make thousands of them in a night. The command itself and what
-/// we started otherwise are somebody else's to wait for.
+/// Reaps orphans that have ended: a command may leave thousands of them in a night. The command itself and other
+/// processes that we started are waited for elsewhere.
 #[cfg(target_os = "linux")]
-pub(super) fn take_note(leader: i32) {
+pub(super) fn reap(leader: i32) {
     let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    for _ in 0..AT_ONCE_MAX {
+    for _ in 0..REAPED_MAX {
         let (Ok(WaitStatus::Exited(ended, _)) | Ok(WaitStatus::Signaled(ended, _, _))) = waitid(Id::All, peek) else {
             return;
         };

@@ -1,7 +1,7 @@
-//! The processes of this machine as `/proc` tells them, and signals that reach no stranger.
+//! Reads the machine's processes from `/proc` and signals them without ever hitting another process.
 //!
-//! A process number is used again; together with the moment the process started it is not. A signal goes through a
-//! handle of the process that was compared after it was opened, so a number that changed hands in between is harmless.
+//! A process id is reused, but not together with the start time of the process. A signal goes through a handle whose
+//! process is compared after the handle was opened, so a process id that was reused in between does no harm.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,41 +14,41 @@ use serde::{Deserialize, Serialize};
 /// More environment than a process can have on Linux (6 MB).
 const ENVIRONMENT_BYTES_MAX: u64 = 8 << 20;
 
-/// One process, told from every other that ever had or will have its number.
+/// One process, distinguished from every other that ever had or will have its process id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Identity {
-    /// When it started, in ticks since boot; 0 where the system does not say.
+pub struct ProcessIdentity {
+    /// Start time in ticks since boot; 0 if the system does not provide it.
     pub started: u64,
-    /// Its number.
     pub pid: i32,
 }
 
-impl Identity {
-    /// The process with this number now.
-    pub fn of(pid: i32) -> Option<Self> {
+impl ProcessIdentity {
+    /// The process that has this process id now.
+    pub fn from_pid(pid: i32) -> Option<Self> {
         if cfg!(target_os = "linux") {
             Some(Process::read(pid)?.identity)
         } else {
-            Some(Self { started: 0, pid }).filter(|_| is_there(pid))
+            Some(Self { started: 0, pid }).filter(|_| exists(pid))
         }
     }
 
     /// This process.
-    pub fn own() -> Self {
+    pub fn current() -> Self {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
-        Self::of(pid).unwrap_or(Self { started: 0, pid })
+        Self::from_pid(pid).unwrap_or(Self { started: 0, pid })
     }
 
-    /// Sends a signal to this process and to no other. False where it is gone, or not ours to signal.
+    /// Sends a signal to this process and to no other. False if it is gone, or not ours to signal.
     pub(crate) fn signal(self, signal: Signal) -> bool {
         let Some(pid) = Pid::from_raw(self.pid) else { return false };
         #[cfg(target_os = "linux")]
         if let Ok(handle) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
-            return Self::of(self.pid) == Some(self) && rustix::process::pidfd_send_signal(handle, signal).is_ok();
+            return Self::from_pid(self.pid) == Some(self)
+                && rustix::process::pidfd_send_signal(handle, signal).is_ok();
         }
-        // No handles here (an old kernel, a sandbox): compared first, so that only a number that changes hands within
-        // this moment is a danger.
-        Self::of(self.pid) == Some(self) && rustix::process::kill_process(pid, signal).is_ok()
+        // There are no handles here (an old kernel, a sandbox). The comparison comes first, so that only a process id
+        // that is reused within this moment is a danger.
+        Self::from_pid(self.pid) == Some(self) && rustix::process::kill_process(pid, signal).is_ok()
     }
 }
 
@@ -58,20 +58,20 @@ fn is_there(pid: i32) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn is_there(_pid: i32) -> bool {
+fn exists(_pid: i32) -> bool {
     true
 }
 
-/// What `/proc/PID/stat` says of a process.
+/// What `/proc/PID/stat` says about a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
-    pub identity: Identity,
+    pub identity: ProcessIdentity,
     pub name: String,
     pub parent: i32,
     pub group: i32,
-    /// It has ended and waits for its parent to notice.
+    /// It has ended and its parent has not reaped it yet.
     pub is_zombie: bool,
-    /// It stands still until it is continued.
+    /// It is stopped until it is continued.
     pub is_stopped: bool,
 }
 
@@ -83,17 +83,17 @@ impl Process {
     }
 
     fn parse(pid: i32, stat: &str) -> Option<Self> {
-        // The name stands in brackets and may hold anything, brackets included.
+        // The name is in brackets and may contain anything, brackets included.
         let (before, after) = stat.rsplit_once(')')?;
         let name = before.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = after.split_ascii_whitespace().take(20).collect();
-        let number = |place: usize| fields.get(place)?.parse::<i32>().ok();
+        let number = |index: usize| fields.get(index)?.parse::<i32>().ok();
         let started = fields.get(19)?.parse().ok()?;
         // A process whose first thread has ended lives on while others run.
         let state = *fields.first()?;
         let is_zombie = matches!(state, "Z" | "X" | "x") && number(17)? <= 1;
         Some(Self {
-            identity: Identity { started, pid },
+            identity: ProcessIdentity { started, pid },
             name,
             parent: number(1)?,
             group: number(2)?,
@@ -102,19 +102,19 @@ impl Process {
         })
     }
 
-    /// Whether its environment says that it belongs to this run, or to a run inside it.
-    pub(super) fn is_marked(&self, run_id: &str) -> bool {
+    /// True if its environment says that it belongs to this run, or to a run inside it.
+    pub(super) fn has_run_marker(&self, run_id: &str) -> bool {
         let Ok(file) = File::open(format!("/proc/{}/environ", self.identity.pid)) else { return false };
         let mut bytes = Vec::new();
-        // What ends while it is read has no environment any more.
+        // A process that ends while it is read has no environment any more.
         if file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut bytes).is_err() {
             return false;
         }
-        bears_mark(&bytes, run_id)
+        has_run(&bytes, run_id)
     }
 }
 
-fn bears_mark(environment: &[u8], run_id: &str) -> bool {
+fn has_run(environment: &[u8], run_id: &str) -> bool {
     environment.split(|&byte| byte == 0).any(|line| {
         if let Some(id) = line.strip_prefix(super::RUN_VARIABLE.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) {
             return id == run_id.as_bytes();
@@ -125,45 +125,44 @@ fn bears_mark(environment: &[u8], run_id: &str) -> bool {
     })
 }
 
-/// The numbers of all processes, the newest first as far as numbers tell. Empty where there is no `/proc`.
-pub(super) fn numbers() -> Vec<i32> {
+/// All process ids in descending order, so roughly the newest first. Empty if there is no `/proc`.
+pub(super) fn all_pids() -> Vec<i32> {
     if !cfg!(target_os = "linux") {
         return Vec::new();
     }
     let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let mut numbers: Vec<i32> = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    numbers.sort_unstable_by(|one, other| other.cmp(one));
-    numbers
+    let mut pids: Vec<i32> = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable_by(|one, other| other.cmp(one));
+    pids
 }
 
-/// The numbers of this process and of those above it.
-pub(super) fn own_line() -> BTreeSet<i32> {
-    let mut line = BTreeSet::new();
+/// The process ids of this process and its ancestors.
+pub(super) fn own_ancestry() -> BTreeSet<i32> {
+    let mut pids = BTreeSet::new();
     let mut next = Some(rustix::process::getpid().as_raw_nonzero().get());
     while let Some(pid) = next
-        && line.insert(pid)
+        && pids.insert(pid)
     {
         next = Process::read(pid).map(|process| process.parent);
     }
-    line
+    pids
 }
 
-/// Our process group. In a container it may be one from outside, which has the number 0 there.
+/// Our process group. In a container it may be one from outside, whose id is 0 there.
 pub(super) fn own_group() -> i32 {
     getpgrp().as_raw()
 }
 
-/// The group of a process.
 pub(super) fn group_of(pid: i32) -> Option<i32> {
     getpgid(Some(nix::unistd::Pid::from_raw(pid))).ok().map(nix::unistd::Pid::as_raw)
 }
 
-/// Whether nobody watches over our process group, so that stopping it would be for ever: its parent is in another
-/// session, or gone. The kernel ignores Ctrl-Z for such a group, and so do we.
+/// True if nobody could continue our process group after a stop: its parent is in another session, or gone. The kernel
+/// ignores Ctrl-Z for such a group, and so do we.
 pub(super) fn is_own_group_orphaned() -> bool {
     let session = getsid(None).ok();
     let mut above = rustix::process::getppid();
-    // A script that started us may be in our group; whoever started the script is the one that matters.
+    // A script that started us may be in our group; what matters is the process that started the script.
     for _ in 0..64 {
         let Some(parent) = above else { return true };
         let pid = parent.as_raw_nonzero().get();
@@ -183,10 +182,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_brackets_and_spaces() {
+    fn a_name_may_contain_brackets_and_spaces() {
         let stat = "7 (a) b (c) S 3 5 6 34816 5 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9911 1 2 3";
         let expected = Process {
-            identity: Identity { started: 9911, pid: 7 },
+            identity: ProcessIdentity { started: 9911, pid: 7 },
             name: "a) b (c".to_owned(),
             parent: 3,
             group: 5,
@@ -208,20 +207,20 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_the_whole_value_of_the_run_or_one_of_the_runs_around_it() {
-        assert!(bears_mark(b"A=1\0HALTLINE_RUN=ab\0", "ab"));
-        assert!(!bears_mark(b"HALTLINE_RUN=abc\0XHALTLINE_RUN=ab\0", "ab"));
-        assert!(bears_mark(b"HALTLINE_RUN_OUTER=x:ab\0HALTLINE_RUN=inner\0", "ab"));
-        assert!(!bears_mark(b"HALTLINE_RUN_OUTER=x:abc\0", "ab"));
-        assert!(!bears_mark(b"", "ab"));
+    fn a_marker_is_the_whole_run_id_or_one_of_the_outer_run_ids() {
+        assert!(has_run(b"A=1\0HALTLINE_RUN=ab\0", "ab"));
+        assert!(!has_run(b"HALTLINE_RUN=abc\0XHALTLINE_RUN=ab\0", "ab"));
+        assert!(has_run(b"HALTLINE_RUN_OUTER=x:ab\0HALTLINE_RUN=inner\0", "ab"));
+        assert!(!has_run(b"HALTLINE_RUN_OUTER=x:abc\0", "ab"));
+        assert!(!has_run(b"", "ab"));
     }
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn this_process_is_found_and_a_stranger_with_its_number_is_not_signalled() {
-        let own = Identity::own();
-        assert!(numbers().contains(&own.pid) && own_line().contains(&own.pid) && own_line().len() > 1);
-        let stranger = Identity { started: own.started + 1, ..own };
+    fn this_process_is_found_and_another_one_with_its_pid_is_not_signalled() {
+        let own = ProcessIdentity::current();
+        assert!(all_pids().contains(&own.pid) && own_ancestry().contains(&own.pid) && own_ancestry().len() > 1);
+        let stranger = ProcessIdentity { started: own.started + 1, ..own };
         assert!(!stranger.signal(Signal::KILL), "the number is ours, the process is not");
     }
 }

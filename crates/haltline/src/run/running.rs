@@ -1,92 +1,92 @@
-//! A command that runs: one loop that wakes on output, on the command's end, on a signal, or at the next deadline.
+//! A running command: one loop that wakes on output, on the command's end, on a signal, or at the next deadline.
 
 use std::process::Child;
 use std::time::Duration;
 
-use haltline_engine::clock::Patience;
+use haltline_engine::clock::Deadline;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use signal_hook::consts::signal::{SIGCHLD, SIGCONT, SIGINT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
 
-use super::inbox::{self, Change, Happening, Notes};
-use super::stream::Copying;
-use super::sweep::{self, Belonging, Times, Waited};
+use super::inbox::{self, EventSender, ProcessChange, SupervisorEvent};
+use super::output_stream::StreamCopy;
+use super::sweep::{self, EndTimes, RunProcesses, WaitResult};
 use super::terminal::Foreground;
 use super::{
-    Cause, Ended, Go, How, Identity, Inbox, Kept, Listener, Process, Shown, StartError, Stream, Supervised, Terminal,
-    orphans, processes,
+    CommandExit, EndCause, EndedRun, Forwarded, Inbox, KeptOutput, Listener, OutputStream, Process, ProcessIdentity,
+    RunControl, StartError, SupervisedCommand, Terminal, orphans, processes,
 };
 
-/// How often the listener is asked.
+/// How often the listener is called.
 const TICK: Duration = Duration::from_secs(1);
-/// What is left of a command that ended by itself may finish within this.
-const SETTLE: Duration = Duration::from_millis(100);
-/// How long what is left gets to end when asked.
-const LEFT_GRACE_MAX: Duration = Duration::from_secs(2);
+/// Processes that are left when a command ended by itself may finish within this time.
+const VOLUNTARY_END_TIME: Duration = Duration::from_millis(100);
+/// How long processes that are left get to end after SIGTERM.
+const LEFT_BEHIND_GRACE_MAX: Duration = Duration::from_secs(2);
 /// How long a killed process may take to be gone.
 const KILLED_MAX: Duration = Duration::from_secs(20);
-/// How often one looks whether the rest of the output is delivered.
-const DELIVERY_LOOK: Duration = Duration::from_millis(50);
-/// More than fits into a pipe: what comes after the command's end is not the command's.
+/// How often the supervisor checks whether the rest of the output is delivered.
+const DELIVERY_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// More than fits into a pipe: output beyond this after the command's end is not the command's.
 const AFTER_END_BYTES_MAX: u64 = 1 << 20;
 
-/// A command on its way.
+/// A running command.
 pub(super) struct Running<'a> {
-    wanted: &'a Supervised<'a>,
+    supervised: &'a SupervisedCommand<'a>,
     listener: &'a mut dyn Listener,
     inbox: &'a mut Inbox,
     child: Child,
     group: Group,
     adopts: bool,
     foreground: Option<Foreground>,
-    copying: Vec<Copying>,
-    kept: Kept,
-    clock: Patience,
+    copying: Vec<StreamCopy>,
+    kept: KeptOutput,
+    clock: Deadline,
     suspended: Duration,
-    /// Whether the SIGCONT that will be read next was answered already.
+    /// True if the SIGCONT that will be read next was handled already.
     is_resumed: bool,
-    last_heard: Duration,
+    last_output: Duration,
     last_tick: Duration,
     after_end_bytes: u64,
     ending: Option<Ending>,
-    cause: Cause,
-    interrupts: u32,
-    how: Option<How>,
-    killed_hard: bool,
+    cause: EndCause,
+    interrupt_count: u32,
+    exit: Option<CommandExit>,
+    was_killed: bool,
 }
 
-/// The way from the first wish that it ends to its end.
+/// The steps from the first request to end until the end.
 struct Ending {
-    /// When SIGTERM follows a signal that was not SIGTERM and may mean something else to the command.
-    ask_at: Option<Duration>,
+    /// When SIGTERM follows another signal, which may mean something else to the command.
+    terminate_at: Option<Duration>,
     kill_at: Option<Duration>,
-    /// When one stops waiting for a process that was killed.
+    /// When the supervisor stops waiting for a process that was killed.
     give_up_at: Option<Duration>,
 }
 
 impl<'a> Running<'a> {
     pub(super) fn new(
-        wanted: &'a Supervised<'a>,
+        supervised: &'a SupervisedCommand<'a>,
         listener: &'a mut dyn Listener,
         inbox: &'a mut Inbox,
         mut child: Child,
         adopts: bool,
     ) -> Result<Self, StartError> {
-        let group = Group::of(&child);
-        let foreground = (wanted.terminal == Terminal::Inherit).then(|| {
+        let group = Group::from_child(&child);
+        let foreground = (supervised.terminal == Terminal::Inherit).then(|| {
             let mut foreground = Foreground::new();
-            foreground.offer(group.pid);
-            // It may have asked for the terminal a moment too early and stand still now.
+            foreground.give_to(group.pid);
+            // It may have asked for the terminal a moment too early and be stopped now.
             group.signal(Signal::CONT);
             foreground
         });
-        let is_passed_on = wanted.terminal != Terminal::Listen;
-        let copying = watch(&mut child, group.pid, &inbox.begin(), is_passed_on).map_err(|error| {
-            // Without threads nothing can be supervised. The group is killed on the way out.
-            StartError::Other(wanted.command.first().cloned().unwrap_or_default(), error)
+        let is_forwarded = supervised.terminal != Terminal::Listen;
+        let copying = spawn_watchers(&mut child, group.pid, &inbox.begin_run(), is_forwarded).map_err(|error| {
+            // Without threads nothing can be supervised. Dropping the group kills it.
+            StartError::Other(supervised.command.first().cloned().unwrap_or_default(), error)
         })?;
         Ok(Self {
-            wanted,
+            supervised,
             listener,
             inbox,
             child,
@@ -94,180 +94,182 @@ impl<'a> Running<'a> {
             adopts,
             foreground,
             copying,
-            kept: Kept::new(wanted.keep),
-            clock: Patience::new(Duration::MAX),
+            kept: KeptOutput::new(supervised.keep),
+            clock: Deadline::new(Duration::MAX),
             suspended: Duration::ZERO,
             is_resumed: false,
-            last_heard: Duration::ZERO,
+            last_output: Duration::ZERO,
             last_tick: Duration::ZERO,
             after_end_bytes: 0,
             ending: None,
-            cause: Cause::Own,
-            interrupts: 0,
-            how: None,
-            killed_hard: false,
+            cause: EndCause::Command,
+            interrupt_count: 0,
+            exit: None,
+            was_killed: false,
         })
     }
 
-    /// Follows it to its end.
-    pub(super) fn finish(mut self) -> Ended {
-        if self.listener.started(self.group.leader) == Go::End {
-            self.end(Cause::Asked);
+    /// Follows the command to its end.
+    pub(super) fn finish(mut self) -> EndedRun {
+        if self.listener.on_start(self.group.leader) == RunControl::End {
+            self.end(EndCause::Listener);
         }
-        let how = loop {
-            if let Some(how) = self.how {
-                break how;
+        let exit = loop {
+            if let Some(exit) = self.exit {
+                break exit;
             }
             let left = self.next_deadline().saturating_sub(self.now());
-            if let Some(happening) = self.inbox.next(left) {
-                self.handle(happening);
+            if let Some(event) = self.inbox.next(left) {
+                self.handle_event(event);
             }
-            self.look_at_the_time();
+            self.check_deadlines();
         };
         let wall = self.now();
         if let Some(foreground) = &mut self.foreground {
-            foreground.take_back();
+            foreground.reclaim();
         }
         let left_behind = self.sweep();
-        self.deliver();
-        if how != How::StillThere {
-            // It has ended; now its number may be used again.
+        self.deliver_output();
+        if exit != CommandExit::Unkillable {
+            // It has ended; from now on its process id may be used again.
             self.child.wait().ok();
         }
         self.group.is_over = true;
         if let Some(foreground) = &self.foreground
-            && !matches!(how, How::Exited(_))
+            && !matches!(exit, CommandExit::Exited(_))
         {
             foreground.restore_modes();
         }
-        Ended { how, cause: self.cause, killed_hard: self.killed_hard, left_behind, wall, output: self.kept }
+        EndedRun { exit, cause: self.cause, was_killed: self.was_killed, left_behind, wall, output: self.kept }
     }
 
-    /// Since the start, without the time we were suspended.
+    /// Time since the start, without the time we were suspended.
     fn now(&self) -> Duration {
-        self.clock.used().saturating_sub(self.suspended)
+        self.clock.elapsed().saturating_sub(self.suspended)
     }
 
     fn next_deadline(&self) -> Duration {
-        let limits = &self.wanted.limits;
+        let limits = &self.supervised.limits;
         let tick = self.last_tick + TICK;
-        let wished = match &self.ending {
-            None => [limits.wall, self.idle_limit().map(|idle| self.last_heard.saturating_add(idle)), None],
-            Some(ending) => [ending.ask_at, ending.kill_at, ending.give_up_at],
+        let deadlines = match &self.ending {
+            None => [limits.wall, self.idle_limit().map(|idle| self.last_output.saturating_add(idle)), None],
+            Some(ending) => [ending.terminate_at, ending.kill_at, ending.give_up_at],
         };
-        wished.into_iter().flatten().fold(tick, Duration::min)
+        deadlines.into_iter().flatten().fold(tick, Duration::min)
     }
 
     fn idle_limit(&self) -> Option<Duration> {
-        self.wanted.limits.idle.filter(|_| self.wanted.terminal != Terminal::Inherit)
+        self.supervised.limits.idle.filter(|_| self.supervised.terminal != Terminal::Inherit)
     }
 
-    fn look_at_the_time(&mut self) {
+    fn check_deadlines(&mut self) {
         let now = self.now();
         if now.saturating_sub(self.last_tick) >= TICK {
             self.last_tick = now;
-            if self.listener.ticked() == Go::End {
-                self.end(Cause::Asked);
+            if self.listener.on_tick() == RunControl::End {
+                self.end(EndCause::Listener);
             }
         }
         if self.ending.is_none() {
-            if self.wanted.limits.wall.is_some_and(|wall| now >= wall) {
-                self.end(Cause::Wall);
-            } else if self.idle_limit().is_some_and(|idle| now.saturating_sub(self.last_heard) >= idle) {
-                if self.copying.iter().any(|copying| copying.is_open && copying.is_held_up()) {
-                    self.last_heard = now;
+            if self.supervised.limits.wall.is_some_and(|wall| now >= wall) {
+                self.end(EndCause::WallLimit);
+            } else if self.idle_limit().is_some_and(|idle| now.saturating_sub(self.last_output) >= idle) {
+                if self.copying.iter().any(|copying| copying.is_open && copying.is_blocked()) {
+                    self.last_output = now;
                 } else {
-                    self.end(Cause::Idle);
+                    self.end(EndCause::IdleLimit);
                 }
             }
         }
         let Some(ending) = &mut self.ending else { return };
-        if ending.ask_at.take_if(|at| *at <= now).is_some() {
-            self.group.ask(Signal::TERM);
+        if ending.terminate_at.take_if(|at| *at <= now).is_some() {
+            self.group.request_end(Signal::TERM);
         }
         if ending.kill_at.take_if(|at| *at <= now).is_some() {
-            ending.ask_at = None;
+            ending.terminate_at = None;
             ending.give_up_at = Some(now + KILLED_MAX);
-            self.killed_hard = true;
+            self.was_killed = true;
             self.group.signal(Signal::KILL);
         }
-        if ending.give_up_at.is_some_and(|at| at <= now) && self.how.is_none() {
-            self.how = Some(How::StillThere);
+        if ending.give_up_at.is_some_and(|at| at <= now) && self.exit.is_none() {
+            self.exit = Some(CommandExit::Unkillable);
         }
     }
 
-    /// The run shall end: the command is asked, and has its grace from now.
-    fn end(&mut self, cause: Cause) {
-        if self.ending.is_none() && self.how.is_none() {
+    /// Asks the command to end; its grace starts now.
+    fn end(&mut self, cause: EndCause) {
+        if self.ending.is_none() && self.exit.is_none() {
             self.cause = cause;
-            let kill_at = Some(self.now().saturating_add(self.wanted.limits.grace));
-            self.ending = Some(Ending { ask_at: None, kill_at, give_up_at: None });
-            self.group.ask(Signal::TERM);
+            let kill_at = Some(self.now().saturating_add(self.supervised.limits.grace));
+            self.ending = Some(Ending { terminate_at: None, kill_at, give_up_at: None });
+            self.group.request_end(Signal::TERM);
         }
     }
 
-    fn handle(&mut self, happening: Happening) {
-        match happening {
-            Happening::Heard(stream, bytes) => self.heard(stream, &bytes),
-            Happening::Closed(stream, shown) => {
-                self.kept.of(stream).shown = shown;
+    fn handle_event(&mut self, event: SupervisorEvent) {
+        match event {
+            SupervisorEvent::Output(stream, bytes) => self.handle_output(stream, &bytes),
+            SupervisorEvent::Closed(stream, forwarded) => {
+                self.kept.stream_mut(stream).forwarded = forwarded;
                 self.copying
                     .iter_mut()
                     .filter(|copying| copying.stream == stream)
                     .for_each(|open| open.is_open = false);
             }
-            Happening::Command(Change::Exited(code)) => self.how = Some(How::Exited(code)),
-            Happening::Command(Change::Signalled(signal)) => self.how = Some(How::Signalled(signal)),
-            Happening::Command(Change::Lost) => self.how = Some(How::StillThere),
-            Happening::Command(Change::Stopped(signal)) => self.stopped(signal),
-            Happening::Signal(signal) => self.signalled(signal),
+            SupervisorEvent::Command(ProcessChange::Exited(code)) => self.exit = Some(CommandExit::Exited(code)),
+            SupervisorEvent::Command(ProcessChange::Signalled(signal)) => {
+                self.exit = Some(CommandExit::Signalled(signal))
+            }
+            SupervisorEvent::Command(ProcessChange::Lost) => self.exit = Some(CommandExit::Unkillable),
+            SupervisorEvent::Command(ProcessChange::Stopped(signal)) => self.handle_stop(signal),
+            SupervisorEvent::Signal(signal) => self.handle_signal(signal),
         }
     }
 
-    fn heard(&mut self, stream: Stream, bytes: &[u8]) {
-        self.last_heard = self.now();
-        self.kept.of(stream).push(bytes);
-        if self.how.is_some() {
+    fn handle_output(&mut self, stream: OutputStream, bytes: &[u8]) {
+        self.last_output = self.now();
+        self.kept.stream_mut(stream).push(bytes);
+        if self.exit.is_some() {
             self.after_end_bytes += bytes.len() as u64;
         }
-        self.copying.iter().filter(|copying| copying.stream == stream).for_each(Copying::listened);
-        if self.listener.heard(stream, bytes) == Go::End {
-            self.end(Cause::Asked);
+        self.copying.iter().filter(|copying| copying.stream == stream).for_each(StreamCopy::piece_handled);
+        if self.listener.on_output(stream, bytes) == RunControl::End {
+            self.end(EndCause::Listener);
         }
     }
 
-    fn signalled(&mut self, signal: i32) {
+    fn handle_signal(&mut self, signal: i32) {
         match signal {
-            SIGCHLD => orphans::take_note(self.group.leader.pid),
+            SIGCHLD => orphans::reap(self.group.leader.pid),
             SIGTSTP => self.suspend(),
             SIGCONT if self.is_resumed => self.is_resumed = false,
             SIGCONT => self.resume(),
-            other if inbox::ENDING.contains(&other) => self.asked_to_end(other),
+            other if inbox::ENDING_SIGNALS.contains(&other) => self.handle_ending_signal(other),
             other => self.group.signal_raw(other),
         }
     }
 
-    fn asked_to_end(&mut self, signal: i32) {
-        if !matches!(self.cause, Cause::Signal(_)) {
-            self.cause = Cause::Signal(signal);
+    fn handle_ending_signal(&mut self, signal: i32) {
+        if !matches!(self.cause, EndCause::Signal(_)) {
+            self.cause = EndCause::Signal(signal);
         }
-        self.interrupts += u32::from(signal == SIGINT);
+        self.interrupt_count += u32::from(signal == SIGINT);
         self.group.signal_raw(signal);
         self.group.signal(Signal::CONT);
-        let (now, grace) = (self.now(), self.wanted.limits.grace);
+        let (now, grace) = (self.now(), self.supervised.limits.grace);
         let ending = self.ending.get_or_insert(Ending {
-            ask_at: (signal != SIGTERM).then(|| now.saturating_add(grace / 2)),
+            terminate_at: (signal != SIGTERM).then(|| now.saturating_add(grace / 2)),
             kill_at: Some(now.saturating_add(grace)),
             give_up_at: None,
         });
-        if self.interrupts >= 2 && ending.kill_at.is_some() {
+        if self.interrupt_count >= 2 && ending.kill_at.is_some() {
             ending.kill_at = Some(now);
         }
     }
 
-    /// The command stands still.
-    fn stopped(&mut self, signal: i32) {
-        // Old news: while we were suspended nobody read the queue, and meanwhile it was continued.
+    /// The command was stopped.
+    fn handle_stop(&mut self, signal: i32) {
+        // Outdated: while we were suspended nobody read the queue, and the command was continued meanwhile.
         if Process::read(self.group.leader.pid).is_some_and(|process| !process.is_stopped) {
             return;
         }
@@ -277,22 +279,22 @@ impl<'a> Running<'a> {
             return;
         }
         let Some(foreground) = &mut self.foreground else {
-            // Nobody will ever give it a terminal. Stopped by anything else, it is idle: somebody may continue it.
+            // Nobody will ever give it a terminal. If another signal stopped it, it is idle: somebody may continue it.
             if wants_terminal {
-                self.end(Cause::NeedsTerminal);
+                self.end(EndCause::NeedsTerminal);
             }
             return;
         };
-        let cannot_suspend = !self.inbox.heeds(SIGTSTP) || processes::is_own_group_orphaned();
-        let has_terminal = foreground.is_with(self.group.pid) || foreground.is_ours();
+        let cannot_suspend = !self.inbox.handles(SIGTSTP) || processes::is_own_group_orphaned();
+        let has_terminal = foreground.is_held_by(self.group.pid) || foreground.is_ours();
         if wants_terminal && has_terminal || cannot_suspend {
-            // It asked before it got the terminal; or nobody could ever continue us.
-            foreground.offer(self.group.pid);
+            // It asked before it got the terminal, or nobody could ever continue us.
+            foreground.give_to(self.group.pid);
             self.group.signal(Signal::CONT);
             return;
         }
-        // We stop as well, with all that was started together with us: then the shell knows, and has the terminal.
-        foreground.take_back();
+        // We stop as well, with everything in our process group, so that the shell notices and gets the terminal.
+        foreground.reclaim();
         rustix::process::kill_current_process_group(Signal::TSTP).ok();
     }
 
@@ -302,61 +304,61 @@ impl<'a> Running<'a> {
         }
         self.group.signal(Signal::TSTP);
         if let Some(foreground) = &mut self.foreground {
-            foreground.take_back();
+            foreground.reclaim();
         }
-        let before = self.clock.used();
+        let before = self.clock.elapsed();
         inbox::suspend();
-        self.suspended += self.clock.used().saturating_sub(before);
-        // Here we are again, so SIGCONT has come. The command goes on before anything that was queued is looked at: the
-        // news of its stop may be among that, and would stop us again.
+        self.suspended += self.clock.elapsed().saturating_sub(before);
+        // We are running again, so SIGCONT has arrived. Continue the command before handling queued events: one of them
+        // may report its stop, which would stop us again.
         self.resume();
         self.is_resumed = true;
     }
 
     fn resume(&mut self) {
-        self.last_heard = self.now();
+        self.last_output = self.now();
         if let Some(foreground) = &mut self.foreground
-            && self.how.is_none()
+            && self.exit.is_none()
         {
-            foreground.offer(self.group.pid);
+            foreground.give_to(self.group.pid);
         }
         self.group.signal(Signal::CONT);
     }
 
     fn sweep(&mut self) -> Vec<super::LeftProcess> {
-        let run_id = self.wanted.run_id;
-        let belonging = Belonging { run_id, leader: self.group.leader, has_group: true, adopts: self.adopts };
-        let short = LEFT_GRACE_MAX.min(self.wanted.limits.grace);
+        let run_id = self.supervised.run_id;
+        let run_processes = RunProcesses { run_id, leader: self.group.leader, has_group: true, adopts: self.adopts };
+        let short = LEFT_BEHIND_GRACE_MAX.min(self.supervised.limits.grace);
         let times = match &self.ending {
-            None => Times { settle: SETTLE, grace: short },
-            Some(_) if self.interrupts >= 2 => Times { settle: Duration::ZERO, grace: Duration::ZERO },
-            // What was asked together with the command has the rest of the same grace.
+            None => EndTimes { voluntary: VOLUNTARY_END_TIME, grace: short },
+            Some(_) if self.interrupt_count >= 2 => EndTimes { voluntary: Duration::ZERO, grace: Duration::ZERO },
+            // Processes that got the signal together with the command have the rest of the same grace.
             Some(ending) => {
                 let rest = ending.kill_at.unwrap_or_default().saturating_sub(self.now());
-                Times { settle: Duration::ZERO, grace: rest.max(short) }
+                EndTimes { voluntary: Duration::ZERO, grace: rest.max(short) }
             }
         };
-        sweep::sweep(&belonging, times, &mut |limit| self.wait_for_a_change(limit))
+        sweep::sweep(&run_processes, times, &mut |limit| self.wait_for_change(limit))
     }
 
-    /// Goes on listening while what is left ends; returns early when a process ended.
-    fn wait_for_a_change(&mut self, limit: Duration) -> Waited {
-        let patience = Patience::new(limit);
-        while let Some(happening) = self.inbox.next(patience.left()) {
-            let is_change = matches!(happening, Happening::Signal(SIGCHLD));
-            self.handle(happening);
-            if is_change || patience.left().is_zero() {
+    /// Handles events while the remaining processes end; returns early when a process has ended.
+    fn wait_for_change(&mut self, limit: Duration) -> WaitResult {
+        let deadline = Deadline::new(limit);
+        while let Some(event) = self.inbox.next(deadline.remaining()) {
+            let is_change = matches!(event, SupervisorEvent::Signal(SIGCHLD));
+            self.handle_event(event);
+            if is_change || deadline.remaining().is_zero() {
                 break;
             }
         }
-        if self.interrupts >= 2 { Waited::Hurry } else { Waited::Patiently }
+        if self.interrupt_count >= 2 { WaitResult::Hurry } else { WaitResult::Continue }
     }
 
-    /// Everything the command said arrives, however slowly it is read, unless the run is out of time or somebody wants
-    /// it to be over. A pipe that others hold open is not waited for.
-    fn deliver(&mut self) {
-        let wishes = (self.cause, self.interrupts);
-        let grace = self.wanted.limits.grace.max(TICK);
+    /// Waits until all output of the command is delivered, however slowly it is read, unless the run is out of time or
+    /// a signal ends it. Does not wait for a pipe that other processes keep open.
+    fn deliver_output(&mut self) {
+        let before = (self.cause, self.interrupt_count);
+        let grace = self.supervised.limits.grace.max(TICK);
         let mut give_up_at = self.ending.is_some().then(|| self.now().saturating_add(grace));
         loop {
             for copying in self.copying.iter_mut().filter(|copying| copying.is_open) {
@@ -366,48 +368,48 @@ impl<'a> Running<'a> {
                 break;
             }
             let now = self.now();
-            if give_up_at.is_none() && self.wanted.limits.wall.is_some_and(|wall| now >= wall) {
+            if give_up_at.is_none() && self.supervised.limits.wall.is_some_and(|wall| now >= wall) {
                 give_up_at = Some(now.saturating_add(grace));
             }
-            if (self.cause, self.interrupts) != wishes || give_up_at.is_some_and(|at| at <= now) {
+            if (self.cause, self.interrupt_count) != before || give_up_at.is_some_and(|at| at <= now) {
                 for copying in self.copying.iter().filter(|copying| copying.is_open) {
-                    self.kept.of(copying.stream).shown = Shown::GivenUp;
+                    self.kept.stream_mut(copying.stream).forwarded = Forwarded::GivenUp;
                 }
                 break;
             }
-            if let Some(happening) = self.inbox.next(DELIVERY_LOOK) {
-                self.handle(happening);
+            if let Some(event) = self.inbox.next(DELIVERY_POLL_INTERVAL) {
+                self.handle_event(event);
             }
         }
-        // This ends the threads; what they told before is still to be heard.
+        // This ends the threads; the events they sent before are still handled.
         self.copying.clear();
-        while let Some(happening) = self.inbox.next(Duration::ZERO) {
-            if matches!(happening, Happening::Heard(..)) {
-                self.handle(happening);
+        while let Some(event) = self.inbox.next(Duration::ZERO) {
+            if matches!(event, SupervisorEvent::Output(..)) {
+                self.handle_event(event);
             }
         }
     }
 }
 
-/// The command's process group. Dropped before the run is over, it is killed: then something of ours went wrong.
+/// The command's process group. It is killed if this is dropped before the run is over, because then we have failed.
 struct Group {
-    leader: Identity,
+    leader: ProcessIdentity,
     pid: Pid,
     is_over: bool,
 }
 
 impl Group {
-    fn of(child: &Child) -> Self {
+    fn from_child(child: &Child) -> Self {
         let pid = Pid::from_child(child);
         let number = pid.as_raw_nonzero().get();
-        let leader = Identity::of(number).unwrap_or(Identity { started: 0, pid: number });
+        let leader = ProcessIdentity::from_pid(number).unwrap_or(ProcessIdentity { started: 0, pid: number });
         Self { leader, pid, is_over: false }
     }
 
-    /// To everybody in the group, and to the command if it has left it. The command's end is not taken note of until
-    /// the very end, so the number is not anybody else's.
+    /// Signals the group, and also the command if it has left the group. The command is not reaped until the very end,
+    /// so its process id cannot belong to another process.
     fn signal(&self, signal: Signal) {
-        // Nobody may be left, or it is not ours to signal: the sweep will tell.
+        // The group may be empty or not ours to signal; the sweep will show.
         rustix::process::kill_process_group(self.pid, signal).ok();
         if rustix::process::getpgid(Some(self.pid)) != Ok(self.pid) {
             rustix::process::kill_process(self.pid, signal).ok();
@@ -420,8 +422,8 @@ impl Group {
         }
     }
 
-    /// One that stands still hears nothing, so it is also continued.
-    fn ask(&self, signal: Signal) {
+    /// A stopped process does not handle signals, so it is also continued.
+    fn request_end(&self, signal: Signal) {
         self.signal(signal);
         self.signal(Signal::CONT);
     }
@@ -436,43 +438,49 @@ impl Drop for Group {
 }
 
 /// Starts the threads that watch a command: one for each stream, one for its end.
-fn watch(child: &mut Child, pid: Pid, notes: &Notes, is_passed_on: bool) -> std::io::Result<Vec<Copying>> {
-    let own = notes.clone();
-    std::thread::Builder::new().name("command".to_owned()).spawn(move || wait_for_the_end(pid, &own))?;
+fn spawn_watchers(
+    child: &mut Child,
+    pid: Pid,
+    events: &EventSender,
+    is_forwarded: bool,
+) -> std::io::Result<Vec<StreamCopy>> {
+    let own = events.clone();
+    std::thread::Builder::new().name("command".to_owned()).spawn(move || report_changes(pid, &own))?;
     let mut copying = Vec::new();
     if let Some(out) = child.stdout.take() {
-        copying.push(Copying::start(Stream::Out, out.into(), notes.clone(), is_passed_on)?);
+        copying.push(StreamCopy::start(OutputStream::Out, out.into(), events.clone(), is_forwarded)?);
     }
     if let Some(err) = child.stderr.take() {
-        copying.push(Copying::start(Stream::Err, err.into(), notes.clone(), is_passed_on)?);
+        copying.push(StreamCopy::start(OutputStream::Err, err.into(), events.clone(), is_forwarded)?);
     }
     Ok(copying)
 }
 
-/// Tells every change of the command's process. Its end is looked at but left untaken: as long as it is, neither its
-/// number nor its group's can become another's, and both may be signalled without danger.
-fn wait_for_the_end(pid: Pid, notes: &Notes) {
-    let steps = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED;
+/// Reports every change of the command's process. Its end is observed but not reaped: until then neither its process id
+/// nor its group id can be reused, and both can be signalled safely.
+fn report_changes(pid: Pid, events: &EventSender) {
+    let stop_or_continue = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED;
     loop {
-        let status = match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | steps | WaitIdOptions::NOWAIT) {
+        let status = match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | stop_or_continue | WaitIdOptions::NOWAIT) {
             Err(Errno::INTR) | Ok(None) => continue,
             Err(_no_child) => None,
             Ok(status) => status,
         };
         let end = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
-            None => Some(Change::Lost),
-            Some((Some(code), _)) => Some(Change::Exited(code)),
-            Some((None, Some(signal))) => Some(Change::Signalled(signal)),
+            None => Some(ProcessChange::Lost),
+            Some((Some(code), _)) => Some(ProcessChange::Exited(code)),
+            Some((None, Some(signal))) => Some(ProcessChange::Signalled(signal)),
             Some((None, None)) => None,
         };
         if let Some(end) = end {
-            notes.send(Happening::Command(end));
+            events.send(SupervisorEvent::Command(end));
             return;
         }
-        // A step is taken note of, or it would be told for ever. It may be another than a moment ago.
-        let Ok(Some(step)) = waitid(WaitId::Pid(pid), steps | WaitIdOptions::NOHANG) else { continue };
-        if let Some(signal) = step.stopping_signal()
-            && !notes.send(Happening::Command(Change::Stopped(signal)))
+        // A stop or continue must be consumed, or it would be reported forever. It may be another one than a moment
+        // ago.
+        let Ok(Some(change)) = waitid(WaitId::Pid(pid), stop_or_continue | WaitIdOptions::NOHANG) else { continue };
+        if let Some(signal) = change.stopping_signal()
+            && !events.send(SupervisorEvent::Command(ProcessChange::Stopped(signal)))
         {
             return;
         }

@@ -1,4 +1,4 @@
-//! Starting a command in a process group of its own, and why one does not start.
+//! Starts a command in its own process group, and explains why one did not start.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -9,27 +9,27 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::io::Errno;
 
-use super::{OUTER_RUNS_VARIABLE, RUN_VARIABLE, Supervised, Terminal};
+use super::{OUTER_RUNS_VARIABLE, RUN_VARIABLE, SupervisedCommand, Terminal};
 
-/// How many runs around a run are remembered in its mark.
+/// How many outer runs are recorded in the environment of a run.
 const OUTER_RUNS_MAX: usize = 32;
 
-/// Why a command did not start. Each says what to do about it.
+/// Why a command did not start. The message of each says what to do about it.
 #[derive(Debug)]
 pub enum StartError {
     /// No command was given.
     Empty,
-    /// The folder to run in is not there.
+    /// The folder to run in does not exist.
     NoFolder(PathBuf),
     /// No program has that name.
     NotFound(OsString),
-    /// The program's file is there, the interpreter that its first line names is not.
+    /// The program's file exists, but the interpreter that its first line names does not.
     NoInterpreter(OsString),
-    /// The file may not be executed.
+    /// The file is not executable.
     NotExecutable(OsString),
     /// The file is not a program.
-    NoProgram(OsString),
-    /// The system said no.
+    NotAProgram(OsString),
+    /// Any other system error.
     Other(OsString, std::io::Error),
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for StartError {
                 "{}: may not be executed; `chmod +x` it, or start it through its interpreter",
                 program.display()
             ),
-            StartError::NoProgram(program) => write!(
+            StartError::NotAProgram(program) => write!(
                 formatter,
                 "{0}: is not a program this machine can run; a script needs a first line like `#!/bin/sh`, or run `sh {0}`",
                 program.display()
@@ -70,21 +70,21 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// Starts the command as the leader of a new group, marked as part of the run.
-pub(super) fn start(wanted: &Supervised<'_>) -> Result<Child, StartError> {
-    let [program, arguments @ ..] = wanted.command else { return Err(StartError::Empty) };
+/// Starts the command as the leader of a new process group, with the run's marker in its environment.
+pub(super) fn start(supervised: &SupervisedCommand<'_>) -> Result<Child, StartError> {
+    let [program, arguments @ ..] = supervised.command else { return Err(StartError::Empty) };
     if program.is_empty() {
         return Err(StartError::Empty);
     }
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(wanted.folder).process_group(0);
-    command.envs(wanted.environment.iter().map(|(name, value)| (name, value)));
-    command.env(RUN_VARIABLE, wanted.run_id);
+    command.args(arguments).current_dir(supervised.folder).process_group(0);
+    command.envs(supervised.environment.iter().map(|(name, value)| (name, value)));
+    command.env(RUN_VARIABLE, supervised.run_id);
     match outer_runs(std::env::var_os(OUTER_RUNS_VARIABLE), std::env::var_os(RUN_VARIABLE)) {
         Some(outer) => command.env(OUTER_RUNS_VARIABLE, outer),
         None => command.env_remove(OUTER_RUNS_VARIABLE),
     };
-    match wanted.terminal {
+    match supervised.terminal {
         Terminal::Inherit => {}
         Terminal::Listen => {
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -96,10 +96,10 @@ pub(super) fn start(wanted: &Supervised<'_>) -> Result<Child, StartError> {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
     }
-    command.spawn().map_err(|error| explain(wanted.folder, program, error))
+    command.spawn().map_err(|error| start_error(supervised.folder, program, error))
 }
 
-/// The marks of the runs that this process itself is in.
+/// The ids of the runs that this process itself is part of.
 fn outer_runs(outer: Option<OsString>, own: Option<OsString>) -> Option<OsString> {
     let own = own.filter(|own| !own.is_empty())?;
     let outer = outer.and_then(|outer| outer.into_string().ok()).unwrap_or_default();
@@ -109,7 +109,7 @@ fn outer_runs(outer: Option<OsString>, own: Option<OsString>) -> Option<OsString
     Some(ids.split_off(ids.len().saturating_sub(OUTER_RUNS_MAX)).join(":").into())
 }
 
-fn explain(folder: &Path, program: &OsStr, error: std::io::Error) -> StartError {
+fn start_error(folder: &Path, program: &OsStr, error: std::io::Error) -> StartError {
     if !folder.is_dir() {
         return StartError::NoFolder(folder.to_owned());
     }
@@ -120,7 +120,7 @@ fn explain(folder: &Path, program: &OsStr, error: std::io::Error) -> StartError 
         (ErrorKind::NotFound, _) if is_path && folder.join(&program).exists() => StartError::NoInterpreter(program),
         (ErrorKind::NotFound, _) => StartError::NotFound(program),
         (ErrorKind::PermissionDenied, _) => StartError::NotExecutable(program),
-        (_, Some(Errno::NOEXEC)) => StartError::NoProgram(program),
+        (_, Some(Errno::NOEXEC)) => StartError::NotAProgram(program),
         (_, Some(Errno::NOTDIR)) => StartError::NotFound(program),
         _other => StartError::Other(program, error),
     }
@@ -131,9 +131,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_folder_and_a_file_that_is_no_program_are_told_apart_from_a_missing_program() {
+    fn a_missing_folder_a_missing_program_and_a_file_that_is_no_program_are_distinguished() {
         let failed = |folder: &str, errno: Errno| {
-            explain(Path::new(folder), OsStr::new("agent"), std::io::Error::from(errno)).to_string()
+            start_error(Path::new(folder), OsStr::new("agent"), std::io::Error::from(errno)).to_string()
         };
         assert!(failed("/no/such/folder", Errno::NOENT).starts_with("cannot run in /no/such/folder: "));
         assert!(failed("/", Errno::NOEXEC).starts_with("agent: is not a program"));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_inside_runs_knows_all_of_them() {
+    fn a_run_inside_runs_records_all_of_them() {
         let os = |text: &str| Some(OsString::from(text));
         assert_eq!(outer_runs(None, None), None);
         assert_eq!(outer_runs(os("a"), None), None);

@@ -1,4 +1,4 @@
-//! The supervision of one command: what is asked for, who listens, how it ended (P8).
+//! The supervision of one command: what to run, who listens, how it ended (P8).
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,123 +7,124 @@ use std::time::Duration;
 
 use super::orphans::Adoption;
 use super::running::Running;
-use super::{Identity, Inbox, Keep, Kept, LeftProcess, StartError, Stream, Terminal, start};
+use super::{Inbox, KeepLimits, KeptOutput, LeftProcess, OutputStream, ProcessIdentity, StartError, Terminal, start};
 
 /// A command and what it may do.
 #[derive(Clone, Copy, Debug)]
-pub struct Supervised<'a> {
+pub struct SupervisedCommand<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],
-    /// Where it runs.
     pub folder: &'a Path,
-    /// Variables it gets beside ours.
+    /// Variables that the command gets in addition to ours.
     pub environment: &'a [(OsString, OsString)],
-    /// The name of the run, by which its processes are known again: letters, digits, `-`, `_` and `.`, and never that
-    /// of another run that goes on, or the two would end each other's processes.
+    /// The id of the run, which identifies its processes: letters, digits, `-`, `_` and `.`. It must differ from that
+    /// of any other current run, or the two would end each other's processes.
     pub run_id: &'a str,
     /// Where its input and output go.
     pub terminal: Terminal,
-    /// How long it may go on.
     pub limits: Limits,
     /// How much of its output is kept.
-    pub keep: Keep,
+    pub keep: KeepLimits,
 }
 
-/// How long a command may go on. Time during which we were suspended (Ctrl-Z) or the machine slept does not count.
+/// How long a command may run. Time during which we were suspended (Ctrl-Z) or the machine slept does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// From its start.
     pub wall: Option<Duration>,
-    /// Without a byte on either of its streams. A command that cannot go on because nobody reads our own output is not
-    /// idle. Means nothing with [`Terminal::Inherit`].
+    /// Without a byte of output. A command that is blocked because nobody reads our own output is not idle. Has no
+    /// meaning with [`Terminal::Inherit`].
     pub idle: Option<Duration>,
-    /// From being asked to end until it is killed: the time to save its work.
+    /// From the request to end until the kill: the time to save its work.
     pub grace: Duration,
 }
 
-/// Whether a run goes on.
+/// Whether a run continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Go {
-    /// It does.
-    On,
-    /// It ends. Who said so knows why.
+pub enum RunControl {
+    Continue,
+    /// The run ends; the listener that returned this knows why.
     End,
 }
 
-/// Who follows a run and may end it at any time. What is said after that is still heard.
+/// Follows a run and may end it at any time. It still receives the output after that.
 pub trait Listener {
-    /// The command runs: this is its process, and its group has the same number.
-    fn started(&mut self, _command: Identity) -> Go {
-        Go::On
+    /// The command runs as this process; its process group has the same id.
+    fn on_start(&mut self, _command: ProcessIdentity) -> RunControl {
+        RunControl::Continue
     }
-    /// It said something. Lines and letters may be cut anywhere.
-    fn heard(&mut self, stream: Stream, bytes: &[u8]) -> Go;
+    /// The command wrote output. Lines and characters may be cut anywhere.
+    fn on_output(&mut self, stream: OutputStream, bytes: &[u8]) -> RunControl;
     /// A second has passed.
-    fn ticked(&mut self) -> Go;
+    fn on_tick(&mut self) -> RunControl;
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// What the command's own process came to.
-    pub how: How,
+pub struct EndedRun {
+    /// How the command's own process ended.
+    pub exit: CommandExit,
     /// Who ended it.
-    pub cause: Cause,
-    /// Whether it did not end within its grace and was killed.
-    pub killed_hard: bool,
-    /// What it left behind and had to be ended after it.
+    pub cause: EndCause,
+    /// True if it did not end within its grace and was killed.
+    pub was_killed: bool,
+    /// Processes it left behind, which had to be ended after it.
     pub left_behind: Vec<LeftProcess>,
     /// How long it ran.
     pub wall: Duration,
     /// What is kept of its output.
-    pub output: Kept,
+    pub output: KeptOutput,
 }
 
-/// What a command's own process came to.
+/// How a command's own process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// It ended with this code.
+pub enum CommandExit {
+    /// With this exit code.
     Exited(i32),
-    /// A signal ended it.
+    /// By this signal.
     Signalled(i32),
-    /// It could not even be killed: it belongs to another user (`sudo`), or hangs in the kernel.
-    StillThere,
+    /// It could not be killed: it belongs to another user (`sudo`), or hangs in the kernel.
+    Unkillable,
 }
 
-impl How {
-    /// The exit code a shell would show for it.
+impl CommandExit {
+    /// The exit code that a shell would show for it.
     pub fn exit_code(self) -> u8 {
         match self {
-            How::Exited(code) => u8::try_from(code & 0xff).unwrap_or(u8::MAX),
-            How::Signalled(signal) => u8::try_from(128 + (signal & 0x7f)).unwrap_or(u8::MAX),
-            How::StillThere => 128 + 9,
+            CommandExit::Exited(code) => u8::try_from(code & 0xff).unwrap_or(u8::MAX),
+            CommandExit::Signalled(signal) => u8::try_from(128 + (signal & 0x7f)).unwrap_or(u8::MAX),
+            CommandExit::Unkillable => 128 + 9,
         }
     }
 }
 
 /// Who ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// The command did. Ctrl-C in its own terminal is its own affair as well: it shows in [`How::Signalled`].
-    Own,
-    /// Its time was over.
-    Wall,
-    /// It said nothing for too long.
-    Idle,
-    /// The listener wished it.
-    Asked,
-    /// It asked for a terminal that it does not have and stood still for ever (SIGTTIN, SIGTTOU).
+pub enum EndCause {
+    /// The command itself. Ctrl-C in its own terminal counts as that too: it shows in [`CommandExit::Signalled`].
+    Command,
+    /// Its time limit.
+    WallLimit,
+    /// It wrote no output for too long.
+    IdleLimit,
+    /// The listener ended it.
+    Listener,
+    /// It wanted a terminal that it does not have and would have stopped forever (SIGTTIN, SIGTTOU).
     NeedsTerminal,
-    /// This process got a signal that ends it. Holds also where a limit, or the command, was faster.
+    /// This process got a signal that ends it. This applies even if a limit, or the command, was faster.
     Signal(i32),
 }
 
-/// Runs a command to its end and leaves nothing of it behind.
+/// Runs a command to its end and leaves none of its processes behind.
 ///
 /// Our own output and the terminal belong to the command meanwhile: write nothing to them before this returns.
-pub fn supervise(wanted: &Supervised<'_>, listener: &mut dyn Listener, inbox: &mut Inbox) -> Result<Ended, StartError> {
+pub fn supervise(
+    supervised: &SupervisedCommand<'_>,
+    listener: &mut dyn Listener,
+    inbox: &mut Inbox,
+) -> Result<EndedRun, StartError> {
     let adoption = Adoption::begin();
-    let child: Child = start::start(wanted)?;
-    let running = Running::new(wanted, listener, inbox, child, adoption.is_on)?;
+    let child: Child = start::start(supervised)?;
+    let running = Running::new(supervised, listener, inbox, child, adoption.is_on)?;
     Ok(running.finish())
 }

@@ -1,4 +1,4 @@
-//! Slices, as seen: the seed's eight fields for each test, and what is known beside them.
+//! Views of slices: the seed's eight fields for each test, and what else is known.
 
 use haltline_core::attempt::{
     self, Attempted, Deviation, Fact as AttemptFact, Justification, Origin, Prior, Slice, TestName, TestState, Totals,
@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::SCHEMA;
 use super::constraint::AuditView;
 use super::phase::CountView;
+use super::verdict::VerdictName;
 
-/// One slice.
 #[derive(Debug, Serialize)]
 pub struct SliceView {
     pub schema: u32,
@@ -29,25 +29,25 @@ pub struct SliceView {
     pub tests: Vec<TestView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trip: Option<SliceTripView>,
-    /// Failing tests without a filed report, where the circuit is open.
+    /// Failing tests without a filed report while the circuit is open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports_owed: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub justified: Vec<Justification>,
-    /// Changed outside the scope without asking.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub strayed: Vec<String>,
+    /// Files changed outside the scope without asking.
+    #[serde(rename = "strayed", skip_serializing_if = "Vec::is_empty")]
+    pub out_of_scope_changes: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<DeviationView>,
     /// Tries that a person ended.
     pub prior_tries: usize,
     pub totals: Totals,
-    /// What a person can do.
+    /// What a person can do, as commands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
 
-/// What may be changed.
+/// Which files may be changed.
 #[derive(Debug, Serialize)]
 pub struct ScopeView {
     pub lock: &'static str,
@@ -57,14 +57,13 @@ pub struct ScopeView {
     pub graph_sha256: Option<String>,
 }
 
-/// Something in scope.
 #[derive(Debug, Serialize)]
 pub struct EntryView {
     pub path: String,
     pub source: String,
 }
 
-/// One test: the seed's fields first.
+/// One test; the seed's fields come first.
 #[derive(Debug, Serialize)]
 pub struct TestView {
     pub slice_id: String,
@@ -81,7 +80,6 @@ pub struct TestView {
     pub attempts: Vec<AttemptView>,
 }
 
-/// One attempt.
 #[derive(Debug, Serialize)]
 pub struct AttemptView {
     pub attempt: u64,
@@ -91,17 +89,18 @@ pub struct AttemptView {
     #[serde(skip_serializing_if = "is_zero")]
     pub files_more: u64,
     pub result: &'static str,
-    pub said: String,
+    #[serde(rename = "said")]
+    pub summary: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_declared: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_stale: bool,
-    /// What was printed holds what looks like a secret; it is masked here.
+    /// The output contains what looks like a secret; it is masked here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
 }
 
-/// Why it stopped.
+/// Why the slice was stopped.
 #[derive(Debug, Serialize)]
 pub struct SliceTripView {
     pub incident: String,
@@ -109,7 +108,8 @@ pub struct SliceTripView {
     pub code: &'static str,
     pub since: String,
     pub reason: String,
-    pub refused: u32,
+    #[serde(rename = "refused")]
+    pub denied: u32,
 }
 
 /// Unplanned work.
@@ -124,7 +124,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The slice's name without that of its work tree.
+/// The slice's id without the name of its work tree.
 pub fn slice_id(name: &CircuitName) -> &str {
     name.scope().split('@').next().unwrap_or_default()
 }
@@ -137,14 +137,14 @@ impl SliceView {
             schema: SCHEMA,
             slice: slice_id(name).to_owned(),
             circuit: name.to_string(),
-            state: slice.stand.word(),
+            state: slice.state.as_str(),
             begun: slice.begun.at.to_seconds_text(),
             total_failed_attempts: CountView {
                 count: slice.total_failed_attempts,
                 threshold: Slice::SLICE_FAILURES_MAX,
             },
             scope: ScopeView {
-                lock: if slice.scope.is_off() { "off" } else { "on" },
+                lock: if slice.scope.is_lock_off() { "off" } else { "on" },
                 origin: slice.scope.origin,
                 entries: slice
                     .scope
@@ -158,15 +158,15 @@ impl SliceView {
             tests: slice.tests.iter().map(|(test, state)| TestView::new(name, slice, test, state)).collect(),
             trip: slice.trip().map(|trip| SliceTripView {
                 incident: trip.incident.clone(),
-                cause: trip.cause.word(),
+                cause: trip.cause.as_str(),
                 code: trip.cause.code(),
                 since: trip.since.at.to_seconds_text(),
                 reason: attempt::trip_text(trip),
-                refused: trip.refused,
+                denied: trip.denials,
             }),
             reports_owed: if is_open { owed.map(|(test, _)| test.to_string()).collect() } else { Vec::new() },
             justified: slice.justified.clone(),
-            strayed: slice.strayed.clone(),
+            out_of_scope_changes: slice.out_of_scope_changes.clone(),
             deviations: slice.deviations.iter().map(DeviationView::new).collect(),
             prior_tries: slice.priors.len(),
             totals: slice.totals,
@@ -205,8 +205,8 @@ impl AttemptView {
             strategy: attempt.strategy.clone(),
             files: attempt.files.clone(),
             files_more: attempt.files_more,
-            result: attempt.result.word(),
-            said: attempt.said.clone(),
+            result: attempt.result.as_str(),
+            summary: attempt.summary.clone(),
             is_declared: attempt.is_declared,
             is_stale: attempt.is_stale,
             has_secrets: attempt.error.as_ref().is_some_and(|error| error.has_secrets),
@@ -217,19 +217,19 @@ impl AttemptView {
 impl DeviationView {
     fn new(deviation: &Deviation) -> Self {
         let (file, description) = (deviation.file.clone(), deviation.description.clone());
-        Self { rule: deviation.rule.word(), file, description }
+        Self { rule: deviation.rule.as_str(), file, description }
     }
 }
 
-/// What a verb came to.
+/// The result of a verb.
 #[derive(Debug, Serialize)]
 pub struct AttemptAnswerView {
     pub schema: u32,
     pub verb: &'static str,
-    pub verdict: &'static str,
+    pub verdict: VerdictName,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// The attempt that was written down.
+    /// The attempt that was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -237,14 +237,14 @@ pub struct AttemptAnswerView {
     pub slice: SliceView,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback: Option<RollbackView>,
-    /// For the next implementer.
+    /// Summary of earlier tries for the next implementer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior_attempts: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditView>,
 }
 
-/// How a tree was taken back.
+/// How a tree was rolled back.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RollbackView {
     pub to: String,
@@ -267,7 +267,7 @@ impl AttemptAnswerView {
         Self {
             schema: SCHEMA,
             verb,
-            verdict: verdict.word(),
+            verdict: verdict.into(),
             reason: verdict.reason().cloned(),
             test: attempted.map(|(test, _)| test.to_string()),
             attempt: attempted.map(|(_, attempt)| AttemptView::new(attempt)),
@@ -279,7 +279,7 @@ impl AttemptAnswerView {
     }
 }
 
-/// What a question about files came to.
+/// The result of `attempt scope`.
 #[derive(Debug, Serialize)]
 pub struct ScopeAnswerView {
     pub schema: u32,
@@ -288,25 +288,24 @@ pub struct ScopeAnswerView {
     pub paths: Vec<PathView>,
 }
 
-/// One file.
 #[derive(Debug, Serialize)]
 pub struct PathView {
     pub path: String,
-    pub verdict: &'static str,
-    /// In scope, by this entry; or how else.
+    pub verdict: VerdictName,
+    /// The scope entry that covers the file, or another explanation.
     pub because: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
 
 impl PathView {
-    /// Whether it may not be changed.
-    pub fn is_refused(&self) -> bool {
-        matches!(self.verdict, "deny" | "stop")
+    /// True if the file must not be changed.
+    pub fn is_denied(&self) -> bool {
+        self.verdict.denies()
     }
 }
 
-/// All that happened to a slice.
+/// Everything that happened to a slice.
 #[derive(Debug, Serialize)]
 pub struct SliceHistoryView {
     pub schema: u32,
@@ -316,11 +315,11 @@ pub struct SliceHistoryView {
     pub priors: Vec<Prior>,
 }
 
-/// One thing that happened.
 #[derive(Debug, Serialize)]
 pub struct SliceHistoryLine {
     pub at: String,
-    pub what: &'static str,
+    #[serde(rename = "what")]
+    pub kind: &'static str,
     pub text: String,
 }
 
@@ -330,17 +329,17 @@ impl SliceHistoryView {
             let read = entry.read().ok()?;
             let Fact::Attempt(fact) = read.fact? else { return None };
             let at = read.at.at.to_seconds_text();
-            Some(SliceHistoryLine { at, what: fact.word(), text: told(&fact) })
+            Some(SliceHistoryLine { at, kind: fact.as_str(), text: describe_fact(&fact) })
         });
         let (totals, priors) = (slice.totals, slice.priors.clone());
         Self { schema: SCHEMA, circuit: name.to_string(), history: lines.collect(), totals, priors }
     }
 }
 
-/// A fact on one line.
-fn told(fact: &AttemptFact) -> String {
+/// Describes a fact on one line.
+fn describe_fact(fact: &AttemptFact) -> String {
     match fact {
-        AttemptFact::Began { scope, .. } if scope.is_off() => "scope lock off".to_owned(),
+        AttemptFact::Began { scope, .. } if scope.is_lock_off() => "scope lock off".to_owned(),
         AttemptFact::Began { scope, .. } | AttemptFact::Rescoped { scope, .. } => match scope.entries.len() {
             1 => "1 entry in scope".to_owned(),
             number => format!("{number} entries in scope"),
@@ -351,15 +350,15 @@ fn told(fact: &AttemptFact) -> String {
         }
         AttemptFact::Flagged { test, attempt } => format!("{test}: tried before in attempt {attempt}"),
         AttemptFact::Tripped { trip } => format!("{} (incident {})", attempt::trip_text(trip), trip.incident),
-        AttemptFact::Refused { .. } => String::new(),
-        AttemptFact::Ignored { test, result } => format!("{test}: {}, while OPEN", result.word()),
+        AttemptFact::Denied { .. } => String::new(),
+        AttemptFact::Ignored { test, result } => format!("{test}: {}, while OPEN", result.as_str()),
         AttemptFact::Justified { justification } => {
             format!("{} for {}: {}", justification.file, justification.failing_test, justification.reason)
         }
-        AttemptFact::OutOfScope { refused } => refused.path.clone(),
-        AttemptFact::Strayed { paths } => paths.join(", "),
+        AttemptFact::DeniedOutOfScope { denied } => denied.path.clone(),
+        AttemptFact::ChangedOutOfScope { paths } => paths.join(", "),
         AttemptFact::Reported { test, .. } => test.to_string(),
-        AttemptFact::Deviated { deviation } => format!("[{}] {}", deviation.rule.word(), deviation.description),
+        AttemptFact::Deviated { deviation } => format!("[{}] {}", deviation.rule.as_str(), deviation.description),
         AttemptFact::RolledBack { rollback, who } => format!("to {} by {who}; kept as {}", rollback.to, rollback.kept),
         AttemptFact::Reset { guidance, who, .. } => format!("by {who}: {guidance}"),
         AttemptFact::HandedOut => "the earlier tries were told to a session".to_owned(),

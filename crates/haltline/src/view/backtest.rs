@@ -1,9 +1,9 @@
-//! A replay of recorded sessions, as seen.
+//! Views of a replay of recorded sessions.
 
-use haltline_engine::replay::{Judged, ReplayedSession, Severity, Trip};
+use haltline_engine::replay::{ReplayedSession, SessionVerdicts, Severity, Trip};
 use serde::Serialize;
 
-/// One session on one line of `haltline backtest --json`. These fields are EVENTS.md's, and there are no others.
+/// One session, one line of `haltline backtest --json`. It has exactly the fields that EVENTS.md defines.
 #[derive(Debug, Serialize)]
 pub struct SessionView<'a> {
     pub session: &'a str,
@@ -24,7 +24,7 @@ pub struct FirstView<'a> {
     pub stop: Option<CallView<'a>>,
 }
 
-/// A call that something would have been said about.
+/// A call that would have received a verdict.
 #[derive(Debug, Serialize)]
 pub struct CallView<'a> {
     pub call: u64,
@@ -32,7 +32,7 @@ pub struct CallView<'a> {
     pub code: &'static str,
 }
 
-/// A verdict that would have been given.
+/// A verdict that haltline would have given.
 #[derive(Debug, Serialize)]
 pub struct TripView<'a> {
     pub call: u64,
@@ -44,16 +44,21 @@ pub struct TripView<'a> {
 }
 
 impl<'a> SessionView<'a> {
-    pub fn new(source: &'a str, format: &'static str, session: &'a ReplayedSession, judged: &'a Judged) -> Self {
+    pub fn new(
+        source: &'a str,
+        format: &'static str,
+        session: &'a ReplayedSession,
+        result: &'a SessionVerdicts,
+    ) -> Self {
         let first = |severity| {
             let call = |trip: &'a Trip| CallView { call: trip.call, circuit: &trip.circuit, code: trip.code };
-            judged.first(severity).map(call)
+            result.first(severity).map(call)
         };
         let trip = |trip: &'a Trip| TripView {
             call: trip.call,
             circuit: &trip.circuit,
             code: trip.code,
-            verdict: trip.severity.word(),
+            verdict: trip.severity.as_str(),
             reason: &trip.reason,
             calls_after: trip.calls_after,
         };
@@ -65,24 +70,24 @@ impl<'a> SessionView<'a> {
             prompts: session.prompts,
             cost_usd: session.micros.map(usd),
             first: FirstView { warn: first(Severity::Warn), deny: first(Severity::Deny), stop: first(Severity::Stop) },
-            trips: judged.trips.iter().map(trip).collect(),
+            trips: result.trips.iter().map(trip).collect(),
         }
     }
 }
 
-/// Millionths of a dollar as dollars.
+/// Converts millionths of a dollar to dollars.
 #[expect(clippy::cast_precision_loss, reason = "sums of money are far below 2^53 millionths")]
 pub fn usd(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// As dollars, which is what every answer has.
+/// Serializes millionths as dollars, the unit of all JSON output.
 #[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
 fn as_usd<S: serde::Serializer>(micros: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     micros.map(usd).serialize(serializer)
 }
 
-/// What is the same whoever judges.
+/// What does not depend on the policy.
 #[derive(Debug, Serialize)]
 pub struct CorpusView {
     pub files: u64,
@@ -93,38 +98,42 @@ pub struct CorpusView {
     pub sessions: u64,
     /// Sessions left out because of `--since`.
     pub sessions_before: u64,
-    /// Sessions that `--since` cannot tell the age of; they are not left out.
+    /// Sessions of unknown age; `--since` does not leave them out.
     pub sessions_untimed: u64,
     pub calls: u64,
     pub prompts: u64,
     #[serde(rename = "cost_usd", serialize_with = "as_usd")]
     pub cost_micros: Option<u64>,
-    /// Sessions of which some cost is known.
+    /// Sessions with at least some known cost.
     pub sessions_priced: u64,
-    /// The day of the list of prices; what a transcript says itself is believed.
+    /// Date of the price list. A price in a transcript takes precedence.
     pub prices: &'static str,
 }
 
-/// What one configuration says of the sessions.
+/// The results of the sessions under one configuration.
 #[derive(Debug, Serialize)]
 pub struct VerdictsView {
     pub judged_by: String,
     pub sessions_warned: u64,
-    /// Refused a call, or stopped.
-    pub sessions_refused: u64,
+    /// Sessions in which a call was denied or the turn ended.
+    #[serde(rename = "sessions_refused")]
+    pub sessions_denied: u64,
     pub sessions_stopped: u64,
-    /// Refused sessions that went on and ended in committed work.
-    pub likely_false_alarms: u64,
-    /// Calls that came after the first refusal of their session.
-    pub calls_after_refusal: u64,
+    /// Sessions with a denial that went on and ended in committed work.
+    #[serde(rename = "likely_false_alarms")]
+    pub likely_false_positives: u64,
+    /// Calls after the first denial of their session.
+    #[serde(rename = "calls_after_refusal")]
+    pub calls_after_denial: u64,
     #[serde(rename = "cost_after_refusal_usd", serialize_with = "as_usd")]
-    pub cost_after_refusal_micros: Option<u64>,
-    /// Refusals for want of room, which are no detections.
+    pub cost_after_denial_micros: Option<u64>,
+    /// Denials because a limit on a number was reached, which is not a detected loop.
     pub limits_reached: u64,
     pub limits_reached_sessions: u64,
     pub circuits: Vec<CircuitView>,
-    /// Likely false alarms first, then those with the most calls after.
-    pub look_first: Vec<LookView>,
+    /// Likely false positives first, then those with the most calls after them.
+    #[serde(rename = "look_first")]
+    pub review_first: Vec<TripToReviewView>,
 }
 
 /// How many sessions met a circuit.
@@ -133,13 +142,14 @@ pub struct CircuitView {
     pub pattern: String,
     pub code: &'static str,
     pub warned: u64,
-    pub refused: u64,
+    #[serde(rename = "refused")]
+    pub denied: u64,
     pub stopped: u64,
 }
 
-/// A trip that a person should look at.
+/// A trip that a person should review.
 #[derive(Debug, Serialize)]
-pub struct LookView {
+pub struct TripToReviewView {
     pub incident: String,
     pub code: String,
     pub verdict: String,
@@ -152,7 +162,7 @@ pub struct LookView {
     pub is_likely_false: bool,
 }
 
-/// The report of `haltline backtest`; with `--compare` it has two columns.
+/// The report of `haltline backtest`; `--compare` gives two entries in `verdicts`.
 #[derive(Debug, Serialize)]
 pub struct ReportView {
     pub schema: u32,

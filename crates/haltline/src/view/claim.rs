@@ -1,4 +1,4 @@
-//! Claims and pipelines, as seen. Secrets are masked here, and only here: what is kept stays as it is (E10).
+//! Views of claims and pipelines. Secrets are masked here, and only here: the store keeps texts unchanged (E10).
 
 mod answer;
 mod ledger;
@@ -6,8 +6,8 @@ mod ledger;
 use std::borrow::Cow;
 
 use haltline_core::claim::{
-    Claim, ClaimId, Dispute, HistoryLine, Objection, Outcome, Pipeline, PipelineName, Queued, Settled, Settlement,
-    Status, Totals, Trigger,
+    Claim, ClaimId, Dispute, ExaminationOutcome, HistoryLine, Objection, Pipeline, PipelineName, Queued,
+    ResolvedDispute, Settlement, Status, Totals, Trigger,
 };
 use haltline_core::{CircuitName, Instant};
 use haltline_engine::claims::claim_options;
@@ -16,17 +16,17 @@ use serde::Serialize;
 
 use super::SCHEMA;
 
-pub use answer::{ClaimAnswerView, CycleView, MovedView, StandingDisputeView};
+pub use answer::{ClaimAnswerView, CycleView, MovedView, OpenDisputeView};
 pub use ledger::{LedgerClaimView, LedgerView, ledger_schema};
 
-/// Whether texts are shown as they are kept.
+/// Whether texts are shown verbatim or with secrets masked.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Showing {
+pub struct TextDisplay {
     pub is_verbatim: bool,
 }
 
-impl Showing {
-    /// A text as it is shown; notes when something was masked.
+impl TextDisplay {
+    /// Returns the text as it is shown; sets `is_masked` if something was masked.
     fn text(self, text: &str, is_masked: &mut bool) -> String {
         if self.is_verbatim {
             return text.to_owned();
@@ -45,7 +45,6 @@ impl Showing {
     }
 }
 
-/// One claim.
 #[derive(Debug, Serialize)]
 pub struct ClaimView {
     pub schema: u32,
@@ -53,7 +52,7 @@ pub struct ClaimView {
     pub circuit: String,
     pub id: String,
     pub status: &'static str,
-    /// Rises with every change of status: what `round --generation` takes.
+    /// Increases with every change of status; `round --generation` takes it.
     pub generation: u64,
     pub text: String,
     #[serde(rename = "type")]
@@ -63,12 +62,13 @@ pub struct ClaimView {
     pub assumptions: Vec<String>,
     pub confidence: Option<f64>,
     pub depends_on: Vec<String>,
-    /// Why it has the status it has, where somebody said so.
+    /// Why it has its status, if somebody gave a reason.
     pub reason: Option<String>,
     pub objections: Vec<ObjectionView>,
     pub dispute: Option<DisputeView>,
-    /// Disputes that are over, oldest first.
-    pub settled: Vec<SettledView>,
+    /// Resolved disputes, oldest first.
+    #[serde(rename = "settled")]
+    pub resolved_disputes: Vec<ResolvedDisputeView>,
     pub totals: Totals,
     /// Oldest first.
     pub history: Vec<HistoryLineView>,
@@ -80,7 +80,6 @@ pub struct ClaimView {
     pub is_verbatim: bool,
 }
 
-/// An objection.
 #[derive(Debug, Serialize)]
 pub struct ObjectionView {
     pub objection: String,
@@ -90,11 +89,10 @@ pub struct ObjectionView {
     /// Rounds on it since the claim last changed.
     pub count: u32,
     pub limit: u32,
-    /// Rounds on it in all.
+    /// Rounds on it in total.
     pub rounds: u64,
 }
 
-/// A dispute.
 #[derive(Debug, Serialize)]
 pub struct DisputeView {
     pub incident: String,
@@ -106,14 +104,14 @@ pub struct DisputeView {
     pub researcher_position: Option<String>,
     pub stage: Option<String>,
     pub before: Status,
-    /// Changes that wait until it is resolved.
+    /// Changes that wait until the dispute is resolved.
     pub queued: Vec<QueuedView>,
-    /// What brought it up again and has no outcome yet.
+    /// Re-examinations without an outcome.
     pub examinations: Vec<ExaminationView>,
-    /// What came of earlier ones.
+    /// Re-examinations with an outcome.
     pub examined: Vec<ExaminedView>,
     pub unresolved: u64,
-    /// The ways out.
+    /// The commands that can resolve it.
     pub options: Vec<String>,
 }
 
@@ -133,50 +131,54 @@ pub struct ExaminationView {
     pub at: String,
 }
 
-/// One with an outcome.
+/// A re-examination with an outcome.
 #[derive(Debug, Serialize)]
 pub struct ExaminedView {
     pub triggers: Vec<Trigger>,
-    pub outcome: Outcome,
+    pub outcome: ExaminationOutcome,
     pub reason: String,
     pub at: String,
 }
 
-/// A dispute that is over.
+/// A resolved dispute.
 #[derive(Debug, Serialize)]
-pub struct SettledView {
+pub struct ResolvedDisputeView {
     #[serde(flatten)]
     pub dispute: DisputeView,
     pub resolution: &'static str,
     pub status: Status,
     pub resolved: String,
     /// The evidence, the rationale or the reason.
-    pub said: String,
+    #[serde(rename = "said")]
+    pub explanation: String,
     pub human_override_rationale: Option<String>,
     pub who: Option<String>,
 }
 
-/// A line of history.
 #[derive(Debug, Serialize)]
 pub struct HistoryLineView {
     pub at: String,
-    pub what: String,
+    #[serde(rename = "what")]
+    pub kind: String,
     pub text: String,
 }
 
 impl ClaimView {
-    pub fn new(pipeline: &PipelineName, id: &ClaimId, claim: &Claim, limit: u32, showing: Showing) -> Self {
+    pub fn new(pipeline: &PipelineName, id: &ClaimId, claim: &Claim, limit: u32, display: TextDisplay) -> Self {
         let circuit = CircuitName::claim(pipeline.as_str(), id.as_str());
         let mut is_masked = false;
         let masked = &mut is_masked;
-        let dispute = claim.dispute().map(|dispute| DisputeView::new(&circuit, dispute, showing, masked));
+        let dispute = claim.dispute().map(|dispute| DisputeView::new(&circuit, dispute, display, masked));
         let objections =
-            claim.objections.iter().map(|known| ObjectionView::new(known, limit, showing, masked)).collect();
-        let settled =
-            claim.settled.iter().map(|settled| SettledView::new(&circuit, settled, showing, masked)).collect();
+            claim.objections.iter().map(|known| ObjectionView::new(known, limit, display, masked)).collect();
+        let resolved_disputes = claim
+            .resolved_disputes
+            .iter()
+            .map(|resolved| ResolvedDisputeView::new(&circuit, resolved, display, masked))
+            .collect();
         let line = |line: &HistoryLine| HistoryLineView {
             at: line.at.to_seconds_text(),
-            what: line.what.clone(),
+            kind: line.kind.clone(),
             text: line.text.clone(),
         };
         Self {
@@ -184,36 +186,36 @@ impl ClaimView {
             pipeline: pipeline.to_string(),
             circuit: circuit.to_string(),
             id: id.to_string(),
-            status: claim.word().word(),
+            status: claim.listed_status().as_str(),
             generation: claim.generation,
-            text: showing.text(&claim.text, masked),
-            kind: claim.kind.as_deref().map(|kind| showing.text(kind, masked)),
-            evidence: showing.texts(&claim.evidence, masked),
-            tests: showing.texts(&claim.tests, masked),
-            assumptions: showing.texts(&claim.assumptions, masked),
+            text: display.text(&claim.text, masked),
+            kind: claim.kind.as_deref().map(|kind| display.text(kind, masked)),
+            evidence: display.texts(&claim.evidence, masked),
+            tests: display.texts(&claim.tests, masked),
+            assumptions: display.texts(&claim.assumptions, masked),
             confidence: claim.confidence.map(|number| number.number()),
             depends_on: claim.depends_on.iter().map(ToString::to_string).collect(),
-            reason: claim.reason.as_deref().map(|reason| showing.text(reason, masked)),
+            reason: claim.reason.as_deref().map(|reason| display.text(reason, masked)),
             objections,
             dispute,
-            settled,
+            resolved_disputes,
             totals: claim.totals,
             history: claim.history.iter().map(line).collect(),
             created: claim.created.to_seconds_text(),
             updated: claim.updated.to_seconds_text(),
             is_masked,
-            is_verbatim: showing.is_verbatim,
+            is_verbatim: display.is_verbatim,
         }
     }
 }
 
 impl ObjectionView {
-    fn new(known: &Objection, limit: u32, showing: Showing, is_masked: &mut bool) -> Self {
+    fn new(known: &Objection, limit: u32, display: TextDisplay, is_masked: &mut bool) -> Self {
         Self {
             objection: known.label(),
-            ids: showing.texts(&known.ids, is_masked),
-            text: showing.text(&known.text, is_masked),
-            reviewers: showing.texts(&known.reviewers, is_masked),
+            ids: display.texts(&known.ids, is_masked),
+            text: display.text(&known.text, is_masked),
+            reviewers: display.texts(&known.reviewers, is_masked),
             count: known.count,
             limit,
             rounds: known.rounds,
@@ -222,7 +224,7 @@ impl ObjectionView {
 }
 
 impl DisputeView {
-    fn new(circuit: &CircuitName, dispute: &Dispute, showing: Showing, is_masked: &mut bool) -> Self {
+    fn new(circuit: &CircuitName, dispute: &Dispute, display: TextDisplay, is_masked: &mut bool) -> Self {
         let when = |at: Instant| at.to_seconds_text();
         let queued =
             |queued: &Queued| QueuedView { base: queued.base.to_string(), fell: queued.fell, at: when(queued.at) };
@@ -231,9 +233,9 @@ impl DisputeView {
             since: when(dispute.since.at),
             objection: format!("O-{}", dispute.objection),
             rounds: dispute.count,
-            dispute_reason: showing.text(&dispute.reason, is_masked),
+            dispute_reason: display.text(&dispute.reason, is_masked),
             dispute_cycle: dispute.cycle,
-            researcher_position: dispute.position.as_deref().map(|position| showing.text(position, is_masked)),
+            researcher_position: dispute.position.as_deref().map(|position| display.text(position, is_masked)),
             stage: dispute.stage.clone(),
             before: dispute.before,
             queued: dispute.queued.iter().map(queued).collect(),
@@ -242,7 +244,7 @@ impl DisputeView {
                 .iter()
                 .map(|open| ExaminationView {
                     trigger: open.trigger,
-                    detail: showing.text(&open.detail, is_masked),
+                    detail: display.text(&open.detail, is_masked),
                     at: when(open.at),
                 })
                 .collect(),
@@ -252,7 +254,7 @@ impl DisputeView {
                 .map(|over| ExaminedView {
                     triggers: over.triggers.clone(),
                     outcome: over.outcome,
-                    reason: showing.text(&over.reason, is_masked),
+                    reason: display.text(&over.reason, is_masked),
                     at: when(over.at),
                 })
                 .collect(),
@@ -262,28 +264,28 @@ impl DisputeView {
     }
 }
 
-impl SettledView {
-    fn new(circuit: &CircuitName, settled: &Settled, showing: Showing, is_masked: &mut bool) -> Self {
-        let mut dispute = DisputeView::new(circuit, &settled.dispute, showing, is_masked);
+impl ResolvedDisputeView {
+    fn new(circuit: &CircuitName, resolved: &ResolvedDispute, display: TextDisplay, is_masked: &mut bool) -> Self {
+        let mut dispute = DisputeView::new(circuit, &resolved.dispute, display, is_masked);
         dispute.options.clear();
-        let said = showing.text(settled.how.said(), is_masked);
-        let (human_override_rationale, who) = match &settled.how {
-            Settlement::Overridden { who, .. } => (Some(said.clone()), Some(who.clone())),
+        let explanation = display.text(resolved.how.text(), is_masked);
+        let (human_override_rationale, who) = match &resolved.how {
+            Settlement::Overridden { who, .. } => (Some(explanation.clone()), Some(who.clone())),
             Settlement::NewData { .. } | Settlement::Dropped { .. } | Settlement::Examined { .. } => (None, None),
         };
         Self {
             dispute,
-            resolution: settled.how.word(),
-            status: settled.to,
-            resolved: settled.at.to_seconds_text(),
-            said,
+            resolution: resolved.how.as_str(),
+            status: resolved.to,
+            resolved: resolved.at.to_seconds_text(),
+            explanation,
             human_override_rationale,
             who,
         }
     }
 }
 
-/// `claim list`.
+/// The result of `claim list`.
 #[derive(Debug, Serialize)]
 pub struct ClaimListView {
     pub schema: u32,
@@ -293,15 +295,14 @@ pub struct ClaimListView {
     pub final_stage_closed: bool,
     pub cycle: u64,
     pub disputed: Vec<String>,
-    pub claims: Vec<ClaimLineView>,
+    pub claims: Vec<ClaimListEntryView>,
 }
 
-/// One line of it.
 #[derive(Debug, Serialize)]
-pub struct ClaimLineView {
+pub struct ClaimListEntryView {
     pub id: String,
     pub status: &'static str,
-    /// The highest count of its objections.
+    /// The highest count among its objections.
     pub count: u32,
     pub limit: u32,
     pub rounds: u64,
@@ -324,9 +325,9 @@ impl ClaimListView {
     }
 
     pub fn add(&mut self, id: &ClaimId, claim: &Claim, limit: u32) {
-        self.claims.push(ClaimLineView {
+        self.claims.push(ClaimListEntryView {
             id: id.to_string(),
-            status: claim.word().word(),
+            status: claim.listed_status().as_str(),
             count: claim.objections.iter().map(|objection| objection.count).max().unwrap_or_default(),
             limit,
             rounds: claim.totals.rounds,

@@ -1,4 +1,4 @@
-//! The configuration, as seen.
+//! Views of the configuration.
 
 use haltline_engine::config::{BREAKER_FILE, Config, Origin, Setting};
 use serde::Serialize;
@@ -6,13 +6,12 @@ use serde_json::Value as Json;
 
 use super::SCHEMA;
 
-/// All values.
 #[derive(Debug, Serialize)]
 pub struct ShowView {
     pub schema: u32,
     pub values: Vec<ValueView>,
     pub errors: Vec<String>,
-    /// Values of seed 002's file that could not be taken.
+    /// Values of seed 002's file that were rejected.
     pub warnings: Vec<String>,
 }
 
@@ -24,7 +23,7 @@ pub struct ValueView {
     /// `default`, `breaker-file`, `user` or `project`.
     pub origin: &'static str,
     pub file: Option<String>,
-    /// What a file of the project asks for, once trusted.
+    /// The value that a project file requests, once trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Json>,
 }
@@ -53,7 +52,7 @@ impl ValueView {
     }
 }
 
-/// Where things are.
+/// Where files and folders are.
 #[derive(Debug, Serialize)]
 pub struct PathView {
     pub schema: u32,
@@ -63,13 +62,13 @@ pub struct PathView {
     pub project: String,
 }
 
-/// Whether the files can be taken.
+/// Whether the files are valid.
 #[derive(Debug, Serialize)]
 pub struct CheckView {
     pub schema: u32,
     pub is_valid: bool,
     pub errors: Vec<String>,
-    /// Values of seed 002's file that could not be taken.
+    /// Values of seed 002's file that were rejected.
     pub warnings: Vec<String>,
     /// What waits for trust.
     pub waiting: Vec<String>,

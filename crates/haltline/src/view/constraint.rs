@@ -1,22 +1,22 @@
-//! Constraint circuits, as seen.
+//! Views of constraint circuits.
 
 use haltline_core::constraint::{
-    Circuit, Condition, Cooldown, Fact as ConstraintFact, Limits, Loosened, StandingAt, Totals, Weight, check,
+    Check, Circuit, CircuitStateAt, Cooldown, Fact as ConstraintFact, Limits, Loosened, StateName, Totals, Weight,
 };
-use haltline_core::{CircuitName, Fact, Instant, Mode, Moment, Reason, Retry, Verdict};
+use haltline_core::{CircuitName, Fact, Instant, Moment, Reason, Retry};
 use haltline_engine::constraint_file::ConstraintFile;
 use haltline_engine::mirror::{Violation, violations};
 use haltline_engine::store::{Committed, Entry};
 use serde::Serialize;
 
 use super::SCHEMA;
+use super::verdict::VerdictName;
 
-/// One circuit.
 #[derive(Debug, Serialize)]
 pub struct CircuitView {
     pub id: String,
-    pub state: Condition,
-    /// Counted violations in the window.
+    pub state: StateName,
+    /// Counted violations within the window.
     pub violations: u32,
     pub limits: Limits,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ pub struct CircuitView {
     pub waiting: Vec<Loosened>,
 }
 
-/// The trip a circuit is in.
+/// The trip that keeps a circuit open or half-open.
 #[derive(Debug, Serialize)]
 pub struct TripView {
     pub incident: String,
@@ -45,7 +45,7 @@ pub struct TripView {
 }
 
 impl CircuitView {
-    /// The view of a circuit; without one yet, of a constraint that nobody violated so far.
+    /// The view of a circuit or, without one, of a constraint that was never violated.
     pub fn new(
         id: &str,
         circuit: Option<&Circuit>,
@@ -54,26 +54,26 @@ impl CircuitView {
         now: Moment,
     ) -> Self {
         let fresh = Circuit { rule: file.map(|file| file.seen.rule.clone()).unwrap_or_default(), ..Circuit::default() };
-        let known = circuit.is_some();
+        let is_known = circuit.is_some();
         let circuit = circuit.unwrap_or(&fresh);
-        let asked = file.filter(|_| known).map(|file| &file.seen.rule);
-        let standing = circuit.standing_at(now);
-        let trip = match standing {
-            StandingAt::Open(trip, cooldown) => {
+        let requested = file.filter(|_| is_known).map(|file| &file.seen.rule);
+        let circuit_state = circuit.state_at(now);
+        let trip = match circuit_state {
+            CircuitStateAt::Open(trip, cooldown) => {
                 let (until, is_clock_behind) = match cooldown {
                     Cooldown::Running { remaining_ms } => (now.plus_millis(remaining_ms).at, false),
                     Cooldown::Unreadable | Cooldown::Over => (trip.until(), true),
                 };
                 Some((trip, until, is_clock_behind))
             }
-            StandingAt::HalfOpen(trip) => Some((trip, trip.until(), false)),
-            StandingAt::Closed | StandingAt::Retired(_) => None,
+            CircuitStateAt::HalfOpen(trip) => Some((trip, trip.until(), false)),
+            CircuitStateAt::Closed | CircuitStateAt::Retired(_) => None,
         };
         Self {
             id: id.to_owned(),
-            state: standing.condition(),
+            state: circuit_state.name(),
             violations: circuit.in_window(now),
-            limits: if known || file.is_some() { circuit.rule.limits } else { *defaults },
+            limits: if is_known || file.is_some() { circuit.rule.limits } else { *defaults },
             severity: file.and_then(|file| file.severity.clone()),
             trip: trip.map(|(trip, until, is_clock_behind)| TripView {
                 incident: trip.incident.clone(),
@@ -85,12 +85,11 @@ impl CircuitView {
             last_trip: circuit.last_trip.map(Instant::to_seconds_text),
             last_reset: circuit.last_reset.map(Instant::to_seconds_text),
             totals: circuit.totals,
-            waiting: asked.map(|asked| circuit.rule.loosened_by(asked)).unwrap_or_default(),
+            waiting: requested.map(|requested| circuit.rule.loosened_by(requested)).unwrap_or_default(),
         }
     }
 }
 
-/// All circuits of a project.
 #[derive(Debug, Serialize)]
 pub struct AllView {
     pub schema: u32,
@@ -98,7 +97,7 @@ pub struct AllView {
     pub summary: Summary,
 }
 
-/// How many are in which state.
+/// Number of circuits in each state.
 #[derive(Debug, Default, Serialize)]
 pub struct Summary {
     pub closed: usize,
@@ -110,9 +109,9 @@ impl AllView {
     pub fn new(circuits: Vec<CircuitView>) -> Self {
         let count = |state| circuits.iter().filter(|circuit| circuit.state == state).count();
         let summary = Summary {
-            closed: count(Condition::Closed),
-            open: count(Condition::Open),
-            half_open: count(Condition::HalfOpen),
+            closed: count(StateName::Closed),
+            open: count(StateName::Open),
+            half_open: count(StateName::HalfOpen),
         };
         Self { schema: SCHEMA, circuits, summary }
     }
@@ -138,7 +137,7 @@ pub struct LimitView {
     pub origin: String,
 }
 
-/// Where each limit comes from: a value that differs from the defaults was set by the file.
+/// Returns where each limit comes from: a value that differs from the default was set by the file.
 pub fn configuration(limits: &Limits, defaults: &Limits, source: Option<&str>) -> Vec<LimitView> {
     std::iter::zip(limits.values(), defaults.values())
         .map(|((key, value), (_, default))| LimitView {
@@ -149,7 +148,6 @@ pub fn configuration(limits: &Limits, defaults: &Limits, source: Option<&str>) -
         .collect()
 }
 
-/// One violation.
 #[derive(Debug, Serialize)]
 pub struct ViolationView {
     pub timestamp: String,
@@ -157,7 +155,7 @@ pub struct ViolationView {
     pub action: Option<String>,
     pub session: Option<String>,
     pub weight: Weight,
-    /// This one tripped the circuit.
+    /// This violation tripped the circuit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_trip: bool,
     #[serde(skip)]
@@ -177,7 +175,7 @@ impl ViolationView {
     }
 }
 
-/// The violations among a circuit's facts that are listed: newest first, without repeats.
+/// Returns the violations among a circuit's facts, newest first, without deduplicated ones.
 pub fn listed(entries: &[Entry]) -> Vec<ViolationView> {
     let mut listed = Vec::new();
     let mut follows = None;
@@ -195,15 +193,15 @@ pub fn listed(entries: &[Entry]) -> Vec<ViolationView> {
     listed
 }
 
-/// May I?
+/// The result of `constraint check`.
 #[derive(Debug, Serialize)]
 pub struct CheckView {
     pub schema: u32,
     pub id: String,
-    pub state: Condition,
+    pub state: StateName,
     /// `ALLOWED` or `BLOCKED`.
     pub result: &'static str,
-    pub verdict: &'static str,
+    pub verdict: VerdictName,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,9 +210,9 @@ pub struct CheckView {
     pub retry_at: Option<String>,
     pub violations: u32,
     pub threshold: u32,
-    /// To be handed to `pass`: rises with every change of state.
+    /// Increases with every change of state; `pass` takes it.
     pub generation: u64,
-    /// It would be refused, but the mode is observe.
+    /// The action would be denied, but the mode is observe.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_observed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,24 +220,22 @@ pub struct CheckView {
 }
 
 impl CheckView {
-    pub fn new(view: &CircuitView, circuit: Option<&Circuit>, name: &CircuitName, mode: Mode, now: Moment) -> Self {
-        let verdict = circuit.map_or(Verdict::Pass, |circuit| check(name, circuit, now));
-        let is_refused = verdict.refuses();
-        let verdict = mode.temper(verdict);
+    pub fn new(view: &CircuitView, check: &Check) -> Self {
+        let verdict = &check.verdict;
         let reason = verdict.reason();
         Self {
             schema: SCHEMA,
             id: view.id.clone(),
             state: view.state,
-            result: if verdict.refuses() { "BLOCKED" } else { "ALLOWED" },
-            verdict: verdict.word(),
+            result: if verdict.denies() { "BLOCKED" } else { "ALLOWED" },
+            verdict: VerdictName::from(verdict),
             code: reason.map(|reason| reason.code),
             reason: reason.map(|reason| reason.text.clone()),
             retry_at: reason.and_then(retry_at),
             violations: view.violations,
             threshold: view.limits.violation_threshold,
-            generation: circuit.map_or(0, |circuit| circuit.generation_at(now)),
-            is_observed: is_refused && !verdict.refuses(),
+            generation: check.generation,
+            is_observed: check.is_observed,
             override_until: view.override_until.clone(),
         }
     }
@@ -252,58 +248,84 @@ fn retry_at(reason: &Reason) -> Option<String> {
     }
 }
 
-/// What an event did.
+/// A verb of `haltline constraint` that changes a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConstraintVerb {
+    Record,
+    Pass,
+    Enforce,
+    Reset,
+    Retire,
+    Override,
+    Revoke,
+}
+
+impl ConstraintVerb {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ConstraintVerb::Record => "record",
+            ConstraintVerb::Pass => "pass",
+            ConstraintVerb::Enforce => "enforce",
+            ConstraintVerb::Reset => "reset",
+            ConstraintVerb::Retire => "retire",
+            ConstraintVerb::Override => "override",
+            ConstraintVerb::Revoke => "revoke",
+        }
+    }
+}
+
+/// The effect of an event on a circuit.
 #[derive(Debug, Serialize)]
 pub struct ChangeView {
     pub schema: u32,
     pub id: String,
-    /// `record`, `pass`, `enforce`, `reset`, `retire`, `override`, `revoke`.
-    pub verb: &'static str,
-    pub state_before: Condition,
-    pub state_after: Condition,
+    pub verb: ConstraintVerb,
+    pub state_before: StateName,
+    pub state_after: StateName,
     pub violations_before: u32,
     pub violations_after: u32,
     pub threshold: u32,
     pub dedup_seconds: u32,
     pub cooldown_hours: u32,
-    pub verdict: &'static str,
+    pub verdict: VerdictName,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How much the violation weighed.
+    /// How the violation was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<Weight>,
-    /// The trip this event caused.
+    /// The incident of the trip that this event caused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub override_until: Option<String>,
-    /// An override was used up.
+    /// This event used an override.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_override_spent: bool,
     pub totals: Totals,
-    /// Who acted and why, for what people do.
+    /// Who acted and why, for operator actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditView>,
 }
 
-/// A person's act, as the journal has it.
+/// An operator action, as the journal has it.
 #[derive(Debug, Serialize)]
 pub struct AuditView {
     pub who: String,
     pub when: String,
     pub reason: Option<String>,
-    /// The journal's end after it: written down elsewhere, it shows later edits.
+    /// The end of the journal after the action. Noted elsewhere, it reveals later edits of the journal.
     pub journal_seq: u64,
     pub journal_head: String,
 }
 
 impl ChangeView {
-    pub fn new(id: &str, verb: &'static str, committed: &Committed, now: Moment) -> Self {
-        let name = CircuitName::stored(format!("constraint/{id}"));
+    pub fn new(id: &str, verb: ConstraintVerb, committed: &Committed, now: Moment) -> Self {
+        let name = CircuitName::from_stored(format!("constraint/{id}"));
         let fresh = Circuit::default();
         let before = committed.before.state(&name).and_then(|state| state.as_constraint()).unwrap_or(&fresh);
         let after = committed.after.state(&name).and_then(|state| state.as_constraint()).unwrap_or(&fresh);
@@ -324,14 +346,14 @@ impl ChangeView {
             schema: SCHEMA,
             id: id.to_owned(),
             verb,
-            state_before: before.standing_at(now).condition(),
+            state_before: before.state_at(now).name(),
             state_after: view.state,
             violations_before: before.in_window(now),
             violations_after: view.violations,
             threshold: view.limits.violation_threshold,
             dedup_seconds: view.limits.dedup_seconds,
             cooldown_hours: view.limits.cooldown_hours,
-            verdict: verdict.word(),
+            verdict: verdict.into(),
             code: verdict.reason().map(|reason| reason.code),
             reason: verdict.reason().map(|reason| reason.text.clone()),
             weight,
@@ -362,7 +384,6 @@ pub struct HistoryView {
     pub window_began: Instant,
 }
 
-/// A circuit's configuration.
 #[derive(Debug, Serialize)]
 pub struct ConfigView {
     pub schema: u32,

@@ -1,8 +1,7 @@
-//! Whether haltline works where it is installed, as seen.
+//! Views of `haltline doctor`: whether haltline works where it is installed.
 
 use serde::Serialize;
 
-/// `haltline doctor`.
 #[derive(Debug, Serialize)]
 pub struct DoctorView {
     pub schema: u32,
@@ -12,10 +11,10 @@ pub struct DoctorView {
     pub is_fine: bool,
     pub checks: Vec<CheckupView>,
     /// One for each client that has hooks.
-    pub rehearsals: Vec<RehearsalView>,
+    #[serde(rename = "rehearsals")]
+    pub self_tests: Vec<SelfTestView>,
 }
 
-/// One thing that was looked at.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct CheckupView {
     pub name: &'static str,
@@ -28,12 +27,10 @@ pub struct CheckupView {
 }
 
 impl CheckupView {
-    /// Nothing to do.
     pub fn fine(name: &'static str, says: impl Into<String>) -> Self {
         Self { name, is_fine: true, says: says.into(), fix: None }
     }
 
-    /// Something to do.
     pub fn problem(name: &'static str, says: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { name, is_fine: false, says: says.into(), fix: Some(fix.into()) }
     }
@@ -41,19 +38,18 @@ impl CheckupView {
 
 /// A loop that was played through the installed hooks.
 #[derive(Debug, Serialize)]
-pub struct RehearsalView {
+pub struct SelfTestView {
     pub client: &'static str,
-    pub rounds: Vec<RoundView>,
+    pub rounds: Vec<SelfTestRoundView>,
     pub hook_calls: usize,
     pub median_ms: f64,
     pub slowest_ms: f64,
 }
 
-/// What one round came to.
 #[derive(Debug, Serialize)]
-pub struct RoundView {
+pub struct SelfTestRoundView {
     pub verdict: &'static str,
     pub expected: &'static str,
-    /// How long its slowest hook took.
+    /// Duration of its slowest hook.
     pub ms: f64,
 }

@@ -1,23 +1,18 @@
-//! Incidents, and what people do about them, as seen.
+//! Views of incidents, and of operator actions on them.
 
-use haltline_core::attempt::{self, Slice};
-use haltline_core::claim::{self, Claim, Dispute};
-use haltline_core::constraint::{self, Circuit};
-use haltline_core::loop_::{self, Board, Exemption, Pattern, Standing, Tree, dollars};
-use haltline_core::phase::{self, Course};
-use haltline_core::{CircuitName, Instant, Moment};
-use haltline_engine::claims::claim_options;
+use haltline_core::claim::PipelineName;
+use haltline_core::loop_::{AgentTree, CircuitState, Circuits, Exemption, Pattern, dollars};
+use haltline_core::{Instant, Moment};
 use haltline_engine::config::Config;
-use haltline_engine::redact::mask;
 use haltline_engine::replay::KeptTrip;
-use haltline_engine::{Incident, IncidentEvent, course_options, slice_options};
+use haltline_engine::{Incident, IncidentBreaker, IncidentEvent, IncidentState};
 use serde::Serialize;
 
 use super::SCHEMA;
 use super::config::ValueView;
 use super::constraint::AuditView;
 
-/// `haltline why`.
+/// The result of `haltline why`.
 #[derive(Debug, Serialize)]
 pub struct WhyView {
     pub schema: u32,
@@ -26,253 +21,126 @@ pub struct WhyView {
     pub pattern: &'static str,
     pub code: &'static str,
     /// `OPEN`, `HALF_OPEN` or `CLOSED`; `DISPUTED` for a claim.
-    pub state: &'static str,
+    pub state: IncidentState,
     pub tripped: String,
     pub turn: Option<u64>,
     pub count: u32,
-    /// The how manieth in a row; 0 for a limit.
-    pub level: u32,
+    /// Length of the streak of trips, starting at 1; 0 for a limit.
+    #[serde(rename = "level")]
+    pub streak: u32,
     pub why: String,
     pub until: Option<String>,
     pub remaining_s: Option<u64>,
-    /// The limits of the pattern as they are now.
+    /// The current limits of the pattern.
     pub limits: Vec<ValueView>,
-    /// The last answers before it, newest first.
-    pub evidence: Vec<HappenedView>,
-    /// How often somebody was refused because of it.
-    pub refused: u32,
-    /// What came after, oldest first.
-    pub after: Vec<HappenedView>,
+    /// What led to the trip, newest first where it has an order.
+    pub evidence: Vec<IncidentEventView>,
+    /// Number of calls denied because of it.
+    #[serde(rename = "refused")]
+    pub denied: u32,
+    /// What happened afterwards, oldest first.
+    pub after: Vec<IncidentEventView>,
     pub followed_by: Option<String>,
-    pub ended: Option<HappenedView>,
-    /// What the session cost so far: `unknown`, `$1.23` or `at least $1.23`.
+    pub ended: Option<IncidentEventView>,
+    /// What the session has cost so far: `unknown`, `$1.23` or `at least $1.23`.
     pub session_cost: String,
-    /// What can be done.
+    /// What a person can do, as commands.
     pub next: Vec<String>,
 }
 
-/// Something that happened.
 #[derive(Debug, Serialize)]
-pub struct HappenedView {
+pub struct IncidentEventView {
     pub at: String,
-    pub what: &'static str,
+    pub kind: &'static str,
+    /// The kind again, under the key of the first version.
+    #[serde(rename = "what")]
+    pub kind_before: &'static str,
     pub text: Option<String>,
 }
 
-impl HappenedView {
+impl IncidentEventView {
     fn new(event: &IncidentEvent) -> Self {
-        Self { at: event.at.to_seconds_text(), what: event.what, text: event.text.clone() }
+        let IncidentEvent { at, kind, text } = event;
+        Self { at: at.to_seconds_text(), kind, kind_before: kind, text: text.clone() }
     }
+}
+
+/// What a session's row and tree say about its incident now.
+pub struct SessionNow<'a> {
+    pub circuits: Option<&'a Circuits>,
+    pub tree: Option<&'a AgentTree>,
+    pub config: &'a Config,
+    pub now: Moment,
 }
 
 impl WhyView {
-    pub fn of_session(
-        incident: &Incident,
-        board: Option<&Board>,
-        tree: Option<&Tree>,
-        config: &Config,
-        now: Moment,
-    ) -> Self {
-        let standing = board.filter(|board| board.held(&incident.id).is_some());
-        let standing = standing.map_or(Standing::Closed, |board| board.standing(incident.key, now));
-        let is_limit_held = board.is_some_and(|board| board.knows(&incident.id));
-        let (state, remaining) = match standing {
-            Standing::Open(trip) => ("OPEN", trip.remaining_ms(now)),
-            Standing::Trial(..) | Standing::Probing(_) => ("HALF_OPEN", None),
-            Standing::Closed if is_limit_held => ("OPEN", None),
-            Standing::Closed => ("CLOSED", None),
-        };
+    pub fn new(incident: &Incident) -> Self {
         Self {
             schema: SCHEMA,
             incident: incident.id.clone(),
-            circuit: incident.row.below(incident.pattern.word()).to_string(),
-            pattern: incident.pattern.word(),
-            code: loop_::code(incident.pattern, incident.key),
-            state,
-            tripped: incident.tripped.to_seconds_text(),
+            circuit: incident.circuit().to_string(),
+            pattern: incident.pattern.unwrap_or_default(),
+            code: incident.code.unwrap_or_default(),
+            state: incident.state,
+            tripped: incident.tripped.map(Instant::to_seconds_text).unwrap_or_default(),
             turn: incident.turn,
             count: incident.count,
-            level: incident.level,
-            why: incident.why.clone().unwrap_or_else(|| "its texts were purged".to_owned()),
+            streak: incident.streak,
+            why: incident.reason.clone().unwrap_or_else(|| "its texts were purged".to_owned()),
             until: incident.until.map(Instant::to_seconds_text),
-            remaining_s: remaining.map(|left| left.div_ceil(1000)),
-            limits: limits(config, incident.pattern),
-            evidence: incident.evidence.iter().map(HappenedView::new).collect(),
-            refused: incident.refused,
-            after: incident.after.iter().map(HappenedView::new).collect(),
+            remaining_s: None,
+            limits: Vec::new(),
+            evidence: incident
+                .evidence
+                .iter()
+                .take(evidence_max(incident))
+                .map(|entry| IncidentEventView::new(&entry.event))
+                .collect(),
+            denied: incident.denied,
+            after: incident.after.iter().map(IncidentEventView::new).collect(),
             followed_by: incident.followed_by.clone(),
-            ended: incident.closed.as_ref().map(HappenedView::new),
-            session_cost: cost(tree),
-            next: next(incident, state),
+            ended: incident.closed.as_ref().map(IncidentEventView::new),
+            session_cost: incident.cost_micros.map_or("unknown".to_owned(), dollars),
+            next: next(incident, incident.state),
         }
     }
 
-    pub fn of_course(name: &CircuitName, trip: &phase::Trip, course: &Course, now: Moment) -> Self {
-        let line = |line: &phase::HistoryLine| HappenedView {
-            at: line.at.to_seconds_text(),
-            what: match line.event {
-                phase::HistoryEvent::StateChange => "state_change",
-                phase::HistoryEvent::Progress => "progress",
-                phase::HistoryEvent::Error => "error",
-            },
-            text: Some(line.reason.clone()),
+    /// Adds what only the session's current state tells.
+    pub fn with_session(mut self, incident: &Incident, session: &SessionNow<'_>) -> Self {
+        let IncidentBreaker::Loop { pattern, key } = incident.breaker else { return self };
+        let SessionNow { circuits, tree, config, now } = *session;
+        let circuit_state = circuits.filter(|circuits| circuits.tripped_by(&incident.id).is_some());
+        let circuit_state = circuit_state.map_or(CircuitState::Closed, |circuits| circuits.state_at(key, now));
+        let is_limit_reached = circuits.is_some_and(|circuits| circuits.has_incident(&incident.id));
+        let (state, remaining) = match circuit_state {
+            CircuitState::Open(trip) => (IncidentState::Open, trip.remaining_ms(now)),
+            CircuitState::HalfOpen(..) | CircuitState::Probing(_) => (IncidentState::HalfOpen, None),
+            CircuitState::Closed if is_limit_reached => (IncidentState::Open, None),
+            CircuitState::Closed => (IncidentState::Closed, None),
         };
-        let mut next = vec!["haltline phase status".to_owned()];
-        if let Some(("run", run)) = name.scope().split_once('/') {
-            next = vec![format!("haltline phase status --run={}", run.split('@').next().unwrap_or(run))];
-        }
-        next.extend(course_options(name));
-        Self {
-            schema: SCHEMA,
-            incident: trip.incident.clone(),
-            circuit: name.to_string(),
-            pattern: trip.cause.word(),
-            code: trip.cause.code(),
-            state: course.word_at(now),
-            tripped: trip.since.at.to_seconds_text(),
-            turn: None,
-            count: trip.count,
-            level: 0,
-            why: phase::trip_text(trip),
-            until: trip.until().map(Instant::to_seconds_text),
-            remaining_s: None,
-            limits: Vec::new(),
-            evidence: course.history.iter().rev().filter(|line| line.at <= trip.since.at).take(5).map(line).collect(),
-            refused: u32::try_from(course.totals.refused).unwrap_or(u32::MAX),
-            after: Vec::new(),
-            followed_by: None,
-            ended: None,
-            session_cost: course.spent.micros.map_or("unknown".to_owned(), dollars),
-            next,
-        }
-    }
-
-    pub fn of_slice(name: &CircuitName, trip: &attempt::Trip, slice: &Slice) -> Self {
-        let attempts =
-            slice.failing().flat_map(|(test, state)| state.log().into_iter().map(move |tried| (test, tried)));
-        let evidence = attempts.map(|(test, tried)| HappenedView {
-            at: tried.at.to_seconds_text(),
-            what: "failed",
-            text: Some(format!("{test}: {}", if tried.said.is_empty() { &tried.strategy } else { &tried.said })),
-        });
-        Self {
-            schema: SCHEMA,
-            incident: trip.incident.clone(),
-            circuit: name.to_string(),
-            pattern: trip.cause.word(),
-            code: trip.cause.code(),
-            state: slice.stand.word(),
-            tripped: trip.since.at.to_seconds_text(),
-            turn: None,
-            count: trip.total_failed_attempts,
-            level: 0,
-            why: attempt::trip_text(trip),
-            until: None,
-            remaining_s: None,
-            limits: Vec::new(),
-            evidence: evidence.take(7).collect(),
-            refused: trip.refused,
-            after: Vec::new(),
-            followed_by: None,
-            ended: None,
-            session_cost: "unknown".to_owned(),
-            next: slice_options(name),
-        }
-    }
-
-    pub fn of_claim(name: &CircuitName, dispute: &Dispute, claim: &Claim) -> Self {
-        let settled = claim.settled.iter().find(|settled| settled.dispute.incident == dispute.incident);
-        let said = |what: &'static str, text: &str| HappenedView {
-            at: dispute.since.at.to_seconds_text(),
-            what,
-            text: Some(mask(text).into_owned()),
-        };
-        let line = |line: &claim::HistoryLine| HappenedView {
-            at: line.at.to_seconds_text(),
-            what: "history",
-            text: Some(line.text.clone()),
-        };
-        let mut evidence = vec![said("objection", &dispute.reason)];
-        evidence.extend(dispute.position.as_deref().map(|position| said("position", position)));
-        let until = settled.map(|settled| settled.at);
-        let is_after =
-            |line: &&claim::HistoryLine| line.at > dispute.since.at && until.is_none_or(|until| line.at <= until);
-        let show = match name.scope().split_once('/') {
-            Some((claim::PipelineName::DEFAULT, id)) => format!("haltline claim show {id}"),
-            Some((pipeline, id)) => format!("haltline claim show {id} --pipeline {pipeline}"),
-            None => format!("haltline claim show {}", name.scope()),
-        };
-        let mut next = vec![show];
-        next.extend(claim_options(name));
-        Self {
-            schema: SCHEMA,
-            incident: dispute.incident.clone(),
-            circuit: name.to_string(),
-            pattern: "gossip_loop",
-            code: "HL-CLAIM-01",
-            state: if settled.is_some() { "CLOSED" } else { "DISPUTED" },
-            tripped: dispute.since.at.to_seconds_text(),
-            turn: None,
-            count: dispute.count,
-            level: 0,
-            why: format!("{} rounds on objection O-{} changed nothing", dispute.count, dispute.objection),
-            until: None,
-            remaining_s: None,
-            limits: Vec::new(),
-            evidence,
-            refused: u32::try_from(claim.totals.refused).unwrap_or(u32::MAX),
-            after: claim.history.iter().filter(is_after).map(line).collect(),
-            followed_by: None,
-            ended: settled.map(|settled| HappenedView {
-                at: settled.at.to_seconds_text(),
-                what: settled.how.word(),
-                text: Some(mask(settled.how.said()).into_owned()),
-            }),
-            session_cost: "unknown".to_owned(),
-            next: if settled.is_some() { Vec::new() } else { next },
-        }
-    }
-
-    pub fn of_constraint(name: &CircuitName, trip: &constraint::Trip, circuit: &Circuit, now: Moment) -> Self {
-        let (standing, limits) = (circuit.standing_at(now), circuit.limits());
-        let (id, count) = (name.scope(), trip.count);
-        let is_open = standing.condition() == constraint::Condition::Open;
-        let until = trip.since.plus_millis(trip.cooldown_ms).at;
-        Self {
-            schema: SCHEMA,
-            incident: trip.incident.clone(),
-            circuit: name.to_string(),
-            pattern: Pattern::Constraint.word(),
-            code: loop_::code(Pattern::Constraint, haltline_core::identity::Digest::default()),
-            state: if is_open { "OPEN" } else { "HALF_OPEN" },
-            tripped: trip.since.at.to_seconds_text(),
-            turn: None,
-            count,
-            level: 0,
-            why: format!("{count} violations counted within {} days", limits.window_days),
-            until: Some(until.to_seconds_text()),
-            remaining_s: None,
-            limits: Vec::new(),
-            evidence: Vec::new(),
-            refused: u32::try_from(circuit.totals.refused).unwrap_or(u32::MAX),
-            after: Vec::new(),
-            followed_by: None,
-            ended: None,
-            session_cost: "unknown".to_owned(),
-            next: vec![
-                format!("haltline constraint status {id}"),
-                format!("haltline constraint reset {id} --reason TEXT"),
-            ],
-        }
+        self.state = state;
+        self.remaining_s = remaining.map(|left| left.div_ceil(1000));
+        self.limits = limits(config, pattern);
+        self.session_cost = cost(tree);
+        self.next = next(incident, state);
+        self
     }
 }
 
-/// `haltline why` of a trip that a replay came upon.
+/// How many entries of evidence are shown; notifications carry more.
+fn evidence_max(incident: &Incident) -> usize {
+    match incident.breaker {
+        IncidentBreaker::Loop { .. } | IncidentBreaker::Constraint | IncidentBreaker::Phase { .. } => 5,
+        IncidentBreaker::Attempt | IncidentBreaker::Claim { .. } => 7,
+    }
+}
+
+/// The result of `haltline why` for a trip of the last backtest.
 #[derive(Debug, Serialize)]
 pub struct ReplayWhyView {
     pub schema: u32,
     pub incident: String,
-    /// Always true: nobody was stopped.
+    /// Always true: no live session was affected.
     pub is_replay: bool,
     pub source: String,
     pub format: String,
@@ -281,31 +149,39 @@ pub struct ReplayWhyView {
     pub pattern: String,
     pub code: String,
     pub verdict: String,
-    /// The number of the call, from 1.
+    /// Number of the call, starting at 1.
     pub call: u64,
     pub calls: u64,
     pub at: Option<String>,
     /// What the agent would have read.
     pub reason: String,
-    /// The last answers before it, newest first.
-    pub evidence: Vec<AnswerView>,
+    /// The last results before it, newest first.
+    pub evidence: Vec<ResultView>,
     pub calls_after: u64,
     pub cost_after_usd: Option<f64>,
     /// The session went on and committed work.
     pub is_committed_after: bool,
 }
 
-/// An answer that a call got.
+/// The result of a call.
 #[derive(Debug, Serialize)]
-pub struct AnswerView {
+pub struct ResultView {
     pub at: Option<String>,
-    pub answer: String,
+    #[serde(rename = "answer")]
+    pub result: String,
+    pub kind: &'static str,
+    /// The result again, under the key that every kind of evidence has.
+    pub text: String,
 }
 
 impl ReplayWhyView {
     pub fn new(trip: KeptTrip) -> Self {
-        let answer =
-            |(at, answer): (Option<Instant>, String)| AnswerView { at: at.map(Instant::to_seconds_text), answer };
+        let result_view = |(at, result): (Option<Instant>, String)| ResultView {
+            at: at.map(Instant::to_seconds_text),
+            kind: "ended",
+            text: result.clone(),
+            result,
+        };
         Self {
             schema: SCHEMA,
             pattern: trip.circuit.rsplit('/').next().unwrap_or_default().to_owned(),
@@ -321,7 +197,7 @@ impl ReplayWhyView {
             calls: trip.calls,
             at: trip.at.map(Instant::to_seconds_text),
             reason: trip.reason,
-            evidence: trip.evidence.into_iter().map(answer).collect(),
+            evidence: trip.evidence.into_iter().map(result_view).collect(),
             calls_after: trip.calls_after,
             cost_after_usd: trip.micros_after.map(super::backtest::usd),
             is_committed_after: trip.is_committed_after,
@@ -329,8 +205,8 @@ impl ReplayWhyView {
     }
 }
 
-/// What a session with its sub-agents cost; unknown is never nothing.
-pub fn cost(tree: Option<&Tree>) -> String {
+/// Cost of a session with its sub-agents. An unknown cost is never shown as zero.
+pub fn cost(tree: Option<&AgentTree>) -> String {
     match tree.map(|tree| tree.spent) {
         Some(spent) if spent.is_priced && spent.is_partial => format!("at least {}", dollars(spent.micros)),
         Some(spent) if spent.is_priced => dollars(spent.micros),
@@ -339,7 +215,7 @@ pub fn cost(tree: Option<&Tree>) -> String {
 }
 
 fn limits(config: &Config, pattern: Pattern) -> Vec<ValueView> {
-    let own = format!("loop.{}.", pattern.word());
+    let own = format!("loop.{}.", pattern.as_str());
     let other = match pattern {
         Pattern::AgentSpawn => "agents.",
         Pattern::ExternalApi => "api.",
@@ -353,16 +229,43 @@ fn limits(config: &Config, pattern: Pattern) -> Vec<ValueView> {
     config.settings().iter().filter(|setting| is_limit(setting.key.name)).map(ValueView::new).collect()
 }
 
-fn next(incident: &Incident, state: &str) -> Vec<String> {
+/// What a person can do now, as commands.
+fn next(incident: &Incident, state: IncidentState) -> Vec<String> {
+    let scope = incident.row.scope();
+    let show = match &incident.breaker {
+        IncidentBreaker::Loop { .. } => return next_for_session(incident, state),
+        IncidentBreaker::Constraint => {
+            return vec![
+                format!("haltline constraint status {scope}"),
+                format!("haltline constraint reset {scope} --reason TEXT"),
+            ];
+        }
+        IncidentBreaker::Phase { .. } => match scope.split_once('/') {
+            Some(("run", run)) => format!("haltline phase status --run={}", run.split('@').next().unwrap_or(run)),
+            Some(_) | None => "haltline phase status".to_owned(),
+        },
+        IncidentBreaker::Attempt => return incident.options.clone(),
+        IncidentBreaker::Claim { .. } if state == IncidentState::Closed => return Vec::new(),
+        IncidentBreaker::Claim { .. } => match scope.split_once('/') {
+            Some((PipelineName::DEFAULT, id)) => format!("haltline claim show {id}"),
+            Some((pipeline, id)) => format!("haltline claim show {id} --pipeline {pipeline}"),
+            None => format!("haltline claim show {scope}"),
+        },
+    };
+    let mut next = vec![show];
+    next.extend(incident.options.iter().cloned());
+    next
+}
+
+fn next_for_session(incident: &Incident, state: IncidentState) -> Vec<String> {
     let id = &incident.id;
-    let mut next = Vec::new();
     if let Some(later) = &incident.followed_by {
-        next.push(format!("haltline why {later}"));
-        return next;
+        return vec![format!("haltline why {later}")];
     }
-    if state == "CLOSED" {
-        return next;
+    if state == IncidentState::Closed {
+        return Vec::new();
     }
+    let mut next = Vec::new();
     if incident.until.is_some() {
         next.push(format!("haltline resume {id} --hint TEXT"));
         next.push(format!("haltline false-positive {id}"));
@@ -371,24 +274,45 @@ fn next(incident: &Incident, state: &str) -> Vec<String> {
     next
 }
 
-/// `haltline reset`, `resume`, `false-positive`.
+/// An operator action on the circuits of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IncidentVerb {
+    Reset,
+    Resume,
+    FalsePositive,
+    /// Ends the exemption of a false positive.
+    Revoke,
+}
+
+impl IncidentVerb {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            IncidentVerb::Reset => "reset",
+            IncidentVerb::Resume => "resume",
+            IncidentVerb::FalsePositive => "false-positive",
+            IncidentVerb::Revoke => "revoke",
+        }
+    }
+}
+
+/// The result of `haltline reset`, `resume` and `false-positive`.
 #[derive(Debug, Serialize)]
 pub struct CircuitsView {
     pub schema: u32,
-    pub verb: &'static str,
+    pub verb: IncidentVerb,
     pub incident: Option<String>,
     pub circuits: Vec<String>,
     pub audit: AuditView,
 }
 
-/// `haltline false-positive --list`.
+/// The result of `haltline false-positive --list`.
 #[derive(Debug, Serialize)]
 pub struct FalsePositivesView {
     pub schema: u32,
     pub false_positives: Vec<ExemptionView>,
 }
 
-/// One false alarm.
 #[derive(Debug, Serialize)]
 pub struct ExemptionView {
     pub incident: String,
@@ -400,6 +324,6 @@ pub struct ExemptionView {
 impl ExemptionView {
     pub fn new(exemption: &Exemption) -> Self {
         let Exemption { pattern, incident, who, at, .. } = exemption;
-        Self { incident: incident.clone(), pattern: pattern.word(), who: who.clone(), at: at.to_seconds_text() }
+        Self { incident: incident.clone(), pattern: pattern.as_str(), who: who.clone(), at: at.to_seconds_text() }
     }
 }

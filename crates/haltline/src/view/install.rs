@@ -1,16 +1,16 @@
-//! What `init` and `uninstall` do to a client's settings, as seen.
+//! Views of what `init` and `uninstall` do to a client's settings.
 
 use haltline_agents::Client;
 use serde::Serialize;
 
-use crate::installation::Reach;
+use crate::installation::InstallScope;
 
-/// `haltline init`.
+/// The result of `haltline init`.
 #[derive(Debug, Serialize)]
 pub struct InitView {
     pub schema: u32,
     pub client: &'static str,
-    pub scope: Reach,
+    pub scope: InstallScope,
     pub settings: String,
     pub is_new_file: bool,
     pub binary: String,
@@ -18,55 +18,53 @@ pub struct InitView {
     pub config: String,
     /// Events that get a hook.
     pub added: Vec<&'static str>,
-    /// How many hooks of another haltline get new paths.
+    /// Number of existing haltline hooks that get new paths.
     pub replaced: usize,
     pub status_line: StatusLineView,
-    /// Whole files of haltline's own beside the settings.
+    /// haltline's own files next to the settings.
     pub files: Vec<OwnFileView>,
     /// The change to the settings as a unified diff.
     pub diff: String,
-    /// The settings as they were, once they are changed.
+    /// Copy of the original settings, once they are changed.
     pub backup: Option<String>,
     pub outcome: InitOutcome,
-    /// What the person has to do now, where there is something.
+    /// What the person has to do now, if anything.
     pub afterwards: Option<&'static str>,
-    /// Other clients that are used here and not asked about.
+    /// Other clients that are in use here and have no hooks yet.
     pub also: Vec<&'static str>,
-    /// The work tree in which the client reads the project's hooks, where it is not this one.
+    /// The work tree from which the client reads the project's hooks, if it is not this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_checkout: Option<String>,
     #[serde(skip)]
-    pub of: Client,
-    /// Each handler as the file has it, which the text shows once and not twelve times.
+    pub client_kind: Client,
+    /// Each handler as the file has it. The text output shows the handler once instead of twelve times.
     #[serde(skip)]
     pub handlers: Vec<String>,
 }
 
-/// How `init` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InitOutcome {
-    /// Nothing is changed yet, or nothing was to be.
+    /// Nothing has been changed yet, or this is a dry run.
     Planned,
-    /// Everything was as it should be.
+    /// Everything was already as it should be.
     Unchanged,
     Installed,
 }
 
-/// What becomes of the status line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusLineView {
-    /// Nobody asked.
+    /// It was not requested.
     Untouched,
     Set,
-    /// It was ours already.
+    /// It already was haltline's.
     Unchanged,
-    /// The user's own stays.
+    /// The user has another one, which stays.
     Foreign,
 }
 
-/// What becomes of a file of haltline's own.
+/// What happens to one of haltline's own files.
 #[derive(Debug, Serialize)]
 pub struct OwnFileView {
     pub file: String,
@@ -74,59 +72,58 @@ pub struct OwnFileView {
     /// Why it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What it is and does, for the person.
+    /// What the file is and does, for people.
     #[serde(skip)]
     pub title: &'static str,
     #[serde(skip)]
     pub says: &'static str,
 }
 
-/// What becomes of a file of haltline's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnFileChange {
     Written,
     Removed,
-    /// It is as it should be, or not there.
+    /// It is as it should be, or does not exist.
     Unchanged,
-    /// The user's own, or changed by the user: it stays.
+    /// The user wrote or changed it: it stays.
     Foreign,
     /// It cannot be read or written, and nothing depends on it.
     LeftOut,
 }
 
-/// `haltline uninstall`.
+/// The result of `haltline uninstall`.
 #[derive(Debug, Serialize)]
 pub struct UninstallView {
     pub schema: u32,
     pub client: &'static str,
-    pub scope: Reach,
+    pub scope: InstallScope,
     pub settings: String,
-    /// How many hooks go.
+    /// Number of removed hooks.
     pub removed: usize,
-    /// Whole files of haltline's own beside the settings.
+    /// haltline's own files next to the settings.
     pub files: Vec<OwnFileView>,
     /// The change to the settings as a unified diff.
     pub diff: String,
     pub outcome: UninstallOutcome,
     pub is_dry_run: bool,
-    /// Other settings that still have haltline's hooks.
+    /// Other settings that still contain haltline's hooks.
     pub also: Option<String>,
     /// Each handler as the file has it.
     #[serde(skip)]
     pub handlers: Vec<String>,
 }
 
-/// What becomes of the settings.
+/// What happens to the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UninstallOutcome {
-    /// Nothing of ours was in them.
+    /// They contain nothing of haltline's.
     Unchanged,
-    /// They are what they were, byte for byte.
+    /// They are byte for byte as before the installation.
     Restored,
-    /// Our entries are gone and the user's later edits stay.
+    /// haltline's entries are removed, and the user's later edits stay.
     Edited,
-    /// `init` made the file, and nothing else was in it.
+    /// `init` created the file, and it contains nothing else.
     Deleted,
 }

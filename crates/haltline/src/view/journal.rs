@@ -1,4 +1,4 @@
-//! Facts, as seen.
+//! Views of facts.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,15 @@ use serde_json::Value;
 
 use super::SCHEMA;
 
-/// One fact: a line of `journal show` and of `journal export`.
+/// One fact, as in `journal show` and `journal export`.
 #[derive(Debug, Serialize)]
 pub struct FactView {
     pub seq: u64,
     pub at: String,
     pub circuit: String,
-    /// The fact's word, or `unknown` where a newer haltline wrote it.
-    pub word: &'static str,
+    /// Name of the fact, or `unknown` if a newer haltline wrote it.
+    #[serde(rename = "word")]
+    pub name: &'static str,
     pub cause: String,
     pub policy: String,
     pub session: Option<String>,
@@ -40,7 +41,7 @@ impl FactView {
             seq: entry.seq,
             at,
             circuit: entry.circuit.to_string(),
-            word: fact.map_or("unknown", haltline_core::Fact::word),
+            name: fact.map_or("unknown", haltline_core::Fact::as_str),
             cause: read.as_ref().map(|read| read.cause.clone()).unwrap_or_default(),
             policy: read.as_ref().map(|read| read.policy.clone()).unwrap_or_default(),
             session: texts.session,
@@ -52,8 +53,8 @@ impl FactView {
     }
 }
 
-/// Texts of claims are kept word for word, so what looks like a secret is masked when they are shown (E10). All others
-/// were masked before they were stored.
+/// Masks what looks like a secret in the texts of claims, which are stored verbatim (E10). All other texts were masked
+/// before they were stored.
 fn shown(fact: Option<&Fact>, mut body: Value) -> Value {
     if let Some(Fact::Claim(_)) = fact {
         mask_texts(&mut body);
@@ -74,7 +75,6 @@ fn mask_texts(value: &mut Value) {
     }
 }
 
-/// The newest facts.
 #[derive(Debug, Serialize)]
 pub struct ShowView {
     pub schema: u32,
@@ -82,7 +82,7 @@ pub struct ShowView {
     pub facts: Vec<FactView>,
 }
 
-/// What folding everything again found.
+/// The result of verifying the journal by folding all facts again.
 #[derive(Debug, Serialize)]
 pub struct VerifyView {
     pub schema: u32,
@@ -90,7 +90,6 @@ pub struct VerifyView {
     pub projects: Vec<ProjectView>,
 }
 
-/// One project of it.
 #[derive(Debug, Serialize)]
 pub struct ProjectView {
     pub project: String,
@@ -108,7 +107,7 @@ impl ProjectView {
             anchor: found.anchor,
             facts: found.facts,
             circuits: found.circuits,
-            head: found.head.short(),
+            head: found.head.short_hash(),
             problems: found.problems,
         }
     }

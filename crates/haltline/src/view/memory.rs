@@ -1,26 +1,25 @@
-//! The agent's memory folder, as seen.
+//! Views of the agent's memory folder.
 
 use std::path::Path;
 
 use haltline_engine::memory_protection::{Cleanup, MemoryReport};
 use serde::Serialize;
 
-/// `haltline memory report`.
+/// The result of `haltline memory report`.
 #[derive(Debug, Serialize)]
 pub struct ReportView {
     pub schema: u32,
     pub folders: Vec<MemoryView>,
 }
 
-/// One folder.
 #[derive(Debug, Serialize)]
 pub struct MemoryView {
     pub folder: String,
     pub bytes: u64,
     pub bytes_max: u64,
-    /// Of all live telemetry together.
+    /// Lines of all live telemetry files together.
     pub telemetry_lines: u64,
-    /// What one telemetry file may have.
+    /// Limit for one telemetry file.
     pub telemetry_lines_max: u32,
     pub telemetry: Vec<TelemetryView>,
     pub rotations: usize,
@@ -35,7 +34,7 @@ pub struct TelemetryView {
     pub name: String,
     pub lines: u64,
     pub bytes: u64,
-    /// Whether the next cleaning rotates it.
+    /// True if the next cleanup rotates it.
     pub is_due: bool,
 }
 
@@ -66,14 +65,13 @@ impl MemoryView {
     }
 }
 
-/// `haltline memory clean`.
+/// The result of `haltline memory clean`.
 #[derive(Debug, Serialize)]
 pub struct CleanView {
     pub schema: u32,
     pub folders: Vec<CleanedView>,
 }
 
-/// What was done in one folder.
 #[derive(Debug, Serialize)]
 pub struct CleanedView {
     pub folder: String,
@@ -86,7 +84,7 @@ pub struct CleanedView {
     pub bytes_before: u64,
     pub bytes_after: u64,
     pub bytes_freed: u64,
-    /// Another process was at it; nothing was done.
+    /// Another process was cleaning the folder, so nothing was done.
     pub is_busy: bool,
     pub problems: Vec<String>,
 }

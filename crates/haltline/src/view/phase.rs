@@ -1,26 +1,26 @@
-//! Courses of work, as seen.
+//! Views of phase runs.
 
 use haltline_core::phase::{
-    self, Bounds, Course, Fact as PhaseFact, Finish, HistoryEvent, HistoryLine, Iterated, PhaseName, Stand, Totals,
+    self, Bounds, Fact as PhaseFact, Finish, HistoryEvent, HistoryLine, Iterated, PhaseName, PhaseRun, RunState, Totals,
 };
 use haltline_core::{CircuitName, Fact, Moment, Reason, Verdict};
-use haltline_engine::course_options;
+use haltline_engine::phase_run_options;
 use haltline_engine::store::{Committed, Entry};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::SCHEMA;
 use super::constraint::AuditView;
+use super::verdict::VerdictName;
 
-/// One course.
 #[derive(Debug, Serialize)]
-pub struct CourseView {
+pub struct PhaseRunView {
     pub schema: u32,
     pub circuit: String,
     pub state: &'static str,
     pub phase: Option<String>,
     pub iteration: u64,
-    /// An iteration is under way since then.
+    /// Start of the current iteration, if one is in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub underway_since: Option<String>,
     pub no_progress: CountView,
@@ -29,12 +29,12 @@ pub struct CourseView {
     pub permission_denials: Option<CountView>,
     pub metrics: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trip: Option<CourseTripView>,
+    pub trip: Option<PhaseRunTripView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<IterationView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// Waits to be handed out at the next check.
+    /// Guidance that the next check hands out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -47,44 +47,44 @@ pub struct CourseView {
     pub opens: u64,
     pub totals: Totals,
     pub recommendation: String,
-    /// What a person can do.
+    /// What a person can do, as commands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
 
-/// A count and the limit it runs towards.
+/// A count and its limit.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CountView {
     pub count: u32,
     pub threshold: u32,
 }
 
-/// The trip a course is in.
+/// The trip that keeps a phase run open.
 #[derive(Debug, Serialize)]
-pub struct CourseTripView {
+pub struct PhaseRunTripView {
     pub incident: String,
     pub since: String,
     pub reason: String,
-    /// When it is monitored again by itself; `None` = a person decides.
+    /// When the cooldown ends; `None` = a person has to decide.
     pub until: Option<String>,
 }
 
-/// The last iteration, and what it was judged by.
+/// The last iteration and how it was evaluated.
 #[derive(Debug, Serialize)]
 pub struct IterationView {
     pub iteration: u64,
     /// `progress`, `no_progress` or `neutral`.
     pub judged: &'static str,
     pub gains: Vec<String>,
-    pub signs: Vec<phase::Weighed>,
+    pub signs: Vec<phase::WeighedSignal>,
     pub weight: u64,
     pub enough: u32,
-    /// The work tree had this content before: what was done is undone.
+    /// The work tree had this content before: the work was undone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub undone: bool,
 }
 
-/// What a run took so far; unknown is null.
+/// What a run has spent so far; unknown values are null.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SpentView {
     pub wall_seconds: u64,
@@ -92,50 +92,49 @@ pub struct SpentView {
     pub cost_usd: Option<f64>,
 }
 
-impl CourseView {
-    /// The view of a course under its limits.
+impl PhaseRunView {
     pub fn new(
         name: &CircuitName,
-        course: &Course,
+        phase_run: &PhaseRun,
         bounds: Bounds,
         enough: u32,
         history: &[Entry],
         now: Moment,
     ) -> Self {
         let counted = |count, threshold| CountView { count, threshold };
-        let is_held = matches!(course.stand, Stand::Open(_));
+        let is_open = matches!(phase_run.state, RunState::Open(_));
         Self {
             schema: SCHEMA,
             circuit: name.to_string(),
-            state: course.word_at(now),
-            phase: course.phase.as_ref().map(ToString::to_string),
-            iteration: course.iteration,
-            underway_since: course.underway.map(|underway| underway.since.at.to_seconds_text()),
-            no_progress: counted(course.no_progress, bounds.thresholds.no_progress),
-            same_error: counted(course.same_error, bounds.thresholds.same_error),
-            permission_denials: bounds.denials.map(|limit| counted(course.denials, limit)),
-            metrics: metrics(course),
-            trip: course.trip().map(|trip| CourseTripView {
+            state: phase_run.state_name_at(now),
+            phase: phase_run.phase.as_ref().map(ToString::to_string),
+            iteration: phase_run.iteration,
+            underway_since: phase_run.underway.map(|underway| underway.since.at.to_seconds_text()),
+            no_progress: counted(phase_run.no_progress, bounds.thresholds.no_progress),
+            same_error: counted(phase_run.same_error, bounds.thresholds.same_error),
+            permission_denials: bounds.permission_denials.map(|limit| counted(phase_run.permission_denials, limit)),
+            metrics: metrics(phase_run),
+            trip: phase_run.trip().map(|trip| PhaseRunTripView {
                 incident: trip.incident.clone(),
                 since: trip.since.at.to_seconds_text(),
                 reason: phase::trip_text(trip),
                 until: trip.until().map(|until| until.to_seconds_text()),
             }),
-            last: course.last.as_ref().map(|last| IterationView::new(last, enough)),
+            last: phase_run.last.as_ref().map(|last| IterationView::new(last, enough)),
             last_error: last_error(history),
-            guidance: course.guidance.clone(),
-            known_failures: course.known_failures.iter().map(ToString::to_string).collect(),
-            spent: SpentView::new(course.spent),
-            finish: course.finish,
-            last_progress: course.last_progress,
-            opens: course.opens,
-            totals: course.totals,
-            recommendation: course.recommendation(),
-            options: if is_held { course_options(name) } else { Vec::new() },
+            guidance: phase_run.guidance.clone(),
+            known_failures: phase_run.known_failures.iter().map(ToString::to_string).collect(),
+            spent: SpentView::new(phase_run.spent),
+            finish: phase_run.finish,
+            last_progress: phase_run.last_progress,
+            opens: phase_run.open_count,
+            totals: phase_run.totals,
+            recommendation: phase_run.recommendation(),
+            options: if is_open { phase_run_options(name) } else { Vec::new() },
         }
     }
 
-    /// Whether the last iteration moved any number.
+    /// True if the last iteration improved any metric.
     pub fn has_gained(&self) -> bool {
         self.last.as_ref().is_some_and(|last| !last.gains.is_empty())
     }
@@ -145,10 +144,10 @@ impl IterationView {
     fn new(last: &Iterated, enough: u32) -> Self {
         Self {
             iteration: last.iteration,
-            judged: PhaseFact::Iterated(Box::new(last.clone())).word(),
+            judged: PhaseFact::Iterated(Box::new(last.clone())).as_str(),
             gains: last.gains.clone(),
-            signs: last.signs.clone(),
-            weight: last.signs.iter().map(|sign| u64::from(sign.weight)).sum(),
+            signs: last.signals.clone(),
+            weight: last.signals.iter().map(|sign| u64::from(sign.weight)).sum(),
             enough,
             undone: last.undone,
         }
@@ -156,7 +155,6 @@ impl IterationView {
 }
 
 impl SpentView {
-    /// What was spent, in the units people read.
     pub fn new(spent: phase::Spent) -> Self {
         Self {
             wall_seconds: spent.wall_ms / 1000,
@@ -166,15 +164,15 @@ impl SpentView {
     }
 }
 
-/// The last numbers of the phase the course is in.
-fn metrics(course: &Course) -> Map<String, Value> {
+/// The last metrics of the current phase.
+fn metrics(phase_run: &PhaseRun) -> Map<String, Value> {
     let number = |text: String| text.parse::<u64>().map(Value::from).or_else(|_| text.parse::<f64>().map(Value::from));
-    let known = course.baseline();
+    let known = phase_run.baseline();
     known.iter().map(|(name, value)| (name.to_owned(), number(value.to_string()).unwrap_or_default())).collect()
 }
 
-/// What was shown of the newest error since the circuit was last closed or the phase entered, from a course's facts,
-/// newest first.
+/// Returns the text of the newest error since the circuit was last closed or the phase was entered. `history` has the
+/// phase run's facts, newest first.
 fn last_error(history: &[Entry]) -> Option<String> {
     for entry in history {
         let Fact::Phase(fact) = entry.read().ok()?.fact? else { continue };
@@ -193,34 +191,35 @@ fn last_error(history: &[Entry]) -> Option<String> {
     None
 }
 
-/// `phase check`, `begin` and `report`.
+/// The result of `phase check`, `begin`, `report` and `decide`.
 #[derive(Debug, Serialize)]
 pub struct PhaseAnswerView {
     pub schema: u32,
     pub verb: &'static str,
-    pub verdict: &'static str,
+    pub verdict: VerdictName,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// What was handed out just now.
+    /// Guidance that was handed out just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
-    /// The seed's log lines of this step.
+    /// The seed's log lines for this event.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
-    pub course: Option<CourseView>,
+    #[serde(rename = "course")]
+    pub phase_run: Option<PhaseRunView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditView>,
 }
 
 impl PhaseAnswerView {
-    /// What is said where nothing has begun.
+    /// The result where no phase has begun.
     pub fn nothing(verb: &'static str) -> Self {
-        let (reason, guidance, log, course, audit) = (None, None, Vec::new(), None, None);
-        Self { schema: SCHEMA, verb, verdict: Verdict::Pass.word(), reason, guidance, log, course, audit }
+        let (reason, guidance, log, phase_run, audit) = (None, None, Vec::new(), None, None);
+        Self { schema: SCHEMA, verb, verdict: VerdictName::Pass, reason, guidance, log, phase_run, audit }
     }
 
-    /// What came of an event.
-    pub fn new(verb: &'static str, committed: &Committed, course: Option<CourseView>) -> Self {
+    /// The result of a committed event.
+    pub fn new(verb: &'static str, committed: &Committed, phase_run: Option<PhaseRunView>) -> Self {
         let facts = || {
             committed.decision.facts.iter().filter_map(|recorded| match &recorded.fact {
                 Fact::Phase(fact) => Some(fact),
@@ -231,20 +230,20 @@ impl PhaseAnswerView {
         Self {
             schema: SCHEMA,
             verb,
-            verdict: verdict.word(),
+            verdict: verdict.into(),
             reason: verdict.reason().cloned(),
             guidance: facts().find_map(|fact| match fact {
                 PhaseFact::Guided { guidance } => Some(guidance.clone()),
                 _other => None,
             }),
             log: facts().filter_map(phase::log_line).collect(),
-            course,
+            phase_run,
             audit: None,
         }
     }
 }
 
-/// `phase history`.
+/// The result of `phase history`.
 #[derive(Debug, Serialize)]
 pub struct PhaseHistoryView {
     pub schema: u32,
@@ -255,7 +254,6 @@ pub struct PhaseHistoryView {
     pub history: Vec<HistoryLineView>,
 }
 
-/// A line of history.
 #[derive(Debug, Serialize)]
 pub struct HistoryLineView {
     pub timestamp: String,
@@ -267,8 +265,7 @@ pub struct HistoryLineView {
 }
 
 impl PhaseHistoryView {
-    /// The newest `limit` lines.
-    pub fn new(name: &CircuitName, course: &Course, limit: usize) -> Self {
+    pub fn new(name: &CircuitName, phase_run: &PhaseRun, limit: usize) -> Self {
         let line = |line: &HistoryLine| HistoryLineView {
             timestamp: line.at.to_seconds_text(),
             event: line.event,
@@ -280,9 +277,9 @@ impl PhaseHistoryView {
         Self {
             schema: SCHEMA,
             circuit: name.to_string(),
-            phase: course.phase.as_ref().map(PhaseName::to_string),
-            totals: course.totals,
-            history: course.history.iter().rev().take(limit).map(line).collect(),
+            phase: phase_run.phase.as_ref().map(PhaseName::to_string),
+            totals: phase_run.totals,
+            history: phase_run.history.iter().rev().take(limit).map(line).collect(),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The circuit of a Ralph loop, as seen.
+//! Views of the circuit of a Ralph loop.
 
-use haltline_core::phase::{Bounds, Course, Fact as PhaseFact, Totals};
+use haltline_core::phase::{Bounds, Fact as PhaseFact, PhaseRun, Totals};
 use haltline_core::{CircuitName, Elapsed, Fact, Moment};
 use haltline_engine::ralph_file;
 use haltline_engine::store::Committed;
@@ -10,7 +10,6 @@ use super::SCHEMA;
 use super::constraint::AuditView;
 use super::phase::CountView;
 
-/// The circuit.
 #[derive(Debug, Serialize)]
 pub struct RalphView {
     pub schema: u32,
@@ -26,29 +25,27 @@ pub struct RalphView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenView>,
     pub totals: Totals,
-    /// What changed in this step, in Ralph's words.
+    /// State changes of this event, in the wording of Ralph's scripts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transitions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditView>,
 }
 
-/// An open circuit.
 #[derive(Debug, Serialize)]
 pub struct OpenView {
     pub incident: String,
     pub since: String,
-    /// When it is monitored again.
+    /// End of the cooldown.
     pub until: Option<String>,
-    /// `None` where the clock says it opened in the future.
+    /// `None` if the trip lies in the future of this clock.
     pub cooldown_left_seconds: Option<u64>,
 }
 
 impl RalphView {
-    /// The view of a course under its limits.
-    pub fn new(name: &CircuitName, course: &Course, bounds: Bounds, now: Moment) -> Self {
+    pub fn new(name: &CircuitName, phase_run: &PhaseRun, bounds: Bounds, now: Moment) -> Self {
         let counted = |count, threshold| CountView { count, threshold };
-        let open = course.trip().map(|trip| OpenView {
+        let open = phase_run.trip().map(|trip| OpenView {
             incident: trip.incident.clone(),
             since: trip.since.at.to_seconds_text(),
             until: trip.until().map(|until| until.to_seconds_text()),
@@ -62,23 +59,23 @@ impl RalphView {
         Self {
             schema: SCHEMA,
             circuit: name.to_string(),
-            state: course.stand.file_word(),
-            reason: ralph_file::reason(course),
-            no_progress: counted(course.no_progress, bounds.thresholds.no_progress),
-            same_error: counted(course.same_error, bounds.thresholds.same_error),
-            permission_denials: counted(course.denials, bounds.denials.unwrap_or_default()),
-            last_progress_loop: course.last_progress,
-            current_loop: course.iteration,
-            total_opens: course.opens,
+            state: phase_run.state.as_file_str(),
+            reason: ralph_file::reason(phase_run),
+            no_progress: counted(phase_run.no_progress, bounds.thresholds.no_progress),
+            same_error: counted(phase_run.same_error, bounds.thresholds.same_error),
+            permission_denials: counted(phase_run.permission_denials, bounds.permission_denials.unwrap_or_default()),
+            last_progress_loop: phase_run.last_progress,
+            current_loop: phase_run.iteration,
+            total_opens: phase_run.open_count,
             open,
-            totals: course.totals,
+            totals: phase_run.totals,
             transitions: Vec::new(),
             audit: None,
         }
     }
 }
 
-/// What changed, one line each.
+/// Describes the state changes of an event, one line each.
 pub fn transitions(committed: &Committed) -> Vec<String> {
     let lines = committed.decision.facts.iter().filter_map(|recorded| {
         let Fact::Phase(fact) = &recorded.fact else { return None };
@@ -90,7 +87,7 @@ pub fn transitions(committed: &Committed) -> Vec<String> {
             }
             PhaseFact::HalfOpened => Some("CIRCUIT BREAKER: Monitoring mode: the cooldown is over".to_owned()),
             PhaseFact::Recovered => Some("CIRCUIT BREAKER: Normal operation: progress detected".to_owned()),
-            PhaseFact::Reset { opens_too: false, .. } => {
+            PhaseFact::Reset { clears_open_count: false, .. } => {
                 Some("CIRCUIT BREAKER: Normal operation: auto-reset on startup (CB_AUTO_RESET=true)".to_owned())
             }
             PhaseFact::Ignored { .. } => Some("CIRCUIT BREAKER is open: this loop is counted as ignored".to_owned()),
@@ -100,7 +97,7 @@ pub fn transitions(committed: &Committed) -> Vec<String> {
             | PhaseFact::Entered { .. }
             | PhaseFact::Resumed { .. }
             | PhaseFact::Started { .. }
-            | PhaseFact::Refused
+            | PhaseFact::Denied
             | PhaseFact::Guided { .. }
             | PhaseFact::Skipped { .. }
             | PhaseFact::Aborted { .. }

@@ -1,6 +1,6 @@
-//! Running sessions, as seed 002's dashboard shows them (L11).
+//! Views of running sessions, as on seed 002's dashboard (L11).
 
-use haltline_core::loop_::{Lane, Limits, Standing, Tree, api_calls_within, dollars};
+use haltline_core::loop_::{AgentState, AgentTree, CircuitState, Limits, api_calls_within, dollars};
 use haltline_core::{CircuitName, Moment};
 use serde::Serialize;
 
@@ -9,11 +9,12 @@ use super::incident::cost;
 /// The sessions of the last 24 hours.
 #[derive(Debug, Serialize)]
 pub struct SessionsView {
-    /// How many agents' streams were seen.
-    pub streams_24h: usize,
+    /// Number of agents that were active.
+    #[serde(rename = "streams_24h")]
+    pub agents_24h: usize,
     /// Circuits that are not CLOSED.
-    pub breakers: Vec<BreakerView>,
-    /// What the session seen last uses.
+    pub breakers: Vec<TrippedCircuitView>,
+    /// What the most recently active session uses.
     pub resources: Option<ResourceView>,
     /// Incidents by pattern.
     pub incidents_24h: Vec<PatternView>,
@@ -21,14 +22,15 @@ pub struct SessionsView {
 
 /// A circuit that is not CLOSED.
 #[derive(Debug, Serialize)]
-pub struct BreakerView {
+pub struct TrippedCircuitView {
     pub incident: String,
     pub circuit: String,
     pub pattern: &'static str,
     pub state: &'static str,
     pub remaining_s: Option<u64>,
     pub until: String,
-    pub level: u32,
+    #[serde(rename = "level")]
+    pub streak: u32,
     pub turn: Option<u64>,
     pub why: Option<String>,
 }
@@ -59,29 +61,29 @@ pub struct PatternView {
     pub is_resource: bool,
 }
 
-/// The row of the tree an agent's stream belongs to.
-pub fn tree_of(row: &CircuitName, lane: &Lane) -> CircuitName {
-    match &lane.root {
+/// Returns the name of the row of the agent tree that an agent belongs to.
+pub fn agent_tree_row(row: &CircuitName, agent: &AgentState) -> CircuitName {
+    match &agent.root_session {
         Some(root) => CircuitName::tree(root),
-        // The session's part of the name is spelt the same in both.
+        // The session is spelled the same in both names.
         None => {
             let session = row.scope().split('/').next().unwrap_or_default();
-            CircuitName::stored(format!("tree/{session}"))
+            CircuitName::from_stored(format!("tree/{session}"))
         }
     }
 }
 
-/// The state of a circuit, and how many seconds are left of its cooldown.
-pub fn stands(standing: Standing<'_>, now: Moment) -> (&'static str, Option<u64>) {
-    match standing {
-        Standing::Open(trip) => ("OPEN", trip.remaining_ms(now).map(|left| left.div_ceil(1000))),
-        Standing::Trial(..) | Standing::Probing(_) => ("HALF_OPEN", None),
-        Standing::Closed => ("CLOSED", None),
+/// The name of a circuit's state and the remaining seconds of its cooldown.
+pub fn state_name(state: CircuitState<'_>, now: Moment) -> (&'static str, Option<u64>) {
+    match state {
+        CircuitState::Open(trip) => ("OPEN", trip.remaining_ms(now).map(|left| left.div_ceil(1000))),
+        CircuitState::HalfOpen(..) | CircuitState::Probing(_) => ("HALF_OPEN", None),
+        CircuitState::Closed => ("CLOSED", None),
     }
 }
 
 impl ResourceView {
-    pub fn new(session: &str, tree: &Tree, limits: &Limits, now: Moment) -> Self {
+    pub fn new(session: &str, tree: &AgentTree, limits: &Limits, now: Moment) -> Self {
         let api = &tree.api;
         let spent = dollars(api.committed());
         Self {

@@ -1,11 +1,11 @@
-//! The state of everything at a glance.
+//! Views of `haltline status` and `haltline trust`.
 
 use serde::Serialize;
 
 use super::constraint::{CircuitView, Summary};
 use super::memory::MemoryView;
 
-/// `haltline status`.
+/// The result of `haltline status`.
 #[derive(Debug, Serialize)]
 pub struct StatusView {
     pub schema: u32,
@@ -19,42 +19,41 @@ pub struct StatusView {
     pub waiting: Vec<WaitingView>,
     pub incidents_24h: usize,
     pub store: StoreView,
-    /// Courses of work: phases, loops, Ralph.
-    pub courses: Vec<super::phase::CourseView>,
-    /// Slices under way.
+    /// Phase runs: of phases, loops and Ralph.
+    #[serde(rename = "courses")]
+    pub phase_runs: Vec<super::phase::PhaseRunView>,
+    /// Slices in progress.
     pub slices: Vec<super::attempt::SliceView>,
     /// Claims that are DISPUTED.
-    pub disputes: Vec<super::claim::StandingDisputeView>,
-    /// Running sessions.
+    pub disputes: Vec<super::claim::OpenDisputeView>,
     pub sessions: super::session::SessionsView,
     /// Memory folders of the project and of haltline.
     pub memory: Vec<MemoryView>,
-    /// Damaged files that were kept.
+    /// Damaged files that were set aside.
     pub set_aside: Vec<String>,
 }
 
-/// Something that waits for trust.
+/// A setting that waits for trust.
 #[derive(Debug, Serialize)]
 pub struct WaitingView {
-    /// The file that asks.
+    /// The file that requests it.
     pub file: String,
     pub key: String,
     pub from: String,
     pub to: String,
 }
 
-/// `haltline trust`.
+/// The result of `haltline trust`.
 #[derive(Debug, Serialize)]
 pub struct TrustView {
     pub schema: u32,
     pub waiting: Vec<WaitingView>,
-    /// Whether it was accepted just now.
+    /// True if it was accepted just now.
     pub is_accepted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<super::constraint::AuditView>,
 }
 
-/// The store.
 #[derive(Debug, Serialize)]
 pub struct StoreView {
     pub path: String,

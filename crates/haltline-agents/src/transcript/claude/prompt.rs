@@ -1,20 +1,19 @@
-//! Who wrote a text that stands in Claude Code's files as the user's: a person, or the client itself.
+//! Finds out who wrote a text that Claude Code's files record as the user's: a person, or the client itself.
 
 use std::borrow::Cow;
 
-/// Who asks.
+/// Who wrote a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
-    /// A person.
+pub enum PromptSource {
     Person,
-    /// The client: a sub-agent's result, a timer, another agent.
+    /// The client: the result of a sub-agent, a timer, another agent.
     Client,
     /// A hook that did not let the agent end its turn.
     StopHook,
 }
 
-/// What the client keeps of its own commands and of what the person did outside the conversation. Nobody asks
-/// anything by it.
+/// Beginnings of texts that record the client's own commands and what the person did outside the conversation. They are
+/// not prompts.
 const NOTES: [&str; 11] = [
     "<local-command-",
     "<command-name>",
@@ -29,35 +28,35 @@ const NOTES: [&str; 11] = [
     "This session is being continued from a previous conversation",
 ];
 
-/// What the client sends by itself.
-const SENT: [&str; 3] = ["<task-notification>", "<teammate-message", "<user-prompt-submit-hook>"];
+/// Beginnings of prompts that the client sends by itself.
+const CLIENT_PROMPTS: [&str; 3] = ["<task-notification>", "<teammate-message", "<user-prompt-submit-hook>"];
 
 const STOP_HOOK: &str = "Stop hook feedback";
 
-/// Who asks by these texts; `None` where nobody does.
-pub fn of(texts: &[Cow<'_, str>]) -> Option<From> {
-    let each = texts.iter().filter_map(|text| of_text(text.trim_start()));
-    each.min_by_key(|from| *from != From::Person)
+/// Who wrote these texts; `None` if they are not a prompt.
+pub fn source_of(texts: &[Cow<'_, str>]) -> Option<PromptSource> {
+    let each = texts.iter().filter_map(|text| source_of_text(text.trim_start()));
+    each.min_by_key(|from| *from != PromptSource::Person)
 }
 
-/// The same for texts that the client marks as its own.
-pub fn of_meta(texts: &[Cow<'_, str>]) -> Option<From> {
-    of(texts).filter(|from| *from != From::Person)
+/// Like [`source_of`], for texts that the client marks as its own.
+pub fn source_of_meta(texts: &[Cow<'_, str>]) -> Option<PromptSource> {
+    source_of(texts).filter(|from| *from != PromptSource::Person)
 }
 
-fn of_text(text: &str) -> Option<From> {
+fn source_of_text(text: &str) -> Option<PromptSource> {
     if text.is_empty() || NOTES.iter().any(|start| text.starts_with(start)) {
         None
     } else if text.starts_with(STOP_HOOK) {
-        Some(From::StopHook)
-    } else if SENT.iter().any(|start| text.starts_with(start)) {
-        Some(From::Client)
+        Some(PromptSource::StopHook)
+    } else if CLIENT_PROMPTS.iter().any(|start| text.starts_with(start)) {
+        Some(PromptSource::Client)
     } else {
-        Some(From::Person)
+        Some(PromptSource::Person)
     }
 }
 
-/// The task whose end a text tells.
+/// The id of the task that a text reports as finished.
 pub fn finished_task(text: &str) -> Option<&str> {
     let text = text.trim_start().strip_prefix("<task-notification>")?;
     let (_, rest) = text.split_once("<task-id>")?;

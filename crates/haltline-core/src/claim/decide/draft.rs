@@ -1,116 +1,92 @@
-//! A decision in the making: each fact is applied at once, so that the next thought sees it.
+//! A decision in progress. Each fact is applied at once, so that the following steps see its effect.
 
 use std::collections::BTreeMap;
 
-use super::Question;
+use super::ClaimRequest;
+use crate::circuit::incident_id;
 use crate::claim::{
-    self, Claim, ClaimId, Fact, Limits, Pipeline, PipelineFact, Problem, Refusal, StageName, Standing, Status, Word,
+    Claim, ClaimId, ClaimState, Denial, Fact, Limits, ListedStatus, Pipeline, PipelineFact, Problem, StageName, Status,
 };
-use crate::{
-    CircuitName, Decision, Effect, Fact as AnyFact, Memory, Moment, Policy, Reason, Recorded, Retry, State, Texts,
-    Verdict,
-};
+use crate::draft::Draft;
+use crate::{CircuitName, Decision, Halt, Memory, Moment, Policy, Reason, Retry, State, Texts, Verdict};
 
-/// Why a decision cannot be made now.
-pub(super) enum Stop {
-    /// These rows must be read first.
-    Needs(Vec<CircuitName>),
-    /// It cannot happen.
-    Problem(Problem),
-}
-
-impl From<Problem> for Stop {
-    fn from(problem: Problem) -> Self {
-        Stop::Problem(problem)
-    }
-}
-
-/// The rows as they are so far, and what was written down.
-pub(super) struct Draft<'a> {
+/// The rows as they are so far, and the facts that were recorded.
+pub(super) struct ClaimDraft<'a> {
     memory: &'a Memory,
     pub(super) policy: &'a Policy,
-    question: &'a Question<'a>,
+    request: &'a ClaimRequest<'a>,
     pub(super) now: Moment,
     pub(super) pipeline: Pipeline,
-    /// Whether anything is written down of the pipeline.
+    /// Whether the store has a row for the pipeline.
     is_begun: bool,
     claims: BTreeMap<ClaimId, Claim>,
-    facts: Vec<Recorded>,
-    effects: Vec<Effect>,
+    draft: Draft,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> ClaimDraft<'a> {
     pub(super) fn new(
         memory: &'a Memory,
         policy: &'a Policy,
-        question: &'a Question<'a>,
+        request: &'a ClaimRequest<'a>,
         now: Moment,
-    ) -> Result<Self, Stop> {
-        let name = CircuitName::pipeline(question.pipeline.as_str());
-        let Some(row) = memory.row(&name) else { return Err(Stop::Needs(vec![name])) };
-        let known = row.and_then(State::as_pipeline).cloned();
+    ) -> Result<Self, Halt> {
+        let name = CircuitName::pipeline(request.pipeline.as_str());
+        let known = memory.require(&name)?.and_then(State::as_pipeline).cloned();
         let is_begun = known.is_some();
         let final_stage = StageName::parse(&policy.claim.final_stage).map_err(|_name| Problem::BadFinalStage);
         let pipeline = match known {
             Some(known) => known,
             None => Pipeline::new(final_stage?, now.at),
         };
-        let (claims, facts, effects) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Ok(Self { memory, policy, question, now, pipeline, is_begun, claims, facts, effects })
+        let (claims, draft) = (BTreeMap::new(), Draft::default());
+        Ok(Self { memory, policy, request, now, pipeline, is_begun, claims, draft })
     }
 
     fn name(&self, id: &ClaimId) -> CircuitName {
-        CircuitName::claim(self.question.pipeline.as_str(), id.as_str())
+        CircuitName::claim(self.request.pipeline.as_str(), id.as_str())
     }
 
     fn pipeline_name(&self) -> CircuitName {
-        CircuitName::pipeline(self.question.pipeline.as_str())
+        CircuitName::pipeline(self.request.pipeline.as_str())
     }
 
-    /// Whether the pipeline is there.
+    /// True if the pipeline exists.
     pub(super) fn is_begun(&self) -> bool {
         self.is_begun
     }
 
-    /// The pipeline begins with whatever comes first.
-    pub(super) fn begin(&mut self) -> Result<(), Stop> {
+    /// Records the begin of the pipeline before its first other fact.
+    pub(super) fn begin(&mut self) -> Result<(), Halt> {
         if !self.is_begun {
             self.push_pipeline(PipelineFact::Began { final_stage: self.pipeline.final_stage.clone() });
         }
         Ok(())
     }
 
-    /// The claim's row as it was read.
-    pub(super) fn peek(&self, id: &ClaimId) -> Result<Option<&'a Claim>, Stop> {
-        let name = self.name(id);
-        match self.memory.row(&name) {
-            Some(row) => Ok(row.and_then(State::as_claim)),
-            None => Err(Stop::Needs(vec![name])),
-        }
+    /// The claim's row as the store has it.
+    pub(super) fn peek(&self, id: &ClaimId) -> Result<Option<&'a Claim>, Halt> {
+        Ok(self.memory.require(&self.name(id))?.and_then(State::as_claim))
     }
 
-    /// Reads these claims' rows, all that are missing at once. A row and the index say the same, unless the store was
-    /// damaged and put together again: then the row is believed.
-    pub(super) fn load(&mut self, ids: &[ClaimId]) -> Result<(), Stop> {
-        let missing: Vec<CircuitName> =
-            ids.iter().map(|id| self.name(id)).filter(|name| self.memory.row(name).is_none()).collect();
-        if !missing.is_empty() {
-            return Err(Stop::Needs(missing));
-        }
+    /// Loads these claims' rows, and requests all missing ones at once. A row and the index agree unless the store was
+    /// damaged and rebuilt: then the row is believed and the index corrected.
+    pub(super) fn load(&mut self, ids: &[ClaimId]) -> Result<(), Halt> {
+        let names: Vec<CircuitName> = ids.iter().map(|id| self.name(id)).collect();
+        self.memory.require_all(&names)?;
         for id in ids {
             if self.claims.contains_key(id) {
                 continue;
             }
             let Some(claim) = self.peek(id)?.cloned() else { continue };
-            let word = claim.word();
+            let status = claim.listed_status();
             let depends_on = claim.depends_on.clone();
             self.claims.insert(id.clone(), claim);
-            match self.pipeline.claims.get(id).map(|entry| entry.word) {
-                Some(indexed) if indexed == word => {}
-                Some(_other) => self.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: word }),
+            match self.pipeline.claims.get(id).map(|entry| entry.status) {
+                Some(indexed) if indexed == status => {}
+                Some(_other) => self.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: status }),
                 None => {
                     self.begin()?;
-                    self.push_pipeline(PipelineFact::Added { claim: id.clone(), word, depends_on });
+                    self.push_pipeline(PipelineFact::Added { claim: id.clone(), status, depends_on });
                 }
             }
         }
@@ -118,58 +94,60 @@ impl<'a> Draft<'a> {
     }
 
     /// The claim as it is so far.
-    pub(super) fn claim(&mut self, id: &ClaimId) -> Result<&Claim, Stop> {
+    pub(super) fn claim(&mut self, id: &ClaimId) -> Result<&Claim, Halt> {
         self.load(std::slice::from_ref(id))?;
         self.claims.get(id).ok_or_else(|| Problem::NoClaim(id.clone()).into())
     }
 
-    /// The status of a claim that may be changed, or the refusal: the pipeline is over, the claim is DISPUTED or
+    /// The status of a claim that may be changed, or the denial: the pipeline is over, or the claim is DISPUTED or
     /// KILLED.
-    pub(super) fn free(&mut self, id: &ClaimId) -> Result<Result<Status, Verdict>, Stop> {
-        let standing = self.claim(id)?.standing.clone();
-        if let Some(verdict) = self.refuse_over(Some(id)) {
+    pub(super) fn status_or_denial(&mut self, id: &ClaimId) -> Result<Result<Status, Verdict>, Halt> {
+        let state = self.claim(id)?.state.clone();
+        if let Some(verdict) = self.deny_if_over(Some(id)) {
             return Ok(Err(verdict));
         }
-        Ok(match standing {
-            Standing::Disputed(_) => Err(self.refuse(id, Refusal::Frozen)),
-            Standing::Free(Status::Killed) => {
-                Err(self.refuse(id, Refusal::Transition { from: Status::Killed, to: None }))
+        Ok(match state {
+            ClaimState::Disputed(_) => Err(self.deny(id, Denial::Frozen)),
+            ClaimState::Free(Status::Killed) => {
+                Err(self.deny(id, Denial::Transition { from: Status::Killed, to: None }))
             }
-            Standing::Free(status) => Ok(status),
+            ClaimState::Free(status) => Ok(status),
         })
     }
 
     pub(super) fn push(&mut self, id: &ClaimId, fact: Fact) {
-        let claim = claim::apply(self.claims.remove(id), &fact, self.now);
-        let text = claim.history.last().map(|line| line.text.clone());
-        self.claims.insert(id.clone(), claim);
-        let circuit = self.name(id);
+        let name = self.name(id);
         if let Fact::Disputed { dispute } = &fact {
-            self.effects.push(Effect::Notify { circuit: circuit.clone(), incident: dispute.incident.clone() });
+            self.draft.notify(&name, &dispute.incident);
         }
-        self.record(circuit, AnyFact::Claim(fact), text);
+        let texts = self.texts();
+        let claim = self.draft.record(&name, self.claims.remove(id), self.now, fact, texts);
+        // The journal keeps the line that the fact adds to the claim's history.
+        if let Some(recorded) = self.draft.facts.last_mut() {
+            recorded.texts.text = claim.history.last().map(|line| line.text.clone());
+        }
+        self.claims.insert(id.clone(), claim);
     }
 
     pub(super) fn push_pipeline(&mut self, fact: PipelineFact) {
-        // Taken out and put back: a fall may touch every claim, and each must not copy all of them.
+        // Moved out and back in: a fall may affect every claim, and must not copy all of them for each.
         let nothing = Pipeline::new(self.pipeline.final_stage.clone(), self.now.at);
         let before = std::mem::replace(&mut self.pipeline, nothing);
-        self.pipeline = claim::apply_pipeline(self.is_begun.then_some(before), &fact, self.now);
+        let (name, texts) = (self.pipeline_name(), self.texts());
+        self.pipeline = self.draft.record(&name, self.is_begun.then_some(before), self.now, fact, texts);
         self.is_begun = true;
-        self.record(self.pipeline_name(), AnyFact::Pipeline(fact), None);
     }
 
-    fn record(&mut self, circuit: CircuitName, fact: AnyFact, text: Option<String>) {
-        let texts = Texts { session: self.question.session.map(str::to_owned), text };
-        self.facts.push(Recorded { circuit, at: self.now, fact, texts });
+    fn texts(&self) -> Texts {
+        Texts { session: self.request.session.map(str::to_owned), text: None }
     }
 
-    /// Changes a status, and what follows from that for the claims above.
-    pub(super) fn move_to(&mut self, id: &ClaimId, to: Status, reason: Option<String>) -> Result<(), Stop> {
-        // All rows first: nothing is written down twice.
+    /// Changes a status, and the statuses of the claims that depend on it.
+    pub(super) fn move_to(&mut self, id: &ClaimId, to: Status, reason: Option<String>) -> Result<(), Halt> {
+        // All rows are loaded before the first fact: a missing row makes the store run the decision again.
         self.load_dependents(id, to)?;
         self.push(id, Fact::Moved { to, reason });
-        self.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: Word::Free(to) });
+        self.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: ListedStatus::Free(to) });
         self.cascade(id, to);
         Ok(())
     }
@@ -178,46 +156,46 @@ impl<'a> Draft<'a> {
         self.pipeline.claims.get(id).map(|entry| entry.dependents.clone()).unwrap_or_default()
     }
 
-    /// Reads the rows that a fall of this claim would touch.
-    pub(super) fn load_dependents(&mut self, id: &ClaimId, to: Status) -> Result<(), Stop> {
+    /// Loads the rows that a fall of this claim would affect.
+    pub(super) fn load_dependents(&mut self, id: &ClaimId, to: Status) -> Result<(), Halt> {
         if to.is_fallen() { self.load(&self.dependents(id)) } else { Ok(()) }
     }
 
-    /// What stands on a claim that fell is in doubt; where it is frozen, that waits (D4).
+    /// Challenges the claims that depend on a fallen one; a DISPUTED claim queues the change (D4).
     pub(super) fn cascade(&mut self, base: &ClaimId, fell: Status) {
         if !fell.is_fallen() {
             return;
         }
         for id in self.dependents(base) {
-            match self.claims.get(&id).map(|claim| &claim.standing) {
-                Some(Standing::Disputed(_)) => {
+            match self.claims.get(&id).map(|claim| &claim.state) {
+                Some(ClaimState::Disputed(_)) => {
                     self.push(&id, Fact::Queued { base: base.clone(), fell });
                     self.push_pipeline(PipelineFact::Queued { claim: id, base: base.clone() });
                 }
-                Some(Standing::Free(_)) => self.challenge(&id, base, fell),
+                Some(ClaimState::Free(_)) => self.challenge(&id, base, fell),
                 None => {}
             }
         }
     }
 
-    /// A claim that stands on one that fell.
+    /// Challenges a claim that depends on a fallen one.
     pub(super) fn challenge(&mut self, id: &ClaimId, base: &ClaimId, fell: Status) {
-        let Some(Standing::Free(status)) = self.claims.get(id).map(|claim| &claim.standing) else { return };
+        let Some(ClaimState::Free(status)) = self.claims.get(id).map(|claim| &claim.state) else { return };
         if status.is_fallen() || *status == Status::Challenged {
             return;
         }
         self.push(id, Fact::Challenged { base: base.clone(), fell });
-        self.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: Word::Free(Status::Challenged) });
+        self.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: ListedStatus::Free(Status::Challenged) });
     }
 
-    /// Refuses something about one claim, and writes that down.
-    pub(super) fn refuse(&mut self, id: &ClaimId, because: Refusal) -> Verdict {
-        let verb = self.question.what.cause();
-        self.push(id, Fact::Refused { verb: verb.to_owned(), because });
+    /// Denies an operation on one claim, and records the denial.
+    pub(super) fn deny(&mut self, id: &ClaimId, because: Denial) -> Verdict {
+        let verb = self.request.event.cause();
+        self.push(id, Fact::Denied { verb: verb.to_owned(), because });
         let claim = Some(id.clone());
-        self.push_pipeline(PipelineFact::Refused { verb: verb.to_owned(), claim, disputed: Vec::new() });
+        self.push_pipeline(PipelineFact::Denied { verb: verb.to_owned(), claim, disputed: Vec::new() });
         let (code, text) = match because {
-            Refusal::Frozen => {
+            Denial::Frozen => {
                 let dispute = self.claims.get(id).and_then(Claim::dispute);
                 let (incident, since) = dispute
                     .map(|dispute| (dispute.incident.as_str(), dispute.since.at.to_seconds_text()))
@@ -227,47 +205,46 @@ impl<'a> Draft<'a> {
                 );
                 ("HL-CLAIM-02", text)
             }
-            Refusal::Transition { from, to: Some(to) } => {
+            Denial::Transition { from, to: Some(to) } => {
                 ("HL-CLAIM-05", format!("{id} is {from}: {verb} does not lead from there to {to}"))
             }
-            Refusal::Transition { from, to: None } => {
+            Denial::Transition { from, to: None } => {
                 ("HL-CLAIM-05", format!("{id} is {from}, which is final: {verb} is refused"))
             }
         };
         Verdict::Deny(Reason { circuit: self.name(id), code, text, retry: Retry::Person })
     }
 
-    /// Refuses whatever comes after the final stage was closed.
-    pub(super) fn refuse_over(&mut self, id: Option<&ClaimId>) -> Option<Verdict> {
+    /// Denies any operation after the final stage was closed.
+    pub(super) fn deny_if_over(&mut self, id: Option<&ClaimId>) -> Option<Verdict> {
         if !self.pipeline.is_over() {
             return None;
         }
-        let verb = self.question.what.cause();
+        let verb = self.request.event.cause();
         let claim = id.filter(|id| self.pipeline.claims.contains_key(id)).cloned();
-        self.push_pipeline(PipelineFact::Refused { verb: verb.to_owned(), claim, disputed: Vec::new() });
+        self.push_pipeline(PipelineFact::Denied { verb: verb.to_owned(), claim, disputed: Vec::new() });
         let stage = &self.pipeline.final_stage;
         let text = format!("the final stage {stage} of this pipeline is closed: {verb} is refused");
-        Some(self.refusal_of_pipeline("HL-CLAIM-04", text))
+        Some(self.pipeline_denial("HL-CLAIM-04", text))
     }
 
-    /// A refusal in the pipeline's name.
-    pub(super) fn refusal_of_pipeline(&self, code: &'static str, text: String) -> Verdict {
+    /// A denial on behalf of the pipeline.
+    pub(super) fn pipeline_denial(&self, code: &'static str, text: String) -> Verdict {
         Verdict::Deny(Reason { circuit: self.pipeline_name(), code, text, retry: Retry::Person })
     }
 
-    /// A word for the asker in the claim's name.
-    pub(super) fn tell(&self, id: &ClaimId, code: &'static str, text: String) -> Verdict {
+    /// A warning on behalf of a claim.
+    pub(super) fn warn(&self, id: &ClaimId, code: &'static str, text: String) -> Verdict {
         Verdict::Warn(Reason { circuit: self.name(id), code, text, retry: Retry::Now })
     }
 
-    /// What names a dispute: the claim, its generation, the moment.
+    /// The incident id of a dispute.
     pub(super) fn incident(&self, id: &ClaimId, generation: u64) -> String {
-        let at = self.now.at.as_millis().to_be_bytes();
-        crate::digest_hex(&[self.name(id).as_str().as_bytes(), &generation.to_be_bytes(), &at], 4)
+        incident_id(&self.name(id), generation, self.now)
     }
 
-    /// Whether what was added to a claim fits (E10, E11). Ways out of a dispute are not held up by it.
-    pub(super) fn check_room(&self, id: &ClaimId) -> Result<(), Stop> {
+    /// Checks that what was added to a claim fits the limits (E10, E11). The ways to end a dispute skip this check.
+    pub(super) fn check_limits(&self, id: &ClaimId) -> Result<(), Halt> {
         let Some(claim) = self.claims.get(id) else { return Ok(()) };
         let before = self.peek(id)?;
         if let Some((what, most)) = claim.overfull(before) {
@@ -286,14 +263,13 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    pub(super) fn into_decision(mut self, verdict: Verdict) -> Result<Decision, Stop> {
+    pub(super) fn into_decision(mut self, verdict: Verdict) -> Decision {
         let sizes: Vec<(ClaimId, u64)> = self.claims.iter().map(|(id, claim)| (id.clone(), claim.bytes())).collect();
         for (claim, bytes) in sizes {
             if self.pipeline.claims.get(&claim).is_some_and(|entry| entry.bytes != bytes) {
                 self.push_pipeline(PipelineFact::Sized { claim, bytes });
             }
         }
-        let Self { facts, effects, .. } = self;
-        Ok(Decision { facts, verdict, effects, notices: Vec::new() })
+        self.draft.into_decision(verdict)
     }
 }

@@ -1,25 +1,25 @@
-//! A review round closes: counted, or not, and perhaps the one too many (D1, D2).
+//! Evaluates a review round: whether it counts, and whether it makes the claim DISPUTED (D1, D2).
 
 use std::collections::BTreeSet;
 
-use super::draft::{Draft, Stop};
+use super::draft::ClaimDraft;
 use super::{check_changes, label, optional};
 use crate::Mode;
-use crate::Verdict;
-use crate::claim::objection::{find, pointed};
+use crate::claim::objection::{find, find_reference};
 use crate::claim::{
-    Claim, ClaimId, Dispute, Fact, Objection, PipelineFact, Problem, Reviewed, Round, Status, Weight, Word,
+    Claim, ClaimId, Dispute, Fact, ListedStatus, Objection, PipelineFact, Problem, Reviewed, Round, Status, Weight,
 };
-use crate::identity::wording;
+use crate::identity::wording_digest;
+use crate::{Halt, Verdict};
 
-pub(super) fn round(draft: &mut Draft<'_>, round: &Round) -> Result<Verdict, Stop> {
+pub(super) fn round(draft: &mut ClaimDraft<'_>, round: &Round) -> Result<Verdict, Halt> {
     check(round)?;
     let id = &round.claim;
-    let status = match draft.free(id)? {
+    let status = match draft.status_or_denial(id)? {
         Ok(status) => status,
         Err(verdict) => return Ok(verdict),
     };
-    let reviewed = judge(draft.claim(id)?, round)?;
+    let reviewed = evaluate_round(draft.claim(id)?, round)?;
     let (weight, number, count) = (reviewed.weight, reviewed.objection, reviewed.count);
     let is_joined = !reviewed.joined.is_empty();
     let counted_before = reviewed.count.saturating_sub(u32::from(weight == Weight::Counted));
@@ -35,50 +35,50 @@ pub(super) fn round(draft: &mut Draft<'_>, round: &Round) -> Result<Verdict, Sto
         let dispute = dispute(draft, id, number, status)?;
         match draft.policy.mode {
             Mode::Enforce => freeze(draft, id, dispute),
-            // Told once, not with every round that follows.
+            // haltline warns once, not with every round that follows.
             Mode::Observe if counted_before < limit || is_joined => would_freeze(draft, id, dispute),
             Mode::Observe => Verdict::Pass,
         }
     } else {
         Verdict::Pass
     };
-    draft.check_room(id)?;
+    draft.check_limits(id)?;
     Ok(verdict)
 }
 
-fn check(round: &Round) -> Result<(), Stop> {
-    let said = &round.objection;
-    label("objection-id", said.id.as_deref())?;
-    optional("objection", said.text.as_deref())?;
-    optional("same-as", said.same_as.as_deref())?;
+fn check(round: &Round) -> Result<(), Halt> {
+    let stated = &round.objection;
+    label("objection-id", stated.id.as_deref())?;
+    optional("objection", stated.text.as_deref())?;
+    optional("same-as", stated.same_as.as_deref())?;
     label("reviewer", round.reviewer.as_deref())?;
     label("round", round.round.as_deref())?;
     optional("answer", round.answer.as_deref())?;
     check_changes(&round.changes)
 }
 
-/// Which objection it is, and what the round means for its count.
-fn judge(claim: &Claim, round: &Round) -> Result<Reviewed, Stop> {
-    let said = &round.objection;
-    let found = find(claim, said);
-    let linked = match &said.same_as {
-        Some(at) => Some(pointed(claim, at).ok_or(Problem::NoSuchObjection)?),
+/// Finds the objection, and evaluates how the round affects its count.
+fn evaluate_round(claim: &Claim, round: &Round) -> Result<Reviewed, Halt> {
+    let stated = &round.objection;
+    let found = find(claim, stated);
+    let linked = match &stated.same_as {
+        Some(at) => Some(find_reference(claim, at).ok_or(Problem::NoSuchObjection)?),
         None => None,
     };
     let is_known = linked.or(found).is_some();
-    if !is_known && said.text.is_none() {
+    if !is_known && stated.text.is_none() {
         return Err(Problem::NoObjection.into());
     }
     let objection = linked.or(found).unwrap_or_else(|| claim.next_objection());
-    // A paraphrase that was taken for another objection before is joined with it, and so are their counts.
+    // A paraphrase that was taken for a separate objection before is merged into this one, with its count.
     let joined: Vec<u32> = found.filter(|found| *found != objection).into_iter().collect();
     let all: Vec<&Objection> =
         joined.iter().chain([&objection]).filter_map(|number| claim.objection(*number)).collect();
     let so_far = counted(&all);
-    // In whatever order the reports of one round come: it counts once, and not at all where it brought a change.
+    // The reports of one round may come in any order: it counts once, and not at all if one of them changed the claim.
     let is_counted = |name: &String| all.iter().any(|objection| objection.counted.contains(name));
     let is_repeated = round.round.as_ref().is_some_and(|name| is_counted(name) || claim.changed_in.contains(name));
-    let changes = round.changes.against(claim);
+    let changes = round.changes.differing_from(claim);
     let (weight, count) = match round.generation {
         Some(generation) if generation != claim.generation => (Weight::Stale, so_far),
         Some(_) | None if !changes.is_empty() => (Weight::Changed, 0),
@@ -89,9 +89,9 @@ fn judge(claim: &Claim, round: &Round) -> Result<Reviewed, Stop> {
     Ok(Reviewed {
         objection,
         joined: if weight == Weight::Stale { Vec::new() } else { joined },
-        id: said.id.clone(),
-        text: said.text.clone().filter(|text| known != Some(text)),
-        wording: said.text.as_deref().map(wording),
+        id: stated.id.clone(),
+        text: stated.text.clone().filter(|text| known != Some(text)),
+        wording: stated.text.as_deref().map(wording_digest),
         reviewer: round.reviewer.clone(),
         round: round.round.clone(),
         answer: round.answer.clone(),
@@ -101,7 +101,7 @@ fn judge(claim: &Claim, round: &Round) -> Result<Reviewed, Stop> {
     })
 }
 
-/// Rounds without a change on objections that are one: a round that was counted for two of them is still one round.
+/// Rounds without a change on merged objections: a round that was counted for two of them is still one round.
 fn counted(all: &[&Objection]) -> u32 {
     let sum = all.iter().fold(0, |sum: u32, one| sum.saturating_add(one.count));
     let names: Vec<&String> = all.iter().flat_map(|one| &one.counted).collect();
@@ -110,8 +110,8 @@ fn counted(all: &[&Objection]) -> u32 {
     sum.saturating_sub(twice)
 }
 
-/// The dispute as it stands after the round that was one too many. Both positions are taken as they were said.
-fn dispute(draft: &mut Draft<'_>, id: &ClaimId, number: u32, before: Status) -> Result<Dispute, Stop> {
+/// The dispute after the round that reached the limit. Both positions are stored verbatim.
+fn dispute(draft: &mut ClaimDraft<'_>, id: &ClaimId, number: u32, before: Status) -> Result<Dispute, Halt> {
     let claim = draft.claim(id)?;
     let objection = claim.objection(number);
     let (reason, count) = objection.map(|known| (known.text.clone(), known.count)).unwrap_or_default();
@@ -134,21 +134,21 @@ fn dispute(draft: &mut Draft<'_>, id: &ClaimId, number: u32, before: Status) -> 
     })
 }
 
-fn freeze(draft: &mut Draft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
+fn freeze(draft: &mut ClaimDraft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
     let Dispute { incident, count, objection, .. } = &dispute;
     let text = format!(
         "{id} is now DISPUTED (incident {incident}): {count} rounds on objection O-{objection} changed nothing. It is frozen; all other claims go on"
     );
     draft.push(id, Fact::Disputed { dispute: Box::new(dispute) });
-    draft.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: Word::Disputed });
-    draft.tell(id, "HL-CLAIM-01", text)
+    draft.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: ListedStatus::Disputed });
+    draft.warn(id, "HL-CLAIM-01", text)
 }
 
-fn would_freeze(draft: &mut Draft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
+fn would_freeze(draft: &mut ClaimDraft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
     let Dispute { count, objection, .. } = &dispute;
     let text = format!(
         "{id} would be DISPUTED: {count} rounds on objection O-{objection} changed nothing. Observe mode lets it go on"
     );
     draft.push(id, Fact::WouldDispute { dispute: Box::new(dispute) });
-    draft.tell(id, "HL-CLAIM-01", text)
+    draft.warn(id, "HL-CLAIM-01", text)
 }

@@ -1,11 +1,11 @@
-//! Cycles and stages of a pipeline (D2–D4): the final stage does not close over a dispute.
+//! Cycles and stages of a pipeline (D2–D4): the final stage cannot close while a claim is DISPUTED.
 
-use super::draft::{Draft, Stop};
-use crate::Verdict;
+use super::draft::ClaimDraft;
 use crate::claim::{ClaimId, Fact, Limits, PipelineFact, Problem, StageName, Trigger};
+use crate::{Halt, Verdict};
 
-pub(super) fn begin_cycle(draft: &mut Draft<'_>) -> Result<Verdict, Stop> {
-    if let Some(verdict) = draft.refuse_over(None) {
+pub(super) fn begin_cycle(draft: &mut ClaimDraft<'_>) -> Result<Verdict, Halt> {
+    if let Some(verdict) = draft.deny_if_over(None) {
         return Ok(verdict);
     }
     if let Some(cycle) = draft.pipeline.cycle.as_ref().filter(|cycle| cycle.ended.is_none()) {
@@ -17,17 +17,17 @@ pub(super) fn begin_cycle(draft: &mut Draft<'_>) -> Result<Verdict, Stop> {
     Ok(Verdict::Pass)
 }
 
-/// A cycle can end whatever else is over.
-pub(super) fn end_cycle(draft: &mut Draft<'_>) -> Result<Verdict, Stop> {
+/// A cycle can end even if the pipeline is over.
+pub(super) fn end_cycle(draft: &mut ClaimDraft<'_>) -> Result<Verdict, Halt> {
     let open = draft.pipeline.cycle.as_ref().filter(|cycle| cycle.ended.is_none());
     let Some(number) = open.map(|cycle| cycle.number) else { return Err(Problem::NoCycle.into()) };
     draft.push_pipeline(PipelineFact::CycleEnded { number });
     Ok(Verdict::Pass)
 }
 
-/// Every dispute is brought up again by a new stage (D4).
-pub(super) fn advance(draft: &mut Draft<'_>, stage: &StageName) -> Result<Verdict, Stop> {
-    if let Some(verdict) = draft.refuse_over(None) {
+/// A new stage opens a re-examination of every dispute (D4).
+pub(super) fn advance(draft: &mut ClaimDraft<'_>, stage: &StageName) -> Result<Verdict, Halt> {
+    if let Some(verdict) = draft.deny_if_over(None) {
         return Ok(verdict);
     }
     if draft.pipeline.stage.as_ref().is_some_and(|current| current.name == *stage) {
@@ -47,14 +47,14 @@ pub(super) fn advance(draft: &mut Draft<'_>, stage: &StageName) -> Result<Verdic
     Ok(Verdict::Pass)
 }
 
-pub(super) fn close(draft: &mut Draft<'_>, stage: &StageName) -> Result<Verdict, Stop> {
+pub(super) fn close(draft: &mut ClaimDraft<'_>, stage: &StageName) -> Result<Verdict, Halt> {
     if !draft.is_begun() {
         return Err(Problem::NoPipeline.into());
     }
     if draft.pipeline.is_closed(stage) {
         return Err(Problem::StageClosed(stage.clone()).into());
     }
-    if let Some(verdict) = draft.refuse_over(None) {
+    if let Some(verdict) = draft.deny_if_over(None) {
         return Ok(verdict);
     }
     if draft.pipeline.closed.len() >= Limits::STAGES_MAX {
@@ -63,14 +63,14 @@ pub(super) fn close(draft: &mut Draft<'_>, stage: &StageName) -> Result<Verdict,
     let disputed = draft.pipeline.disputed();
     if *stage == draft.pipeline.final_stage && !disputed.is_empty() {
         let verb = "close_stage".to_owned();
-        draft.push_pipeline(PipelineFact::Refused { verb, claim: None, disputed: disputed.clone() });
-        return Ok(draft.refusal_of_pipeline("HL-CLAIM-03", blocked(stage, &disputed)));
+        draft.push_pipeline(PipelineFact::Denied { verb, claim: None, disputed: disputed.clone() });
+        return Ok(draft.pipeline_denial("HL-CLAIM-03", blocked(stage, &disputed)));
     }
     draft.push_pipeline(PipelineFact::StageClosed { stage: stage.clone() });
     Ok(Verdict::Pass)
 }
 
-/// How many disputes a sentence names.
+/// Limit on the claims that one sentence names.
 const NAMED_MAX: usize = 10;
 
 fn blocked(stage: &StageName, disputed: &[ClaimId]) -> String {

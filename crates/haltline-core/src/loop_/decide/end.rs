@@ -1,137 +1,145 @@
-//! A call ended: what came back is counted, probes are judged, patterns trip (L1, L2, L4, L5).
+//! Decides the end of a call: counts the result, evaluates probes, trips patterns (L1, L2, L4, L5).
 
 use super::*;
-use crate::identity::{Action, Answer, By, Outcome};
-use crate::loop_::{BatchEnd, Ending, Flight, Past, Progress, Traits};
+use crate::identity::{Action, CallResult, DeniedBy, Outcome};
+use crate::loop_::pattern_table::ClosedBy;
+use crate::loop_::{BatchEnd, CallTraits, CompletedCall, Ending, InFlightCall, Progress};
 
-impl Draft<'_> {
-    /// Takes the end of one call.
-    pub(super) fn tool_end(&mut self, name: &str, action: Option<&Action>, answer: &Answer) -> Asked<()> {
-        self.end = match &self.question.stream.naming {
-            Naming::Own | Naming::Counted => None,
-            Naming::Begun => Some(Digest::of(&[b"end", name.as_bytes()])),
+impl AgentDraft<'_> {
+    /// Handles the end of one call.
+    pub(super) fn tool_end(&mut self, id: &str, action: Option<&Action>, result: &CallResult) -> Result<(), Halt> {
+        self.end_id = match &self.request.agent_ref.call_ids {
+            CallIds::Stable | CallIds::None => None,
+            CallIds::StartOnly => Some(Digest::from_parts(&[b"end", id.as_bytes()])),
         };
-        if self.end.is_some_and(|end| self.lane.closed.contains(&end)) {
+        if self.end_id.is_some_and(|end| self.agent.ended_ids.contains(&end)) {
             return Ok(());
         }
-        let call = self.call(name);
-        let (flight, is_told_before) = match (&self.question.stream.naming, action) {
-            (Naming::Own, _) => (self.lane.flight(call), false),
-            (Naming::Begun, Some(action)) => (self.lane.oldest_flight(action), true),
-            (Naming::Begun, None) => (self.lane.flight(call), true),
-            (Naming::Counted, Some(action)) => {
-                // A hook of someone else may have put the words in another way since the call began.
-                let same = self.lane.oldest_flight(action);
-                (same.or_else(|| self.lane.only_flight(&action.tool)), false)
+        let call = self.call_id(id);
+        let (in_flight, is_duplicate) = match (&self.request.agent_ref.call_ids, action) {
+            (CallIds::Stable, _) => (self.agent.in_flight_call(call), false),
+            (CallIds::StartOnly, Some(action)) => (self.agent.oldest_in_flight(action), true),
+            (CallIds::StartOnly, None) => (self.agent.in_flight_call(call), true),
+            (CallIds::None, Some(action)) => {
+                // Another hook may have changed the arguments since the call started.
+                let same = self.agent.oldest_in_flight(action);
+                (same.or_else(|| self.agent.only_in_flight(&action.tool)), false)
             }
-            (Naming::Counted, None) => (self.lane.flight_named(named(name)), true),
+            (CallIds::None, None) => (self.agent.in_flight_by_transcript_id(call_digest(id)), true),
         };
-        if let Some(flight) = flight.cloned() {
-            return self.land(&flight, action, answer);
+        if let Some(in_flight) = in_flight.cloned() {
+            return self.complete_call(&in_flight, action, result);
         }
-        if is_told_before || self.lane.has_ended(call) || self.lane.refused.contains(&call) {
+        if is_duplicate || self.agent.has_ended(call) || self.agent.denied_calls.contains(&call) {
             return Ok(());
         }
         match action {
-            // Calls that the client itself turns down never start (L4): they are seen only here.
-            Some(action) => self.land_unannounced(call, action, answer),
+            // Calls that the client itself rejects never start (L4): haltline sees only their end.
+            Some(action) => self.complete_unannounced(call, action, result),
             None => {
-                self.lane(LaneFact::Stray { call, outcome: answer.outcome });
+                self.record(AgentFact::EndWithoutStart { call, outcome: result.outcome });
                 Ok(())
             }
         }
     }
 
-    /// The call of this name. Where names come again with every call of the same words, its number tells it apart.
-    pub(super) fn call(&self, name: &str) -> Digest {
-        match &self.question.stream.naming {
-            Naming::Own | Naming::Begun => named(name),
-            Naming::Counted => Digest::of(&[name.as_bytes(), &self.lane.totals.calls.to_be_bytes()]),
+    /// The digest of a call id. Without usable ids, the number of calls so far makes it unique.
+    pub(super) fn call_id(&self, id: &str) -> Digest {
+        match &self.request.agent_ref.call_ids {
+            CallIds::Stable | CallIds::StartOnly => call_digest(id),
+            CallIds::None => Digest::from_parts(&[id.as_bytes(), &self.agent.totals.calls.to_be_bytes()]),
         }
     }
 
-    /// All calls of one response have ended; what did not is never heard of again (L3).
-    pub(super) fn batch(&mut self, ends: &[BatchEnd]) -> Asked<Verdict> {
+    /// All calls of one response have ended; haltline will never see the end of the others (L3).
+    pub(super) fn batch(&mut self, ends: &[BatchEnd]) -> Result<Verdict, Halt> {
         let mut worst = Verdict::Pass;
         for end in ends {
-            let call = named(&end.call);
-            let is_announced =
-                self.lane.flight(call).is_some() || self.lane.has_ended(call) || self.lane.refused.contains(&call);
-            if is_announced || is_ours(&end.answer) {
-                self.tool_end(&end.call, Some(&end.action), &end.answer)?;
+            let call = call_digest(&end.call);
+            let is_announced = self.agent.in_flight_call(call).is_some()
+                || self.agent.has_ended(call)
+                || self.agent.denied_calls.contains(&call);
+            if is_announced || is_our_denial(&end.result) {
+                self.tool_end(&end.call, Some(&end.action), &end.result)?;
                 continue;
             }
-            let verdict = self.too_late(&end.action)?;
-            self.land_unannounced(call, &end.action, &end.answer)?;
+            let verdict = self.late_verdict(&end.action)?;
+            self.complete_unannounced(call, &end.action, &end.result)?;
             if verdict.severity() > worst.severity() {
                 worst = verdict;
             }
         }
-        self.close_flights()?;
-        // Told again, nothing ended since.
-        if !self.lane.is_fresh {
-            self.lane(LaneFact::TurnEnded);
+        self.close_in_flight()?;
+        // If the batch is a duplicate, nothing has ended since.
+        if !self.agent.is_turn_over {
+            self.record(AgentFact::TurnEnded);
         }
         Ok(worst)
     }
 
-    /// A call that ran, or failed, without asking: the agent is told, and stopped where it would have been refused.
-    fn too_late(&mut self, action: &Action) -> Asked<Verdict> {
+    /// The verdict on a call that already ran, or failed, without a start: haltline warns, or denies (or ends the turn)
+    /// where it would have denied the start.
+    fn late_verdict(&mut self, action: &Action) -> Result<Verdict, Halt> {
         if self.is_literal() {
             return Ok(Verdict::Pass);
         }
         let key = action.identity;
-        let standing = self.lane.board.standing(key, self.now);
-        if let Standing::Open(trip) | Standing::Probing(trip) = standing {
+        let state = self.agent.circuits.state_at(key, self.now);
+        if let CircuitState::Open(trip) | CircuitState::Probing(trip) = state {
             let trip = trip.clone();
-            let grounds = self.grounds_of(&trip, action);
-            let refusal = Refusal { grounds, key, retry: Retry::At(trip.until()), trip: Some(trip) };
+            let explanation = self.explain_trip(&trip, action);
+            let denial = Denial { explanation, key, retry: Retry::At(trip.until()), trip: Some(trip) };
             self.need_tree()?;
-            return Ok(self.refuse(refusal, Some(action.shown.clone())));
+            return Ok(self.deny(denial, Some(action.shown.clone())));
         }
-        for found in self.stuck(action, Digest::of(&[action.tool.as_bytes()])) {
-            let is_due = found.attempt >= found.limits.warn && !self.is_told(&found);
-            if is_due && !self.is_pardoned(&found, action)? {
-                let grounds = self.grounds_of_stuck(&found, action);
-                return Ok(self.warn(&grounds, found.key, found.attempt, Some(action.shown.clone())));
+        for found in self.pattern_matches(action, Digest::from_parts(&[action.tool.as_bytes()])) {
+            let is_due = found.attempt >= found.limits.warn && !self.is_already_warned(&found);
+            if is_due && !self.is_match_exempt(&found, action)? {
+                let explanation = self.explain_match(&found, action);
+                return Ok(self.warn(&explanation, found.key, found.attempt, Some(action.shown.clone())));
             }
         }
         Ok(Verdict::Pass)
     }
 
-    fn land_unannounced(&mut self, call: Digest, action: &Action, answer: &Answer) -> Asked<()> {
-        if is_ours(answer) {
+    fn complete_unannounced(&mut self, call: Digest, action: &Action, result: &CallResult) -> Result<(), Halt> {
+        if is_our_denial(result) {
             return Ok(());
         }
-        let traits = Traits {
+        let traits = CallTraits {
             is_write: action.is_write,
             is_search: action.is_search,
             is_spawn: action.is_spawn,
             is_api: false,
             is_poller: false,
             is_wait: action.is_wait,
-            is_rested: false,
+            is_after_idle: false,
         };
-        let is_next = self.lane.is_fresh && !self.lane.is_unused;
-        let turn = if is_next { self.lane.turn.saturating_add(1) } else { self.lane.turn };
-        let generation = self.lane.board.generation;
+        let is_next = self.agent.is_turn_over && !self.agent.is_turn_empty;
+        let turn = if is_next { self.agent.turn.saturating_add(1) } else { self.agent.turn };
+        let generation = self.agent.circuits.generation;
         let (identity, words) = (action.identity, action.words);
-        let (name, tool) = (None, action.tool.clone());
-        let flight = Flight { call, tool, identity, turn, generation, traits, name, words };
-        self.lane(LaneFact::Started { flight: flight.clone(), message: None });
-        self.land(&flight, Some(action), answer)
+        let (transcript_id, tool) = (None, action.tool.clone());
+        let in_flight = InFlightCall { id: call, tool, identity, turn, generation, traits, transcript_id, words };
+        self.record(AgentFact::Started { call: in_flight.clone(), response: None });
+        self.complete_call(&in_flight, Some(action), result)
     }
 
-    fn land(&mut self, flight: &Flight, action: Option<&Action>, answer: &Answer) -> Asked<()> {
-        if flight.traits.is_spawn {
-            self.settle_spawn(flight, answer)?;
+    fn complete_call(
+        &mut self,
+        in_flight: &InFlightCall,
+        action: Option<&Action>,
+        result: &CallResult,
+    ) -> Result<(), Halt> {
+        if in_flight.traits.is_spawn {
+            self.complete_spawn(in_flight, result)?;
         }
-        if flight.traits.is_api {
-            self.settle_api(flight, answer)?;
+        if in_flight.traits.is_api {
+            self.complete_api_call(in_flight, result)?;
         }
-        let is_failed = match answer.outcome {
-            // A search that finds nothing has answered (L4).
-            Outcome::Failed => !(flight.traits.is_search && answer.exit == Some(1)),
+        let is_failed = match result.outcome {
+            // A search that finds nothing has succeeded (L4).
+            Outcome::Failed => !(in_flight.traits.is_search && result.exit == Some(1)),
             Outcome::Ok
             | Outcome::Rejected
             | Outcome::Denied
@@ -139,278 +147,259 @@ impl Draft<'_> {
             | Outcome::RateLimited
             | Outcome::Unknown => false,
         };
-        // The seed's words know no progress.
-        let is_progress = !self.is_literal() && self.is_new_write(flight, answer);
+        // Preset `literal` knows no progress.
+        let is_progress = !self.is_literal() && self.is_new_write(in_flight, result);
         let progress = if is_progress { Progress::Written } else { Progress::None };
-        if answer.outcome == Outcome::Denied && !is_ours(answer) {
-            return self.denied(flight);
+        if result.outcome == Outcome::Denied && !is_our_denial(result) {
+            return self.permission_denied(in_flight);
         }
-        let repeats = pattern::repeats(self.lane.since_prompt(), flight.identity);
-        // Texts are kept where they may become evidence.
-        let text = (is_failed || repeats > 0).then(|| answer.shown.clone());
-        let (shared, is_named) = match is_failed {
-            true => (answer.complaint.shared(flight.words), answer.complaint.names(flight.words)),
+        let repeats = pattern::repeats(self.agent.since_prompt(), in_flight.identity);
+        // Texts are kept if they may become evidence.
+        let text = (is_failed || repeats > 0).then(|| result.shown.clone());
+        let (shared_words, quotes_call) = match is_failed {
+            true => (
+                result.error_text.words_shared_with(in_flight.words),
+                result.error_text.quotes_name_in(in_flight.words),
+            ),
             false => (Vec::new(), false),
         };
-        let ended = LaneFact::Ended(Ending {
-            call: flight.call,
-            outcome: answer.outcome,
-            normal: answer.normal,
-            raw: answer.raw,
+        let ended = AgentFact::Ended(Ending {
+            call: in_flight.id,
+            outcome: result.outcome,
+            normal: result.normal,
+            raw: result.raw,
             is_failed,
             progress,
             keep: self.limits.history_max,
-            shared,
-            is_named,
-            is_terse: answer.is_terse && !is_failed,
-            end: self.end,
+            shared_words,
+            quotes_call,
+            is_terse: result.is_terse && !is_failed,
+            end_id: self.end_id,
         });
-        self.lane_with(self.now, ended, text);
-        if answer.outcome == Outcome::RateLimited && !flight.traits.is_api {
+        self.record_at(self.now, ended, text);
+        if result.outcome == Outcome::RateLimited && !in_flight.traits.is_api {
             self.need_tree()?;
-            self.rate_limited(flight, answer)?;
+            self.count_rate_limited_call(in_flight, result)?;
         }
-        self.judge_probes(flight, answer, is_failed)?;
+        self.evaluate_probes(in_flight, result, is_failed)?;
         if is_progress {
-            self.open_trials();
-        } else if answer.outcome == Outcome::Ok && self.lane.rut.is_out() {
-            self.leave_rut();
+            self.half_open_after_write();
+        } else if result.outcome == Outcome::Ok && self.agent.no_progress.is_clear() {
+            self.half_open_after_new_result();
         }
-        self.patterns(flight, action, answer, is_failed)
+        self.trip_patterns(in_flight, action, result, is_failed)
     }
 
-    /// A successful write that was not made before in the same words with the same answer.
-    fn is_new_write(&self, flight: &Flight, answer: &Answer) -> bool {
-        let is_again = |past: &Past| past.is_same(flight.identity, answer.normal);
-        flight.traits.is_write && answer.outcome == Outcome::Ok && !self.lane.since_prompt().iter().any(is_again)
+    /// True for a successful write that the agent has not made before with the same arguments and result.
+    fn is_new_write(&self, in_flight: &InFlightCall, result: &CallResult) -> bool {
+        let is_again = |completed: &CompletedCall| completed.is_same(in_flight.identity, result.normal);
+        in_flight.traits.is_write && result.outcome == Outcome::Ok && !self.agent.since_prompt().iter().any(is_again)
     }
 
-    /// Refusals by permission rules: so many in a row, or so many of the last calls (L6).
-    fn denied(&mut self, flight: &Flight) -> Asked<()> {
-        let is_probe = |stage: &Stage| matches!(stage, Stage::Probing(probe) if probe.call == flight.call);
-        let is_again = self.lane.board.held.iter().any(|held| held.trip.key == denials_key() && is_probe(&held.stage));
-        self.abandon_probes(flight);
-        let tool = Digest::of(&[flight.tool.as_bytes()]);
-        self.lane(LaneFact::Denied { call: flight.call, tool, end: self.end.or(Some(flight.call)) });
+    /// Counts a denial by a permission rule, and trips at a number in a row or among the last calls (L6).
+    fn permission_denied(&mut self, in_flight: &InFlightCall) -> Result<(), Halt> {
+        let is_probe =
+            |state: &TrippedState| matches!(state, TrippedState::Probing(probe) if probe.call == in_flight.id);
+        let is_failed_probe = self
+            .agent
+            .circuits
+            .tripped
+            .iter()
+            .any(|tripped| tripped.trip.key == denials_key() && is_probe(&tripped.state));
+        self.abandon_probes(in_flight);
+        let tool = Digest::from_parts(&[in_flight.tool.as_bytes()]);
+        self.record(AgentFact::PermissionDenied {
+            call: in_flight.id,
+            tool,
+            end_id: self.end_id.or(Some(in_flight.id)),
+        });
         let limits = self.limits.denials;
         let mask = if limits.recent >= 64 { u64::MAX } else { (1 << limits.recent) - 1 };
-        let recent = (self.lane.denied_recent & mask).count_ones();
-        let row = self.lane.denied_in_a_row;
+        let recent = (self.agent.denied_recent & mask).count_ones();
+        let in_a_row = self.agent.denied_in_a_row;
         let key = denials_key();
-        // On trial, a probe that is refused opens it again; so do refusals that nobody took for a probe.
-        let may_open = match self.lane.board.standing(key, self.now) {
-            Standing::Closed | Standing::Trial(..) => true,
-            Standing::Open(_) | Standing::Probing(_) => false,
+        // A HALF_OPEN circuit opens again if its probe is denied, or if enough other calls are denied.
+        let may_open = match self.agent.circuits.state_at(key, self.now) {
+            CircuitState::Closed | CircuitState::HalfOpen(..) => true,
+            CircuitState::Open(_) | CircuitState::Probing(_) => false,
         };
-        let is_due = is_again || row >= limits.in_a_row || recent >= limits.of_recent;
+        let is_due = is_failed_probe || in_a_row >= limits.in_a_row || recent >= limits.of_recent;
         if limits.enabled && is_due && may_open && !self.is_literal() && !self.is_exempt(Pattern::Denials, key)? {
-            let count = row.max(recent);
-            let grounds = grounds::of(Pattern::Denials, "", count, self.limits);
-            self.trip(&grounds, key, None, count, limits.cooldown_s)?;
+            let count = in_a_row.max(recent);
+            let explanation = Pattern::Denials.explain("", count, self.limits);
+            self.trip(&explanation, key, None, count, limits.cooldown_s)?;
         }
         Ok(())
     }
 
-    /// A probe succeeded, failed, or came to nothing (E12).
-    fn judge_probes(&mut self, flight: &Flight, answer: &Answer, is_failed: bool) -> Asked<()> {
-        while let Some(held) = self.lane.board.probed_by(flight.call).cloned() {
-            let is_known = match answer.outcome {
+    /// Closes, reopens or frees the circuits whose probe this call was (E12).
+    fn evaluate_probes(&mut self, in_flight: &InFlightCall, result: &CallResult, is_failed: bool) -> Result<(), Halt> {
+        while let Some(tripped) = self.agent.circuits.probed_by(in_flight.id).cloned() {
+            let has_result = match result.outcome {
                 Outcome::Ok | Outcome::Failed => true,
                 Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited | Outcome::Unknown => {
                     false
                 }
             };
-            let incident = held.trip.incident.clone();
-            if !is_known {
-                self.lane(LaneFact::Board(BoardFact::ProbeAbandoned { incident }));
+            let incident = tripped.trip.incident.clone();
+            if !has_result {
+                self.record(AgentFact::Circuit(CircuitFact::ProbeAbandoned { incident }));
                 continue;
             }
-            let is_changed = held.trip.normal.is_some_and(|normal| normal != answer.normal);
-            let is_new = !self.lane.before_last().iter().any(|past| past.is_same(flight.identity, answer.normal));
-            // Whoever wrote something asks another question: that it gets an answer at all is progress.
-            let is_after_write = match &held.stage {
-                Stage::Probing(probe) => probe.by == Opening::Write && !is_failed,
-                Stage::Open | Stage::HalfOpen(_) => false,
+            let is_changed = tripped.trip.normal.is_some_and(|normal| normal != result.normal);
+            let is_new =
+                !self.agent.before_last().iter().any(|completed| completed.is_same(in_flight.identity, result.normal));
+            // After a write the call is a new one: a successful result is already progress.
+            let is_after_write = match &tripped.state {
+                TrippedState::Probing(probe) => probe.cause == HalfOpenCause::Write && !is_failed,
+                TrippedState::Open | TrippedState::HalfOpen(_) => false,
             };
-            let is_better = match held.trip.pattern {
-                Pattern::ToolFailure | Pattern::SameError | Pattern::FutileWrites => !is_failed || is_changed,
-                Pattern::Repeat | Pattern::Interleaved => is_changed || is_after_write,
-                Pattern::Cycle => (is_new && !is_failed) || is_after_write,
-                // Only something new leads out.
-                Pattern::Retread | Pattern::Stagnation | Pattern::Cascade => self.lane.rut.is_out() || is_after_write,
-                Pattern::Compaction => is_new && !is_failed,
-                // What a response says or costs is not the call's doing: that it was let through is the trial.
-                Pattern::CostGrowth | Pattern::Chanting => true,
-                Pattern::SequentialTools
-                | Pattern::Denials
-                | Pattern::HookRecursion
-                | Pattern::AgentSpawn
-                | Pattern::ExternalApi
-                | Pattern::Budget
-                | Pattern::Constraint
-                | Pattern::Tampering => !is_failed,
+            let is_better = match tripped.trip.pattern.row().closed_by {
+                ClosedBy::Success => !is_failed,
+                ClosedBy::SuccessOrChange => !is_failed || is_changed,
+                ClosedBy::Change => is_changed || is_after_write,
+                ClosedBy::NewResultOrWrite => (is_new && !is_failed) || is_after_write,
+                ClosedBy::NewResult => is_new && !is_failed,
+                ClosedBy::Progress => self.agent.no_progress.is_clear() || is_after_write,
+                ClosedBy::AnyResult => true,
             };
             if is_better {
-                self.lane(LaneFact::Board(BoardFact::Recovered { incident }));
+                self.record(AgentFact::Circuit(CircuitFact::Recovered { incident }));
             } else {
-                self.trip_again(&held.trip, flight)?;
+                self.trip_again(&tripped.trip, in_flight)?;
             }
         }
         Ok(())
     }
 
-    fn trip_again(&mut self, last: &Trip, flight: &Flight) -> Asked<()> {
+    fn trip_again(&mut self, last: &Trip, in_flight: &InFlightCall) -> Result<(), Halt> {
         let count = last.count.saturating_add(1);
-        let grounds = grounds::of(last.pattern, &short(&flight.tool), count, self.limits);
-        // What had no one answer that could change has none now.
-        self.trip(&grounds, last.key, last.normal, count, self.limits.cooldown_s(last.pattern))
+        let explanation = last.pattern.explain(&short(&in_flight.tool), count, self.limits);
+        // If the trip had no result that could change, the new trip has none either.
+        self.trip(&explanation, last.key, last.normal, count, (last.pattern.row().cooldown_s)(self.limits))
     }
 
-    /// Something new was learned: what was refused for leading nowhere may be tried once, and what was to be tried
-    /// already is over.
-    fn leave_rut(&mut self) {
-        let is_rut = |pattern: Pattern| match pattern {
-            Pattern::Retread | Pattern::Stagnation | Pattern::Cascade => true,
-            Pattern::HookRecursion
-            | Pattern::ToolFailure
-            | Pattern::SequentialTools
-            | Pattern::AgentSpawn
-            | Pattern::ExternalApi
-            | Pattern::Repeat
-            | Pattern::Interleaved
-            | Pattern::Cycle
-            | Pattern::SameError
-            | Pattern::FutileWrites
-            | Pattern::Compaction
-            | Pattern::CostGrowth
-            | Pattern::Chanting
-            | Pattern::Denials
-            | Pattern::Budget
-            | Pattern::Constraint
-            | Pattern::Tampering => false,
-        };
-        self.lapse(|pattern, by| is_rut(pattern) && by != Opening::Person);
-        self.half_open(Opening::Answer, |pattern| is_rut(pattern) || pattern == Pattern::SameError);
+    /// The agent learned something new: OPEN circuits of the no-progress patterns become HALF_OPEN, and those that were
+    /// already HALF_OPEN close.
+    fn half_open_after_new_result(&mut self) {
+        let is_no_progress = |pattern: Pattern| pattern.row().closed_by == ClosedBy::Progress;
+        self.lapse(|pattern, cause| is_no_progress(pattern) && cause != HalfOpenCause::Person);
+        self.half_open(HalfOpenCause::NewResult, |pattern| is_no_progress(pattern) || pattern == Pattern::SameError);
     }
 
-    /// Puts open circuits on trial before their time.
-    fn half_open(&mut self, by: Opening, is_meant: impl Fn(Pattern) -> bool) {
-        let held = self.lane.board.held.iter();
-        let open = held.filter(|held| held.stage == Stage::Open && held.trip.remaining_ms(self.now).is_some());
-        let waiting: Vec<String> =
-            open.filter(|held| is_meant(held.trip.pattern)).map(|held| held.trip.incident.clone()).collect();
+    /// Makes OPEN circuits HALF_OPEN before their cooldown ends.
+    fn half_open(&mut self, cause: HalfOpenCause, is_included: impl Fn(Pattern) -> bool) {
+        let tripped = self.agent.circuits.tripped.iter();
+        let open = tripped
+            .filter(|tripped| tripped.state == TrippedState::Open && tripped.trip.remaining_ms(self.now).is_some());
+        let waiting: Vec<String> = open
+            .filter(|tripped| is_included(tripped.trip.pattern))
+            .map(|tripped| tripped.trip.incident.clone())
+            .collect();
         for incident in waiting {
-            self.lane(LaneFact::Board(BoardFact::HalfOpened { incident, by, hint: None }));
+            self.record(AgentFact::Circuit(CircuitFact::HalfOpened { incident, cause, hint: None }));
         }
     }
 
-    fn abandon_probes(&mut self, flight: &Flight) {
-        while let Some(incident) = self.lane.board.probed_by(flight.call).map(|held| held.trip.incident.clone()) {
-            self.lane(LaneFact::Board(BoardFact::ProbeAbandoned { incident }));
+    fn abandon_probes(&mut self, in_flight: &InFlightCall) {
+        while let Some(incident) =
+            self.agent.circuits.probed_by(in_flight.id).map(|tripped| tripped.trip.incident.clone())
+        {
+            self.record(AgentFact::Circuit(CircuitFact::ProbeAbandoned { incident }));
         }
     }
 
-    /// Something new was written: what was asked in vain may be asked once more.
-    fn open_trials(&mut self) {
-        self.half_open(Opening::Write, |pattern| match pattern {
-            Pattern::ToolFailure
-            | Pattern::Repeat
-            | Pattern::Interleaved
-            | Pattern::Cycle
-            | Pattern::SameError
-            | Pattern::Retread
-            | Pattern::Stagnation
-            | Pattern::Cascade
-            | Pattern::Compaction
-            | Pattern::Chanting
-            | Pattern::SequentialTools => true,
-            // That files were written is what makes it what it is.
-            Pattern::FutileWrites => false,
-            Pattern::HookRecursion
-            | Pattern::AgentSpawn
-            | Pattern::ExternalApi
-            | Pattern::CostGrowth
-            | Pattern::Denials
-            | Pattern::Budget
-            | Pattern::Constraint
-            | Pattern::Tampering => false,
-        });
+    /// The agent wrote something new: calls that failed or repeated themselves before may be tried once more.
+    fn half_open_after_write(&mut self) {
+        self.half_open(HalfOpenCause::Write, |pattern| pattern.row().is_probed_after_write);
     }
 
-    /// The Nth matching event opens; the next attempt is refused (L2).
-    fn patterns(&mut self, flight: &Flight, action: Option<&Action>, answer: &Answer, is_failed: bool) -> Asked<()> {
-        // Whoever waits may ask again; how often, the other patterns tell (L4).
-        let (identity, before) = (flight.identity, self.lane.before_last());
-        let has_waited = flight.traits.is_wait || pattern::has_waited(before, identity, flight.traits.is_rested);
-        let is_patient = !self.is_literal() && has_waited;
-        if flight.traits.is_poller || is_patient {
+    /// Trips at the Nth matching event; the next attempt is denied (L2).
+    fn trip_patterns(
+        &mut self,
+        in_flight: &InFlightCall,
+        action: Option<&Action>,
+        result: &CallResult,
+        is_failed: bool,
+    ) -> Result<(), Halt> {
+        // A call that waits may be repeated; the other patterns limit how often (L4).
+        let (identity, before) = (in_flight.identity, self.agent.before_last());
+        let has_waited =
+            in_flight.traits.is_wait || pattern::has_waited(before, identity, in_flight.traits.is_after_idle);
+        let is_waiting = !self.is_literal() && has_waited;
+        if in_flight.traits.is_poller || is_waiting {
             return Ok(());
         }
-        let tool = Digest::of(&[flight.tool.as_bytes()]);
-        let key = self.key_of(tool, flight.identity);
-        let is_closed = self.lane.board.standing(key, self.now) == Standing::Closed;
+        let tool = Digest::from_parts(&[in_flight.tool.as_bytes()]);
+        let key = self.key_of(tool, in_flight.identity);
+        let is_closed = self.agent.circuits.state_at(key, self.now) == CircuitState::Closed;
         if !is_closed {
             return Ok(());
         }
-        let shown = short(action.map_or(flight.tool.as_str(), |action| action.shown.as_str()));
-        let shown = if self.is_literal() { short(&flight.tool) } else { shown };
+        let shown = short(action.map_or(in_flight.tool.as_str(), |action| action.shown.as_str()));
+        let shown = if self.is_literal() { short(&in_flight.tool) } else { shown };
         let failures = self.limits.tool_failure;
         if is_failed && failures.enabled {
-            let turn = self.lane.turn;
+            let turn = self.agent.turn;
             let count = if self.is_literal() {
-                pattern::failed_turns(&self.lane.past, turn, failures.window, |past| past.tool == tool)
+                pattern::failed_turns(&self.agent.completed, turn, failures.window, |completed| completed.tool == tool)
             } else {
-                let past = self.lane.since_prompt();
-                pattern::failed_turns(past, turn, failures.window, |past| past.is_same(identity, answer.normal))
+                let completed = self.agent.since_prompt();
+                pattern::failed_turns(completed, turn, failures.window, |completed| {
+                    completed.is_same(identity, result.normal)
+                })
             };
             if count >= failures.threshold && !self.is_exempt(Pattern::ToolFailure, key)? {
-                let grounds = grounds::of(Pattern::ToolFailure, &shown, count, self.limits);
-                let normal = Some(answer.normal).filter(|_| !self.is_literal());
-                self.trip(&grounds, key, normal, count, failures.cooldown_s)?;
+                let explanation = Pattern::ToolFailure.explain(&shown, count, self.limits);
+                let normal = Some(result.normal).filter(|_| !self.is_literal());
+                self.trip(&explanation, key, normal, count, failures.cooldown_s)?;
                 return Ok(());
             }
         }
         let sequence = self.limits.sequential_tools;
         if sequence.enabled {
             let count = if self.is_literal() {
-                let row = self.lane.since_prompt().iter().rev();
-                u32::try_from(row.take_while(|past| past.tool == tool && past.is_counted()).count()).unwrap_or(u32::MAX)
+                let newest_first = self.agent.since_prompt().iter().rev();
+                u32::try_from(
+                    newest_first.take_while(|completed| completed.tool == tool && completed.is_counted()).count(),
+                )
+                .unwrap_or(u32::MAX)
             } else {
-                pattern::repeats(self.lane.since_prompt(), flight.identity)
+                pattern::repeats(self.agent.since_prompt(), in_flight.identity)
             };
             if count >= sequence.threshold && !self.is_exempt(Pattern::SequentialTools, key)? {
-                let normal = Some(answer.normal).filter(|_| !self.is_literal());
-                let grounds = grounds::of(Pattern::SequentialTools, &shown, count, self.limits);
-                self.trip(&grounds, key, normal, count, sequence.cooldown_s)?;
+                let normal = Some(result.normal).filter(|_| !self.is_literal());
+                let explanation = Pattern::SequentialTools.explain(&shown, count, self.limits);
+                self.trip(&explanation, key, normal, count, sequence.cooldown_s)?;
             }
         }
         Ok(())
     }
 
-    /// Whatever is still in flight has no end that anybody will see.
-    pub(super) fn close_flights(&mut self) -> Asked<()> {
-        for flight in self.lane.flights.clone() {
-            if flight.traits.is_spawn {
+    /// Gives up on all in-flight calls: haltline will not see their ends.
+    pub(super) fn close_in_flight(&mut self) -> Result<(), Halt> {
+        for in_flight in self.agent.in_flight.clone() {
+            if in_flight.traits.is_spawn {
                 self.need_tree()?;
-                self.refund_spawn(flight.call);
+                self.refund_spawn(in_flight.id);
             }
-            if flight.traits.is_api {
+            if in_flight.traits.is_api {
                 self.need_tree()?;
-                self.tree(TreeFact::ApiSettled { call: flight.call, micros: None });
+                self.record_in_tree(AgentTreeFact::ApiCharged { call: in_flight.id, micros: None });
             }
-            self.abandon_probes(&flight);
-            self.lane(LaneFact::Unended { call: flight.call });
+            self.abandon_probes(&in_flight);
+            self.record(AgentFact::Unended { call: in_flight.id });
         }
         Ok(())
     }
 }
 
-/// A name as it is kept.
-pub(super) fn named(name: &str) -> Digest {
-    Digest::of(&[name.as_bytes()])
+/// A call id as the rows keep it.
+pub(super) fn call_digest(id: &str) -> Digest {
+    Digest::from_parts(&[id.as_bytes()])
 }
 
-/// A refusal of our own that comes back as the call's answer.
-fn is_ours(answer: &Answer) -> bool {
-    answer.outcome == Outcome::Denied && answer.by == Some(By::Haltline)
+/// True if the result is haltline's own denial, reported back by the client.
+fn is_our_denial(result: &CallResult) -> bool {
+    result.outcome == Outcome::Denied && result.denied_by == Some(DeniedBy::Haltline)
 }

@@ -1,16 +1,16 @@
-//! Hooks that run inside hooks, and Stop hooks that keep the agent going (L1, L2).
+//! Decides about hooks that run inside hooks, and Stop hooks that keep the agent going (L1, L2).
 
 use super::*;
 
-impl Draft<'_> {
-    pub(super) fn hook_grounds(&self, name: &str, count: u32) -> Grounds {
+impl AgentDraft<'_> {
+    pub(super) fn hook_explanation(&self, name: &str, count: u32) -> Explanation {
         let window = self.limits.hook_recursion.window;
         let (code, fact) = match name {
             STOP_HOOK => ("HL-HOOK-02", format!("a Stop hook kept the agent going {count} times in {window} turns")),
             NESTED_SESSION => ("HL-HOOK-01", format!("hooks started {count} sessions in {window} turns")),
             other => ("HL-HOOK-01", format!("the hook `{}` ran {count} times in {window} turns", short(other))),
         };
-        Grounds {
+        Explanation {
             pattern: Pattern::HookRecursion,
             code,
             fact,
@@ -19,70 +19,71 @@ impl Draft<'_> {
         }
     }
 
-    /// A hook ran: the Nth within the window opens, the next is refused (L2).
-    pub(super) fn hook(&mut self, name: &str) -> Asked<Verdict> {
+    /// A hook ran: the Nth run within the window trips the circuit, and the next run is denied (L2).
+    pub(super) fn hook_run(&mut self, name: &str) -> Result<Verdict, Halt> {
         let limits = self.limits.hook_recursion;
         let key = hook_key(name);
         if !limits.enabled {
             return Ok(Verdict::Pass);
         }
-        let standing = self.lane.board.standing(key, self.now);
-        match standing {
-            Standing::Open(trip) | Standing::Probing(trip) => {
+        let state = self.agent.circuits.state_at(key, self.now);
+        match state {
+            CircuitState::Open(trip) | CircuitState::Probing(trip) => {
                 let (trip, count) = (trip.clone(), trip.count);
-                let refusal = Refusal {
-                    grounds: self.hook_grounds(name, count),
+                let denial = Denial {
+                    explanation: self.hook_explanation(name, count),
                     key,
                     retry: Retry::At(trip.until()),
                     trip: Some(trip),
                 };
-                return Ok(self.refuse(refusal, None));
+                return Ok(self.deny(denial, None));
             }
-            Standing::Trial(trip, _) if name == STOP_HOOK => {
-                // That it keeps the agent going once more is the answer: the trial failed.
+            CircuitState::HalfOpen(trip, _) if name == STOP_HOOK => {
+                // The hook kept the agent going once more, so the probe failed.
                 let count = trip.count.saturating_add(1);
-                self.take_trial(key, Digest::of(&[name.as_bytes()]));
-                let grounds = self.hook_grounds(name, count);
-                self.trip(&grounds, key, None, count, limits.cooldown_s)?;
-                return Ok(self.refuse_tripped(grounds, key, None));
+                self.start_probe(key, Digest::from_parts(&[name.as_bytes()]));
+                let explanation = self.hook_explanation(name, count);
+                self.trip(&explanation, key, None, count, limits.cooldown_s)?;
+                return Ok(self.deny_tripped(explanation, key, None));
             }
-            Standing::Trial(..) => {
-                self.take_trial(key, Digest::of(&[name.as_bytes()]));
-                // There is no later answer: the run itself is the probe, and that it came alone closes the circuit.
+            CircuitState::HalfOpen(..) => {
+                self.start_probe(key, Digest::from_parts(&[name.as_bytes()]));
+                // No result follows a hook run: the run itself is the probe, and a single run closes the circuit.
                 self.recover(key);
             }
-            Standing::Closed => {}
+            CircuitState::Closed => {}
         }
-        self.lane(LaneFact::HookRan { name: key, keep: limits.threshold.max(16) });
-        let turn = self.lane.turn;
-        let runs = self.lane.hooks.iter().filter(|run| run.0 == key && pattern::is_within(run.1, turn, limits.window));
+        self.record(AgentFact::HookRan { name: key, keep: limits.threshold.max(16) });
+        let turn = self.agent.turn;
+        let runs =
+            self.agent.hook_runs.iter().filter(|run| run.0 == key && pattern::is_within(run.1, turn, limits.window));
         let count = u32::try_from(runs.count()).unwrap_or(u32::MAX);
         if count >= limits.threshold && !self.is_exempt(Pattern::HookRecursion, key)? {
-            self.trip(&self.hook_grounds(name, count), key, None, count, limits.cooldown_s)?;
+            self.trip(&self.hook_explanation(name, count), key, None, count, limits.cooldown_s)?;
         }
         Ok(Verdict::Pass)
     }
 
-    pub(super) fn stop(&mut self, blocked: bool, running: Option<&[String]>) -> Asked<Verdict> {
-        if self.is_told_again {
-            return if blocked { self.stop_again() } else { Ok(Verdict::Pass) };
+    pub(super) fn stop(&mut self, blocked: bool, running: Option<&[String]>) -> Result<Verdict, Halt> {
+        if self.is_duplicate {
+            return if blocked { self.repeat_stop_verdict() } else { Ok(Verdict::Pass) };
         }
-        self.close_flights()?;
-        // Where nobody says what kept it going, a prompt that is no person's did.
-        let is_kept = self.lane.pause == Pause::Kept;
-        self.lane(LaneFact::Stopped { blocked, door: self.door() });
-        // A session inside another lists its own agents only.
-        if let Some(running) = running.filter(|_| self.lane.root.is_none()) {
+        self.close_in_flight()?;
+        // If the client does not say what kept the agent going, it was a prompt that no person wrote.
+        let was_kept_going = self.agent.activity == Activity::KeptGoing;
+        self.record(AgentFact::Stopped { blocked, hook_source: self.hook_source() });
+        // A nested session lists only its own sub-agents.
+        if let Some(running) = running.filter(|_| self.agent.root_session.is_none()) {
             self.need_tree()?;
-            for id in self.not_among(running) {
-                self.agent_ended(&id);
+            for id in self.ended_sub_agents(running) {
+                self.record_sub_agent_end(&id);
             }
         }
         if !blocked {
             let key = hook_key(STOP_HOOK);
-            if !is_kept && matches!(self.lane.board.standing(key, self.now), Standing::Trial(..)) {
-                // Nobody kept it going: the trial succeeded.
-                self.take_trial(key, Digest::of(&[STOP_HOOK.as_bytes()]));
+            if !was_kept_going && matches!(self.agent.circuits.state_at(key, self.now), CircuitState::HalfOpen(..)) {
+                // No hook kept the agent going: the probe succeeded.
+                self.start_probe(key, Digest::from_parts(&[STOP_HOOK.as_bytes()]));
                 self.recover(key);
             }
             return Ok(Verdict::Pass);
@@ -90,23 +91,25 @@ impl Draft<'_> {
         self.stop_hook()
     }
 
-    fn stop_hook(&mut self) -> Asked<Verdict> {
-        match self.hook(STOP_HOOK)? {
-            // The agent cannot be refused its wish to end; the hook that keeps it going can.
+    fn stop_hook(&mut self) -> Result<Verdict, Halt> {
+        match self.hook_run(STOP_HOOK)? {
+            // haltline cannot deny the agent's wish to end its turn, but it can stop the hook that keeps it going.
             Verdict::Deny(reason) => Ok(Verdict::Stop(reason)),
             other @ (Verdict::Pass | Verdict::Warn(_) | Verdict::Stop(_)) => Ok(other),
         }
     }
 
-    /// Another door tells of the same: it hears what the first one heard. The run that opened the circuit was let go on.
-    fn stop_again(&mut self) -> Asked<Verdict> {
+    /// The verdict for another hook source that delivers the same Stop: it gets what the first one got. The run that
+    /// tripped the circuit had passed.
+    fn repeat_stop_verdict(&mut self) -> Result<Verdict, Halt> {
         let key = hook_key(STOP_HOOK);
-        let is_open = match self.lane.board.standing(key, self.now) {
-            Standing::Open(_) | Standing::Probing(_) => true,
-            Standing::Closed | Standing::Trial(..) => false,
+        let is_open = match self.agent.circuits.state_at(key, self.now) {
+            CircuitState::Open(_) | CircuitState::Probing(_) => true,
+            CircuitState::Closed | CircuitState::HalfOpen(..) => false,
         };
-        let rung = self.lane.board.rung(key).filter(|_| is_open);
-        let is_refused = rung.is_some_and(|rung| rung.step.is_some() && rung.turn == self.lane.turn);
-        if is_refused { self.stop_hook() } else { Ok(Verdict::Pass) }
+        let escalation = self.agent.circuits.escalations.get(key).filter(|_| is_open);
+        let is_denied =
+            escalation.is_some_and(|escalation| escalation.level.is_some() && escalation.turn == self.agent.turn);
+        if is_denied { self.stop_hook() } else { Ok(Verdict::Pass) }
     }
 }

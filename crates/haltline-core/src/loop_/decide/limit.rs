@@ -1,17 +1,17 @@
-//! Limits that a whole tree of agents shares: spawns, external services, the budget (L7, L8).
+//! The limits that a whole tree of agents shares: spawns, external services and the budget (L7, L8).
 
 use super::*;
-use crate::identity::{Action, Answer, Outcome};
-use crate::loop_::Flight;
-use crate::loop_::tree::Permit;
+use crate::identity::{Action, CallResult, Outcome};
+use crate::loop_::InFlightCall;
+use crate::loop_::agent_tree::Permit;
 use crate::loop_::{Bound, OnFull, api_calls_within};
 use crate::{Elapsed, State};
 
-/// A sub-agent that was not heard of for this long is gone: not every end is told.
+/// A sub-agent without events for this long is considered gone: clients do not report every end.
 const AGENT_IDLE_MS: u64 = 30 * 60 * 1000;
 
-/// Why, about what, and how much of it.
-type Concern = (Grounds, Digest, u32);
+/// The explanation, the key and the count of a limit that the agent is close to.
+type LimitWarning = (Explanation, Digest, u32);
 
 fn api_key() -> Digest {
     limit_key("external_api")
@@ -21,52 +21,62 @@ fn spawn_key() -> Digest {
     limit_key("agent_spawn")
 }
 
-impl Draft<'_> {
-    /// The oldest of too many agents ends at its next action.
-    pub(super) fn told_to_end(&mut self) -> Option<Verdict> {
-        let id = self.question.stream.agent.as_deref()?;
-        let agent = self.tree.as_ref()?.agents.iter().find(|agent| agent.id == id)?;
+impl AgentDraft<'_> {
+    /// Stops a sub-agent that had to make room for a newer one.
+    pub(super) fn deny_if_ending(&mut self) -> Option<Verdict> {
+        let id = self.request.agent_ref.sub_agent.as_deref()?;
+        let agent = self.tree.as_ref()?.sub_agents.iter().find(|agent| agent.id == id)?;
         if !agent.is_ending {
             return None;
         }
-        let grounds = Grounds {
+        let explanation = Explanation {
             pattern: Pattern::AgentSpawn,
             code: "HL-SPAWN-06",
             fact: "a newer agent took this one's place".to_owned(),
             instead: "end now; what you have done stays.",
             avoid: "start anything else.",
         };
-        let text = words::refusal(&grounds, None, RungStep::Stop, 1);
-        self.refused(limit_key("stop_oldest"), grounds.pattern, RungStep::Stop, None);
-        self.stopped();
-        let circuit = self.circuit(grounds.pattern);
-        Some(Verdict::Stop(Reason { circuit, code: grounds.code, text, retry: Retry::Person }))
+        let text = messages::denial(&explanation, None, EscalationLevel::Stop, 1);
+        self.record_denial(limit_key("stop_oldest"), explanation.pattern, EscalationLevel::Stop, None);
+        self.record_stopped_sub_agent();
+        let circuit = self.circuit_name(explanation.pattern);
+        Some(Verdict::Stop(Reason { circuit, code: explanation.code, text, retry: Retry::Person }))
     }
 
-    /// Whether one more sub-agent is too many.
-    pub(super) fn spawn_limits(&mut self) -> Asked<Option<Verdict>> {
+    /// The denial if one more sub-agent would be too many.
+    pub(super) fn check_spawn_limits(&mut self) -> Result<Option<Verdict>, Halt> {
         let agents = self.limits.agents;
         let Some(tree) = self.tree.clone() else { return Ok(None) };
         let instead = "do the work yourself, or wait for an agent to end.";
         let avoid = "start another agent for it.";
-        let grounds = |code, fact| Grounds { pattern: Pattern::AgentSpawn, code, fact, instead, avoid };
+        let explanation = |code, fact| Explanation { pattern: Pattern::AgentSpawn, code, fact, instead, avoid };
         if tree.spawns >= u64::from(agents.spawns_max) {
             let fact = format!("this session started {} agents, its limit", tree.spawns);
             self.cool_api_down();
             let count = u32::try_from(tree.spawns).unwrap_or(u32::MAX);
-            return Ok(Some(self.limit(grounds("HL-SPAWN-04", fact), limit_key("spawns"), count, Retry::Person)));
+            return Ok(Some(self.deny_at_limit(
+                explanation("HL-SPAWN-04", fact),
+                limit_key("spawns"),
+                count,
+                Retry::Person,
+            )));
         }
-        let depth = tree.depth(self.question.stream.agent.as_deref()).saturating_add(1);
+        let depth = tree.depth(self.request.agent_ref.sub_agent.as_deref()).saturating_add(1);
         if depth > agents.depth_max {
             let fact =
                 format!("this would be an agent {depth} levels below the main one; the limit is {}", agents.depth_max);
-            return Ok(Some(self.limit(grounds("HL-SPAWN-05", fact), limit_key("depth"), depth, Retry::Person)));
+            return Ok(Some(self.deny_at_limit(
+                explanation("HL-SPAWN-05", fact),
+                limit_key("depth"),
+                depth,
+                Retry::Person,
+            )));
         }
         if tree.is_bypassed {
             return Ok(None);
         }
         if self.is_literal()
-            && let Some(verdict) = self.spawn_rate_refused(&tree)
+            && let Some(verdict) = self.deny_spawn_rate(&tree)
         {
             return Ok(Some(verdict));
         }
@@ -74,15 +84,15 @@ impl Draft<'_> {
             return Ok(None);
         }
         self.forget_idle_agents()?;
-        let live = self.tree.as_ref().map_or(0, Tree::live);
+        let live = self.tree.as_ref().map_or(0, AgentTree::live);
         if live < agents.concurrent_max as usize {
             return Ok(None);
         }
         match agents.on_full {
             OnFull::StopOldest => {
-                let oldest = self.tree.iter().flat_map(|tree| &tree.agents).find(|agent| !agent.is_ending);
+                let oldest = self.tree.iter().flat_map(|tree| &tree.sub_agents).find(|agent| !agent.is_ending);
                 if let Some(id) = oldest.map(|agent| agent.id.clone()) {
-                    self.tree(TreeFact::AgentEnding { id });
+                    self.record_in_tree(AgentTreeFact::SubAgentEnding { id });
                     return Ok(None);
                 }
             }
@@ -91,34 +101,34 @@ impl Draft<'_> {
         let fact = format!("{live} agents run at once, the limit");
         self.cool_api_down();
         let count = u32::try_from(live).unwrap_or(u32::MAX);
-        Ok(Some(self.limit(grounds("HL-SPAWN-03", fact), limit_key("concurrent"), count, Retry::Now)))
+        Ok(Some(self.deny_at_limit(explanation("HL-SPAWN-03", fact), limit_key("concurrent"), count, Retry::Now)))
     }
 
-    /// In the seed's words the rate refuses as well.
-    fn spawn_rate_refused(&mut self, tree: &Tree) -> Option<Verdict> {
-        if let Some((_, since)) = self.spacing(tree) {
+    /// With preset `literal`, the spawn rate denies as well.
+    fn deny_spawn_rate(&mut self, tree: &AgentTree) -> Option<Verdict> {
+        if let Some((_, since)) = self.recent_spawn(tree) {
             let retry = Retry::At(since.plus_millis(u64::from(self.limits.agents.spacing_s) * 1000).at);
-            return Some(self.limit(self.spacing_grounds(), limit_key("spacing"), 1, retry));
+            return Some(self.deny_at_limit(self.spacing_explanation(), limit_key("spacing"), 1, retry));
         }
-        match self.lane.board.standing(spawn_key(), self.now) {
-            Standing::Open(trip) | Standing::Probing(trip) => {
+        match self.agent.circuits.state_at(spawn_key(), self.now) {
+            CircuitState::Open(trip) | CircuitState::Probing(trip) => {
                 let trip = trip.clone();
-                let (grounds, retry) = (self.rate_grounds(trip.count), Retry::At(trip.until()));
-                Some(self.refuse(Refusal { grounds, key: spawn_key(), retry, trip: Some(trip) }, None))
+                let (explanation, retry) = (self.rate_explanation(trip.count), Retry::At(trip.until()));
+                Some(self.deny(Denial { explanation, key: spawn_key(), retry, trip: Some(trip) }, None))
             }
-            Standing::Trial(..) => {
-                self.take_trial(spawn_key(), spawn_key());
+            CircuitState::HalfOpen(..) => {
+                self.start_probe(spawn_key(), spawn_key());
                 self.recover(spawn_key());
                 None
             }
-            Standing::Closed => None,
+            CircuitState::Closed => None,
         }
     }
 
-    /// The last spawn, where it is too close and was not of the same batch.
-    fn spacing(&self, tree: &Tree) -> Option<(u64, Moment)> {
-        let (lane, turn, since) = tree.last_spawn?;
-        if lane == self.lane_digest() && turn == self.lane.turn {
+    /// The time since the last spawn and when it was, if it is too recent and not of the same parallel batch.
+    fn recent_spawn(&self, tree: &AgentTree) -> Option<(u64, Moment)> {
+        let (agent, turn, since) = tree.last_spawn?;
+        if agent == self.agent_digest() && turn == self.agent.turn {
             return None;
         }
         match self.now.since(since) {
@@ -129,12 +139,12 @@ impl Draft<'_> {
         }
     }
 
-    fn lane_digest(&self) -> Digest {
-        Digest::of(&[self.lane_name.as_str().as_bytes()])
+    fn agent_digest(&self) -> Digest {
+        Digest::from_parts(&[self.agent_row.as_str().as_bytes()])
     }
 
-    fn spacing_grounds(&self) -> Grounds {
-        Grounds {
+    fn spacing_explanation(&self) -> Explanation {
+        Explanation {
             pattern: Pattern::AgentSpawn,
             code: "HL-SPAWN-02",
             fact: format!("the last agent was started less than {} s ago", self.limits.agents.spacing_s),
@@ -143,8 +153,8 @@ impl Draft<'_> {
         }
     }
 
-    fn rate_grounds(&self, count: u32) -> Grounds {
-        Grounds {
+    fn rate_explanation(&self, count: u32) -> Explanation {
+        Explanation {
             pattern: Pattern::AgentSpawn,
             code: "HL-SPAWN-01",
             fact: format!("{count} agents were started in {} turns", self.limits.agent_spawn.window),
@@ -155,46 +165,46 @@ impl Draft<'_> {
 
     fn spawns_in_window(&self) -> u32 {
         let window = self.limits.agent_spawn.window;
-        let turn = self.lane.turn;
-        let recent = self.lane.spawned.iter().filter(|&&then| pattern::is_within(then, turn, window));
+        let turn = self.agent.turn;
+        let recent = self.agent.spawn_turns.iter().filter(|&&then| pattern::is_within(then, turn, window));
         u32::try_from(recent.count()).unwrap_or(u32::MAX)
     }
 
-    /// What the agent is told when it starts agents fast.
-    pub(super) fn spawn_rate(&self) -> Option<Concern> {
+    /// The warning for an agent that starts sub-agents fast.
+    pub(super) fn spawn_rate_warning(&self) -> Option<LimitWarning> {
         let tree = self.tree.as_ref().filter(|tree| !tree.is_bypassed)?;
         let limits = self.limits.agent_spawn;
         let count = self.spawns_in_window() + 1;
         if limits.enabled && count > limits.threshold {
-            return Some((self.rate_grounds(count), spawn_key(), count));
+            return Some((self.rate_explanation(count), spawn_key(), count));
         }
-        // A second agent soon after the first is how people work; a third is worth a word.
-        let is_close = self.spacing(tree).is_some() && tree.spawns >= 2;
-        is_close.then(|| (self.spacing_grounds(), limit_key("spacing"), 1))
+        // A second sub-agent soon after the first is normal; from the third on haltline warns.
+        let is_close = self.recent_spawn(tree).is_some() && tree.spawns >= 2;
+        is_close.then(|| (self.spacing_explanation(), limit_key("spacing"), 1))
     }
 
-    /// Takes a place for an agent that is about to start.
-    pub(super) fn permit_spawn(&mut self, call: Digest, turn: u64) -> Asked<()> {
-        let depth = self.tree.as_ref().map_or(0, |tree| tree.depth(self.question.stream.agent.as_deref())) + 1;
+    /// Reserves room for a sub-agent that is about to start.
+    pub(super) fn permit_spawn(&mut self, call: Digest, turn: u64) -> Result<(), Halt> {
+        let depth = self.tree.as_ref().map_or(0, |tree| tree.depth(self.request.agent_ref.sub_agent.as_deref())) + 1;
         let permit = Permit { call, depth, since: self.now };
-        self.tree(TreeFact::Permitted { permit, lane: self.lane_digest(), turn });
+        self.record_in_tree(AgentTreeFact::Permitted { permit, agent: self.agent_digest(), turn });
         let limits = self.limits.agent_spawn;
-        self.lane(LaneFact::Spawned { keep: limits.threshold.max(16) });
+        self.record(AgentFact::Spawned { keep: limits.threshold.max(16) });
         let count = self.spawns_in_window();
-        let is_closed = self.lane.board.standing(spawn_key(), self.now) == Standing::Closed;
+        let is_closed = self.agent.circuits.state_at(spawn_key(), self.now) == CircuitState::Closed;
         let is_lifted = self.tree.as_ref().is_some_and(|tree| tree.is_bypassed);
         if self.is_literal() && limits.enabled && count >= limits.threshold && is_closed && !is_lifted {
-            self.trip(&self.rate_grounds(count), spawn_key(), None, count, limits.cooldown_s)?;
+            self.trip(&self.rate_explanation(count), spawn_key(), None, count, limits.cooldown_s)?;
         }
         Ok(())
     }
 
-    /// A spawn's call was answered.
-    pub(super) fn settle_spawn(&mut self, flight: &Flight, answer: &Answer) -> Asked<()> {
+    /// Handles the end of a call that starts a sub-agent.
+    pub(super) fn complete_spawn(&mut self, in_flight: &InFlightCall, result: &CallResult) -> Result<(), Halt> {
         self.need_tree()?;
         let Some(tree) = &self.tree else { return Ok(()) };
-        let permit = tree.permits.iter().find(|permit| permit.call == flight.call).copied();
-        match answer.outcome {
+        let permit = tree.permits.iter().find(|permit| permit.call == in_flight.id).copied();
+        match result.outcome {
             Outcome::Ok => {}
             Outcome::Failed
             | Outcome::Rejected
@@ -202,91 +212,88 @@ impl Draft<'_> {
             | Outcome::Cancelled
             | Outcome::RateLimited
             | Outcome::Unknown => {
-                self.refund_spawn(flight.call);
+                self.refund_spawn(in_flight.id);
                 return Ok(());
             }
         }
         let depth = permit.map(|permit| permit.depth);
-        match (&answer.child, depth) {
-            (Some(child), depth) => {
-                let depth = depth.unwrap_or_else(|| tree.depth(self.question.stream.agent.as_deref()) + 1);
-                let call = Some(flight.call);
-                if answer.is_running {
-                    self.tree(TreeFact::AgentBegan { id: child.clone(), depth, call });
+        match (&result.sub_agent, depth) {
+            (Some(sub_agent), depth) => {
+                let depth = depth.unwrap_or_else(|| tree.depth(self.request.agent_ref.sub_agent.as_deref()) + 1);
+                let call = Some(in_flight.id);
+                if result.is_sub_agent_running {
+                    self.record_in_tree(AgentTreeFact::SubAgentBegan { id: sub_agent.clone(), depth, call });
                 } else {
-                    self.tree(TreeFact::PermitUsed { call: flight.call });
-                    self.agent_ended(child);
+                    self.record_in_tree(AgentTreeFact::PermitUsed { call: in_flight.id });
+                    self.record_sub_agent_end(sub_agent);
                 }
             }
-            (None, Some(_)) => self.tree(TreeFact::PermitUsed { call: flight.call }),
+            (None, Some(_)) => self.record_in_tree(AgentTreeFact::PermitUsed { call: in_flight.id }),
             (None, None) => {}
         }
         Ok(())
     }
 
-    /// A spawn that was let through did not happen.
+    /// Records that a spawn that haltline had let through did not happen.
     pub(super) fn refund_spawn(&mut self, call: Digest) {
         if self.tree.as_ref().is_some_and(|tree| tree.permits.iter().any(|permit| permit.call == call)) {
-            self.tree(TreeFact::Refunded { call });
+            self.record_in_tree(AgentTreeFact::Refunded { call });
         }
     }
 
-    /// A sub-agent begins. Where no call asked for it, it is asked for here.
-    pub(super) fn spawn_start(&mut self, child: &str, depth: Option<u32>) -> Asked<Verdict> {
+    /// A sub-agent starts. If no call announced it, the limits are checked here.
+    pub(super) fn spawn_start(&mut self, sub_agent: &str, depth: Option<u32>) -> Result<Verdict, Halt> {
         self.need_tree()?;
         let Some(tree) = &self.tree else { return Ok(Verdict::Pass) };
-        let own = tree.depth(self.question.stream.agent.as_deref()) + 1;
-        if tree.agents.iter().any(|agent| agent.id == child) {
+        let own = tree.depth(self.request.agent_ref.sub_agent.as_deref()) + 1;
+        if tree.sub_agents.iter().any(|agent| agent.id == sub_agent) {
             return Ok(Verdict::Pass);
         }
         let permit = tree.permits.first().copied();
         let mut verdict = Verdict::Pass;
         if permit.is_none() {
-            let call = Digest::of(&[b"spawn", child.as_bytes()]);
-            if !self.question.stream.is_batched {
-                if let Some(refused) = self.spawn_limits()? {
-                    return Ok(refused);
+            let call = Digest::from_parts(&[b"spawn", sub_agent.as_bytes()]);
+            if !self.request.agent_ref.marks_batches {
+                if let Some(denied) = self.check_spawn_limits()? {
+                    return Ok(denied);
                 }
-                if let Some((grounds, key, count)) = self.spawn_rate().filter(|_| !self.is_literal()) {
-                    verdict = self.warn(&grounds, key, count, None);
+                if let Some((explanation, key, count)) = self.spawn_rate_warning().filter(|_| !self.is_literal()) {
+                    verdict = self.warn(&explanation, key, count, None);
                 }
             }
-            self.permit_spawn(call, self.lane.turn)?;
+            self.permit_spawn(call, self.agent.turn)?;
             let depth = depth.unwrap_or(own);
-            self.tree(TreeFact::AgentBegan { id: child.to_owned(), depth, call: Some(call) });
+            self.record_in_tree(AgentTreeFact::SubAgentBegan { id: sub_agent.to_owned(), depth, call: Some(call) });
             return Ok(verdict);
         }
         let depth = depth.or(permit.map(|permit| permit.depth)).unwrap_or(own);
         let call = permit.map(|permit| permit.call);
-        self.tree(TreeFact::AgentBegan { id: child.to_owned(), depth, call });
+        self.record_in_tree(AgentTreeFact::SubAgentBegan { id: sub_agent.to_owned(), depth, call });
         Ok(verdict)
     }
 
-    /// Agents that were not heard of for long no longer run, whatever nobody told us.
-    fn forget_idle_agents(&mut self) -> Asked<()> {
+    /// Removes sub-agents that have been idle for long: they no longer run, although no end was reported.
+    fn forget_idle_agents(&mut self) -> Result<(), Halt> {
         let Some(tree) = &self.tree else { return Ok(()) };
-        let session = &self.question.stream.session;
+        let session = &self.request.agent_ref.session;
         let names: Vec<CircuitName> =
-            tree.agents.iter().map(|agent| CircuitName::lane(session, Some(&agent.id))).collect();
-        let needs: Vec<CircuitName> = names.iter().filter(|name| self.memory.row(name).is_none()).cloned().collect();
-        if !needs.is_empty() {
-            return Err(needs);
-        }
+            tree.sub_agents.iter().map(|agent| CircuitName::agent(session, Some(&agent.id))).collect();
+        self.memory.require_all(&names)?;
         let mut idle = Vec::new();
-        for (agent, name) in tree.agents.iter().zip(&names) {
-            let seen = self.memory.state(name).and_then(State::as_lane).map_or(agent.since, |lane| lane.seen);
+        for (agent, name) in tree.sub_agents.iter().zip(&names) {
+            let seen = self.memory.state(name).and_then(State::as_agent).map_or(agent.since, |agent| agent.last_seen);
             if matches!(self.now.since(seen), Elapsed::Known(elapsed) if elapsed >= AGENT_IDLE_MS) {
                 idle.push(agent.id.clone());
             }
         }
         for id in idle {
-            self.agent_ended(&id);
+            self.record_sub_agent_end(&id);
         }
         Ok(())
     }
 
-    fn api_grounds(&self, code: &'static str, fact: String) -> Grounds {
-        Grounds {
+    fn api_explanation(&self, code: &'static str, fact: String) -> Explanation {
+        Explanation {
             pattern: Pattern::ExternalApi,
             code,
             fact,
@@ -299,129 +306,136 @@ impl Draft<'_> {
         format!("external services were called {count} times in {} s", self.limits.external_api.window)
     }
 
-    /// Whether one more call of an external service is too many (L7).
-    pub(super) fn api_limits(&mut self) -> Asked<Option<Verdict>> {
+    /// The denial if one more call to an external service would be too many (L7).
+    pub(super) fn check_api_limits(&mut self) -> Result<Option<Verdict>, Halt> {
         let Some(tree) = self.tree.clone() else { return Ok(None) };
-        if let Standing::Open(trip) | Standing::Probing(trip) = tree.board.standing(api_key(), self.now) {
+        if let CircuitState::Open(trip) | CircuitState::Probing(trip) = tree.circuits.state_at(api_key(), self.now) {
             if self.is_exempt(Pattern::ExternalApi, api_key())? {
                 return Ok(None);
             }
-            let grounds = self.api_grounds("HL-API-01", self.rate_fact(trip.count));
+            let explanation = self.api_explanation("HL-API-01", self.rate_fact(trip.count));
             let (retry, trip) = (Retry::At(trip.until()), Some(trip.clone()));
-            return Ok(Some(self.refuse(Refusal { grounds, key: api_key(), retry, trip }, None)));
+            return Ok(Some(self.deny(Denial { explanation, key: api_key(), retry, trip }, None)));
         }
         let limits = self.limits.api.clone();
         let count = u32::try_from(tree.api.count).unwrap_or(u32::MAX);
         if count >= limits.calls_max {
-            let grounds = self.api_grounds("HL-API-02", format!("this session made {count} such calls, its limit"));
+            let explanation =
+                self.api_explanation("HL-API-02", format!("this session made {count} such calls, its limit"));
             self.cool_api_down();
-            return Ok(Some(self.limit(grounds, limit_key("api_calls"), count, Retry::Person)));
+            return Ok(Some(self.deny_at_limit(explanation, limit_key("api_calls"), count, Retry::Person)));
         }
         let committed = tree.api.committed();
         let price = limits.call_micros.unwrap_or_default();
         if committed.saturating_add(price) > limits.deny_micros || committed >= limits.deny_micros {
-            let (spent, limit) = (words::dollars(committed), words::dollars(limits.deny_micros));
-            let grounds = self.api_grounds("HL-API-03", format!("external services cost {spent} of {limit}"));
+            let (spent, limit) = (messages::dollars(committed), messages::dollars(limits.deny_micros));
+            let explanation = self.api_explanation("HL-API-03", format!("external services cost {spent} of {limit}"));
             self.cool_api_down();
-            return Ok(Some(self.limit(grounds, limit_key("api_cost"), count, Retry::Person)));
+            return Ok(Some(self.deny_at_limit(explanation, limit_key("api_cost"), count, Retry::Person)));
         }
         Ok(None)
     }
 
-    /// Counts a call of an external service; the Nth in the window opens the circuit.
-    pub(super) fn api_called(&mut self, call: Digest) -> Asked<()> {
+    /// Counts a call to an external service; the Nth call in the window trips the circuit.
+    pub(super) fn count_api_call(&mut self, call: Digest) -> Result<(), Halt> {
         let limits = self.limits.external_api;
         if !limits.enabled {
             return Ok(());
         }
         let Some(tree) = &self.tree else { return Ok(()) };
-        if let Standing::Trial(trip, _) = tree.board.standing(api_key(), self.now) {
-            let (incident, at) = (trip.incident.clone(), trip.since.plus_millis(trip.cooldown_ms));
-            let opened = BoardFact::HalfOpened { incident: incident.clone(), by: Opening::Cooldown, hint: None };
-            self.tree_with(at, TreeFact::Board(opened), None);
+        if let CircuitState::HalfOpen(trip, _) = tree.circuits.state_at(api_key(), self.now) {
+            let (incident, at) = (trip.incident.clone(), trip.open_period().end());
+            let opened =
+                CircuitFact::HalfOpened { incident: incident.clone(), cause: HalfOpenCause::Cooldown, hint: None };
+            self.record_in_tree_at(at, AgentTreeFact::Circuit(opened), None);
             let lease_ms = u64::from(self.limits.probe_lease_s) * 1000;
-            let probe = Probe { call, since: self.now, lease_ms, by: Opening::Cooldown };
-            self.tree(TreeFact::Board(BoardFact::ProbeTaken { incident, probe }));
+            let probe = Probe { call, since: self.now, lease_ms, cause: HalfOpenCause::Cooldown };
+            self.record_in_tree(AgentTreeFact::Circuit(CircuitFact::ProbeTaken { incident, probe }));
         }
         let micros = self.limits.api.call_micros;
-        self.tree(TreeFact::ApiCalled { call, micros, keep: limits.threshold });
+        self.record_in_tree(AgentTreeFact::ApiCalled { call, micros, keep: limits.threshold });
         let Some(tree) = &self.tree else { return Ok(()) };
         let count = api_calls_within(tree, limits.window, self.now);
-        let is_closed = tree.board.standing(api_key(), self.now) == Standing::Closed;
+        let is_closed = tree.circuits.state_at(api_key(), self.now) == CircuitState::Closed;
         if count >= limits.threshold && is_closed && !self.is_exempt(Pattern::ExternalApi, api_key())? {
-            let grounds = self.api_grounds("HL-API-01", self.rate_fact(count));
-            self.trip_tree(&grounds, api_key(), count, limits);
+            let explanation = self.api_explanation("HL-API-01", self.rate_fact(count));
+            self.trip_tree(&explanation, api_key(), count, limits);
         }
         Ok(())
     }
 
-    /// A service said "too often" to a call that was not known to reach for one. Nothing was paid for it.
-    pub(super) fn rate_limited(&mut self, flight: &Flight, answer: &Answer) -> Asked<()> {
-        self.api_called(flight.call)?;
-        let cost = answer.cost.or(Some(0));
-        self.settle_api(flight, &Answer { cost, ..answer.clone() })
+    /// Counts a call that a service rejected for its rate, although haltline did not know that it uses a service. It
+    /// costs nothing unless the result says so.
+    pub(super) fn count_rate_limited_call(
+        &mut self,
+        in_flight: &InFlightCall,
+        result: &CallResult,
+    ) -> Result<(), Halt> {
+        self.count_api_call(in_flight.id)?;
+        let cost = result.cost.or(Some(0));
+        self.complete_api_call(in_flight, &CallResult { cost, ..result.clone() })
     }
 
-    /// The answer of a call of an external service: what it cost, and whether the trial went well.
-    pub(super) fn settle_api(&mut self, flight: &Flight, answer: &Answer) -> Asked<()> {
+    /// Handles the end of a call to an external service: its cost, and whether it was a successful probe.
+    pub(super) fn complete_api_call(&mut self, in_flight: &InFlightCall, result: &CallResult) -> Result<(), Halt> {
         self.need_tree()?;
-        self.tree(TreeFact::ApiSettled { call: flight.call, micros: answer.cost });
-        let held = self.tree.as_ref().and_then(|tree| tree.board.probed_by(flight.call)).cloned();
-        let Some(held) = held else { return Ok(()) };
-        let incident = held.trip.incident.clone();
-        match answer.outcome {
-            Outcome::Ok => self.tree(TreeFact::Board(BoardFact::Recovered { incident })),
+        self.record_in_tree(AgentTreeFact::ApiCharged { call: in_flight.id, micros: result.cost });
+        let tripped = self.tree.as_ref().and_then(|tree| tree.circuits.probed_by(in_flight.id)).cloned();
+        let Some(tripped) = tripped else { return Ok(()) };
+        let incident = tripped.trip.incident.clone();
+        match result.outcome {
+            Outcome::Ok => self.record_in_tree(AgentTreeFact::Circuit(CircuitFact::Recovered { incident })),
             Outcome::Failed | Outcome::RateLimited => {
-                let grounds = self.api_grounds("HL-API-01", self.rate_fact(held.trip.count));
-                self.trip_tree(&grounds, api_key(), held.trip.count, self.limits.external_api);
+                let explanation = self.api_explanation("HL-API-01", self.rate_fact(tripped.trip.count));
+                self.trip_tree(&explanation, api_key(), tripped.trip.count, self.limits.external_api);
             }
             Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::Unknown => {
-                self.tree(TreeFact::Board(BoardFact::ProbeAbandoned { incident }));
+                self.record_in_tree(AgentTreeFact::Circuit(CircuitFact::ProbeAbandoned { incident }));
             }
         }
         Ok(())
     }
 
-    /// What the agent is told of what external services cost, once.
-    pub(super) fn api_cost_warning(&mut self) -> Option<Concern> {
+    /// The warning about the cost of external services; given once.
+    pub(super) fn api_cost_warning(&mut self) -> Option<LimitWarning> {
         let key = limit_key("api_cost_warning");
         let tree = self.tree.as_ref()?;
         let committed = tree.api.committed().saturating_add(self.limits.api.call_micros.unwrap_or_default());
-        if committed < self.limits.api.warn_micros || tree.told.contains(&key) {
+        if committed < self.limits.api.warn_micros || tree.warned_limits.contains(&key) {
             return None;
         }
-        let limit = words::dollars(self.limits.api.deny_micros);
-        let fact = format!("external services cost {} of {limit}", words::dollars(committed));
-        self.tree(TreeFact::Told { key });
-        Some((self.api_grounds("HL-API-03", fact), key, 1))
+        let limit = messages::dollars(self.limits.api.deny_micros);
+        let fact = format!("external services cost {} of {limit}", messages::dollars(committed));
+        self.record_in_tree(AgentTreeFact::LimitWarned { key });
+        Some((self.api_explanation("HL-API-03", fact), key, 1))
     }
 
-    /// Running into a limit cools external services down (L10).
+    /// Trips the circuit of external services because another limit was reached (L10).
     fn cool_api_down(&mut self) {
         let limits = self.limits.external_api;
         let is_closed =
-            self.tree.as_ref().is_some_and(|tree| tree.board.standing(api_key(), self.now) == Standing::Closed);
+            self.tree.as_ref().is_some_and(|tree| tree.circuits.state_at(api_key(), self.now) == CircuitState::Closed);
         if limits.enabled
             && is_closed
             && let Some(tree) = &self.tree
         {
             let (pattern, cooldown_s) = (Pattern::ExternalApi, limits.cooldown_s);
-            let trip = self.new_trip(&tree.board, &self.tree_name, pattern, api_key(), None, 0, cooldown_s);
+            let trip = self.new_trip(&tree.circuits, &self.tree_row, pattern, api_key(), None, 0, cooldown_s);
             let text = Some("cooled down because a resource limit was reached".to_owned());
-            self.tree_with(self.now, TreeFact::Board(BoardFact::Tripped { trip }), text);
+            self.record_in_tree_at(self.now, AgentTreeFact::Circuit(CircuitFact::Tripped { trip }), text);
         }
     }
 
-    /// What is used up, beside its bounds.
-    fn uses(&self) -> Vec<(&'static str, u64, Bound, String)> {
+    /// What is used of each budget: name, amount, bound, and the amount as text.
+    fn budget_use(&self) -> Vec<(&'static str, u64, Bound, String)> {
         let Some(tree) = &self.tree else { return Vec::new() };
         let budget = &self.limits.budget;
         let spent = &tree.spent;
-        let minutes = match self.now.since(tree.began) {
+        let minutes = match self.now.since(tree.first_seen) {
             Elapsed::Known(elapsed) => elapsed / 60_000,
             Elapsed::Unknown => 0,
         };
-        let cost = words::cost(spent.micros, spent.is_priced, spent.is_partial);
+        let cost = messages::cost(spent.micros, spent.is_priced, spent.is_partial);
         vec![
             ("cost", spent.micros, budget.micros, cost),
             ("tokens", spent.tokens, budget.tokens, format!("{} tokens", spent.tokens)),
@@ -431,57 +445,57 @@ impl Draft<'_> {
     }
 
     fn shown_bound(name: &str, bound: u64) -> String {
-        if name == "cost" { words::dollars(bound) } else { bound.to_string() }
+        if name == "cost" { messages::dollars(bound) } else { bound.to_string() }
     }
 
-    /// Refuses what does not save work once a hard limit is reached.
-    pub(super) fn hard_budget(&mut self, action: &Action) -> Asked<Option<Verdict>> {
+    /// Once a hard limit is reached, denies every call that does not save work.
+    pub(super) fn check_hard_budget(&mut self, action: &Action) -> Result<Option<Verdict>, Halt> {
         if !self.limits.budget.is_set() {
             return Ok(None);
         }
         self.need_tree()?;
-        let Some(over) = self.over_budget() else { return Ok(None) };
-        let saved = self.tree.as_ref().map_or(0, |tree| tree.saving);
+        let Some(over) = self.exceeded_budget() else { return Ok(None) };
+        let saved = self.tree.as_ref().map_or(0, |tree| tree.saving_calls_used);
         if action.is_saving && saved < self.limits.budget.saving_calls {
             self.is_saving = true;
             return Ok(None);
         }
-        Ok(Some(self.refuse_budget(over)))
+        Ok(Some(self.deny_over_budget(over)))
     }
 
-    /// The first hard limit that is reached: what is used, of how much.
-    pub(super) fn over_budget(&self) -> Option<(String, String)> {
-        self.uses().into_iter().find_map(|(name, used, bound, shown)| {
+    /// The first hard limit that is reached: what is used, and the limit.
+    pub(super) fn exceeded_budget(&self) -> Option<(String, String)> {
+        self.budget_use().into_iter().find_map(|(name, used, bound, shown)| {
             let hard = bound.hard.filter(|&hard| used >= hard)?;
             Some((shown, Self::shown_bound(name, hard)))
         })
     }
 
-    /// Refuses because a hard limit is reached.
-    pub(super) fn refuse_budget(&mut self, (used, hard): (String, String)) -> Verdict {
-        let grounds = Grounds {
+    /// Denies because a hard limit is reached.
+    pub(super) fn deny_over_budget(&mut self, (used, hard): (String, String)) -> Verdict {
+        let explanation = Explanation {
             pattern: Pattern::Budget,
             code: "HL-BUDGET-02",
             fact: format!("the session's budget is spent: {used} of {hard}"),
             instead: "save your work with edits and `git commit`, say what is left to do, and stop.",
             avoid: "start anything new.",
         };
-        let saved = self.tree.as_ref().map_or(0, |tree| tree.saving);
-        self.limit(grounds, limit_key("budget"), saved, Retry::Person)
+        let saved = self.tree.as_ref().map_or(0, |tree| tree.saving_calls_used);
+        self.deny_at_limit(explanation, limit_key("budget"), saved, Retry::Person)
     }
 
-    /// Tells the agent once that a soft limit, or the hard one, is reached.
-    pub(super) fn soft_budget(&mut self) -> Asked<Verdict> {
+    /// Warns the agent once for each soft or hard limit that is reached.
+    pub(super) fn warn_of_budget(&mut self) -> Result<Verdict, Halt> {
         if !self.limits.budget.is_set() {
             return Ok(Verdict::Pass);
         }
         self.need_tree()?;
-        for (name, used, bound, shown) in self.uses() {
+        for (name, used, bound, shown) in self.budget_use() {
             for (kind, limit) in [("hard", bound.hard), ("soft", bound.soft)] {
                 let key = limit_key(&format!("budget {kind} {name}"));
-                let is_told = self.tree.as_ref().is_some_and(|tree| tree.told.contains(&key));
-                let Some(limit) = limit.filter(|&limit| used >= limit && !is_told) else { continue };
-                self.tree(TreeFact::Told { key });
+                let is_warned = self.tree.as_ref().is_some_and(|tree| tree.warned_limits.contains(&key));
+                let Some(limit) = limit.filter(|&limit| used >= limit && !is_warned) else { continue };
+                self.record_in_tree(AgentTreeFact::LimitWarned { key });
                 let (code, instead, avoid) = match kind {
                     "hard" => (
                         "HL-BUDGET-02",
@@ -491,12 +505,12 @@ impl Draft<'_> {
                     _soft => ("HL-BUDGET-01", "finish what matters most.", "begin anything new."),
                 };
                 let fact = format!("the session has used {shown} of {} ({kind} limit)", Self::shown_bound(name, limit));
-                // Of the hard limit the person hears with the first refusal, once (E16).
+                // The person reads about the hard limit in the notice of the first denial, so not here as well (E16).
                 if kind == "soft" {
-                    self.notices.push(format!("haltline ({code}): {fact}"));
+                    self.draft.notices.push(format!("haltline ({code}): {fact}"));
                 }
-                let grounds = Grounds { pattern: Pattern::Budget, code, fact, instead, avoid };
-                return Ok(self.warn(&grounds, key, 1, None));
+                let explanation = Explanation { pattern: Pattern::Budget, code, fact, instead, avoid };
+                return Ok(self.warn(&explanation, key, 1, None));
             }
         }
         Ok(Verdict::Pass)

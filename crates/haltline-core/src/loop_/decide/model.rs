@@ -1,58 +1,60 @@
-//! The model is about to be asked: the last moment at which a turn costs nothing (E5, L7). Only some clients ask.
+//! Decides whether the client may call the model: the last moment at which ending a turn costs nothing (E5, L7). Only
+//! some clients ask.
 //!
-//! It counts nothing: a request that is tried again is told again, and what the agent does is counted by its calls.
+//! It counts no attempts: the client reports a retried request again, and the agent's calls are what counts.
 
 use super::*;
 
-impl Draft<'_> {
-    /// Whether the model may be asked.
-    pub(super) fn model_start(&mut self) -> Asked<Verdict> {
+impl AgentDraft<'_> {
+    /// The verdict on a request to the model.
+    pub(super) fn model_start(&mut self) -> Result<Verdict, Halt> {
         if self.is_idle() {
-            self.close_flights()?;
+            self.close_in_flight()?;
         }
-        if !self.lane.is_unused && !self.lane.is_fresh {
-            self.lane(LaneFact::TurnEnded);
+        if !self.agent.is_turn_empty && !self.agent.is_turn_over {
+            self.record(AgentFact::TurnEnded);
         }
         let is_enforced = match self.policy.mode {
             crate::Mode::Enforce => true,
-            // Nobody was stopped.
+            // In observe mode nobody was stopped.
             crate::Mode::Observe => false,
         };
-        if is_enforced && self.lane.is_stopped {
+        if is_enforced && self.agent.is_stopped {
             return Ok(self.still_stopped());
         }
-        Ok(match self.spent_budget()? {
-            // There is no call to refuse: what is left is not to ask.
+        Ok(match self.exhausted_budget()? {
+            // There is no call to deny, so the turn must end.
             Some(Verdict::Deny(reason)) => Verdict::Stop(reason),
             Some(verdict @ (Verdict::Pass | Verdict::Warn(_) | Verdict::Stop(_))) => verdict,
             None => Verdict::Pass,
         })
     }
 
-    /// Whether nothing that the agent called can still run, though its end was not told. A call without a name that stayed
-    /// would take the end of the next one of its words. While a sub-agent works it may be its model that is asked.
+    /// True if no call can still be running although its end was not reported. Without call ids, a call that stayed in
+    /// flight would be closed by the end of the next call with the same arguments. While a sub-agent works, the request
+    /// may be the sub-agent's, so its parent's calls may still run.
     fn is_idle(&self) -> bool {
-        match &self.question.stream.naming {
-            Naming::Own | Naming::Begun => false,
-            Naming::Counted => !self.lane.flights.iter().any(|flight| flight.traits.is_spawn),
+        match &self.request.agent_ref.call_ids {
+            CallIds::Stable | CallIds::StartOnly => false,
+            CallIds::None => !self.agent.in_flight.iter().any(|in_flight| in_flight.traits.is_spawn),
         }
     }
 
-    /// The turn was ended, and only a person takes it up again.
+    /// The verdict for an agent whose turn haltline has ended: only a person may resume it.
     pub(super) fn still_stopped(&self) -> Verdict {
-        let (circuit, text) = (self.lane_name.clone(), words::still_stopped());
+        let (circuit, text) = (self.agent_row.clone(), messages::still_stopped());
         Verdict::Stop(Reason { circuit, code: "HL-STOP-01", text, retry: Retry::Person })
     }
 
-    /// A hard limit is reached, and what was left for saving the work is used up.
-    fn spent_budget(&mut self) -> Asked<Option<Verdict>> {
+    /// The denial once a hard limit is reached and the calls allowed for saving work are used up.
+    fn exhausted_budget(&mut self) -> Result<Option<Verdict>, Halt> {
         if !self.limits.budget.is_set() {
             return Ok(None);
         }
         self.need_tree()?;
-        let is_saved = self.tree.as_ref().is_some_and(|tree| tree.saving >= self.limits.budget.saving_calls);
-        match self.over_budget().filter(|_| is_saved) {
-            Some(over) => Ok(Some(self.refuse_budget(over))),
+        let is_saved = self.tree.as_ref().is_some_and(|tree| tree.saving_calls_used >= self.limits.budget.saving_calls);
+        match self.exceeded_budget().filter(|_| is_saved) {
+            Some(over) => Ok(Some(self.deny_over_budget(over))),
             None => Ok(None),
         }
     }

@@ -1,5 +1,5 @@
-//! Tables 3 to 5: what a client's hooks cost in a session that is CLOSED, in an old one among many, and with eight
-//! agents at once.
+//! Tables 3 to 5: what a client's hooks cost in a CLOSED session, in an old session among many, and with eight agents
+//! at once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,31 +7,31 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use super::payload::{Event, payload, with_answer};
-use super::{Bench, COUNTS, GROWTH_RATIO_TARGET, Outcome, Place, Shuffle, Times, grouped, machine};
+use super::payload::{Event, payload, payload_with_output};
+use super::{Bench, COUNTS, GROWTH_RATIO_TARGET, Outcome, Shuffle, Times, Workspace, grouped, machine};
 
-/// The retention lets the long history stay.
+/// The retention is long enough to keep the long history.
 const CONFIG: &str = "[retention]\nstate_mb = 4096\njournal_days = 36500\n";
-/// What a hook's median should stay under, as a multiple of the JSON-parsing program's; the goal is the second.
+/// The target and the goal for a hook's median, as multiples of the median of the JSON-parsing program.
 const HOOK_RATIO_TARGET: f64 = 2.4;
 const HOOK_RATIO_GOAL: f64 = 2.0;
-/// A session's row grows with its first calls: after this many rounds the hooks move on to a new session.
+/// A session's row grows with its first calls: after this many rounds the hooks switch to a new session.
 const ROUNDS_PER_SESSION: usize = 25;
 /// Calls of a session before it is measured.
 const CALLS_BEFORE: usize = 10;
 /// Agents that work at once in table 5.
 const AGENTS: usize = 8;
-/// Table 5's target: this many times the single agent's median, times the agents that share a core.
+/// The target of table 5: this many times the median of a single agent, times the number of agents per core.
 const CROWD_RATIO_TARGET: f64 = 5.0;
-/// A call whose command line is a shell's: the dearest kind.
+/// A call with a shell command line, which is the most expensive kind.
 const SHELL_CALL: usize = 900_000;
 
-/// A program that is told of calls.
+/// A program that receives the events of calls.
 struct Runner {
     label: &'static str,
     program: PathBuf,
-    words: Vec<String>,
-    /// What it is told, one process each, in this order.
+    arguments: Vec<String>,
+    /// The events it receives, one process each, in this order.
     events: &'static [Event],
     target: String,
 }
@@ -47,27 +47,27 @@ impl Runner {
         }
     }
 
-    fn words(&self) -> Vec<&str> {
-        self.words.iter().map(String::as_str).collect()
+    fn arguments(&self) -> Vec<&str> {
+        self.arguments.iter().map(String::as_str).collect()
     }
 }
 
-/// As `init` writes it into a client's settings.
-fn haltline(place: &Place) -> Runner {
-    let path = |name: &str| place.folder.join(name).display().to_string();
-    let words = ["hook", "claude", "--state", &path("state"), "--config", &path("config.toml")].map(str::to_owned);
+/// The hook as `init` writes it into a client's settings.
+fn haltline(workspace: &Workspace) -> Runner {
+    let path = |name: &str| workspace.folder.join(name).display().to_string();
+    let arguments = ["hook", "claude", "--state", &path("state"), "--config", &path("config.toml")].map(str::to_owned);
     Runner {
         label: "haltline hook",
-        program: place.haltline.clone(),
-        words: words.to_vec(),
+        program: workspace.haltline.clone(),
+        arguments: arguments.to_vec(),
         events: CALL,
         target: format!("≤ {HOOK_RATIO_TARGET} ×, goal {HOOK_RATIO_GOAL:.1} ×"),
     }
 }
 
-impl Place {
-    /// What the next process finds on its standard input.
-    fn tell(&self, event: Event, session: &str, call: usize) -> Outcome<()> {
+impl Workspace {
+    /// Writes the standard input of the next process.
+    fn write_event(&self, event: Event, session: &str, call: usize) -> Outcome<()> {
         Ok(fs::write(self.folder.join("event.json"), payload(event, session, call))?)
     }
 
@@ -76,16 +76,16 @@ impl Place {
             .map(|name| fs::metadata(self.folder.join("state").join(name)).map_or(0, |file| file.len()))
     }
 
-    /// Begins a session: nothing of this is timed.
+    /// Begins a session; nothing of this is timed.
     fn warm(&self, runner: &Runner, session: &str) -> Outcome<()> {
         let before = self.store_bytes();
         for call in 0..CALLS_BEFORE {
             for &event in runner.events {
-                self.tell(event, session, call)?;
-                self.time(&runner.program, &runner.words())?;
+                self.write_event(event, session, call)?;
+                self.time(&runner.program, &runner.arguments())?;
             }
         }
-        // A hook never fails; that it took nothing in would make it look fast.
+        // A hook never fails; a hook that recorded nothing would look fast.
         if runner.program == self.haltline && self.store_bytes() == before {
             return Err("the hook wrote nothing".into());
         }
@@ -96,15 +96,15 @@ impl Place {
 impl Bench {
     /// Table 3.
     pub fn hooks(&self) -> Outcome<()> {
-        let place = self.place("hooks", "")?;
-        let runners = self.runners(&place)?;
+        let workspace = self.place("hooks", "")?;
+        let runners = self.runners(&workspace)?;
         let mut counts = Vec::new();
         for runner in &runners {
-            place.warm(runner, "counted")?;
-            counts.push(self.count_events(&place, runner, "counted")?);
+            workspace.warm(runner, "counted")?;
+            counts.push(self.count_events(&workspace, runner, "counted")?);
         }
-        let places: Vec<&Place> = runners.iter().map(|_| &place).collect();
-        let times = time_events(&runners, &places, self.number("rounds")?, Sessions::Renewed)?;
+        let workspaces: Vec<&Workspace> = runners.iter().map(|_| &workspace).collect();
+        let times = time_events(&runners, &workspaces, self.number("rounds")?, Sessions::Renewed)?;
         let median = |event: usize| times[1][event % times[1].len()].median_us();
         println!("\nTable 3. Hooks of a CLOSED session, {} rounds, {}\n", self.number("rounds")?, machine());
         println!("| hook | p10 µs | median µs | p99 µs | instructions | × JSON, median | target |");
@@ -124,11 +124,11 @@ impl Bench {
         Ok(())
     }
 
-    fn runners(&self, place: &Place) -> Outcome<Vec<Runner>> {
-        let other = |label, program: PathBuf, words: &[&Path], events| Runner {
+    fn runners(&self, workspace: &Workspace) -> Outcome<Vec<Runner>> {
+        let other = |label, program: PathBuf, arguments: &[&Path], events| Runner {
             label,
             program,
-            words: words.iter().map(|word| word.display().to_string()).collect(),
+            arguments: arguments.iter().map(|argument| argument.display().to_string()).collect(),
             events,
             target: String::new(),
         };
@@ -141,18 +141,18 @@ impl Bench {
         if !self.is_without("jq") {
             runners.push(other("bash + jq hook", bench.join("hook.sh"), &[], CALL));
         }
-        runners.push(haltline(place));
+        runners.push(haltline(workspace));
         Ok(runners)
     }
 
-    /// The instructions of each event of one more call; nothing where they cannot be counted.
-    fn count_events(&self, place: &Place, runner: &Runner, session: &str) -> Outcome<Vec<u64>> {
+    /// The instructions of each event of one more call; empty if they cannot be counted.
+    fn count_events(&self, workspace: &Workspace, runner: &Runner, session: &str) -> Outcome<Vec<u64>> {
         if self.is_without("valgrind") {
             return Ok(Vec::new());
         }
         let count = |&event: &Event| {
-            place.tell(event, session, SHELL_CALL)?;
-            place.count(&runner.program, &runner.words())
+            workspace.write_event(event, session, SHELL_CALL)?;
+            workspace.count(&runner.program, &runner.arguments())
         };
         runner.events.iter().map(count).collect()
     }
@@ -160,26 +160,27 @@ impl Bench {
     /// Table 4.
     pub fn hook_growth(&self) -> Outcome<()> {
         let (calls, sessions) = (self.number("calls")?, self.number("sessions")?);
-        let places = [self.place("young", CONFIG)?, self.place("old", CONFIG)?];
+        let workspaces = [self.place("young", CONFIG)?, self.place("old", CONFIG)?];
         eprintln!("bench: adding {calls} calls to the long session, and {sessions} sessions beside it");
-        self.fill_sessions(&places[0], CALLS_BEFORE, 0)?;
-        self.fill_sessions(&places[1], calls, sessions)?;
-        let runners = [haltline(&places[0]), haltline(&places[1])];
+        self.fill_sessions(&workspaces[0], CALLS_BEFORE, 0)?;
+        self.fill_sessions(&workspaces[1], calls, sessions)?;
+        let runners = [haltline(&workspaces[0]), haltline(&workspaces[1])];
         let mut counts = Vec::new();
-        for (runner, place) in runners.iter().zip(&places) {
-            // The first hook after a constraint's file changed lists the guards anew, once.
-            place.tell(Event::Pre, "measured", SHELL_CALL - 1)?;
-            place.time(&runner.program, &runner.words())?;
-            counts.push(self.count_events(place, runner, "measured")?);
+        for (runner, workspace) in runners.iter().zip(&workspaces) {
+            // The first hook after a constraint's file changed rebuilds the list of guards, once.
+            workspace.write_event(Event::Pre, "measured", SHELL_CALL - 1)?;
+            workspace.time(&runner.program, &runner.arguments())?;
+            counts.push(self.count_events(workspace, runner, "measured")?);
         }
-        let times = time_events(&runners, &places.each_ref(), self.number("rounds")?, Sessions::Kept)?;
+        let times = time_events(&runners, &workspaces.each_ref(), self.number("rounds")?, Sessions::Kept)?;
         println!("\nTable 4. A session of {CALLS_BEFORE} calls alone, and one of {}", grouped(calls as f64));
         println!("beside {} others, {} rounds, {}\n", grouped(sessions as f64), self.number("rounds")?, machine());
         println!("| hook | young: median µs | old: median µs | × | target | young: instructions | old: instructions |");
         println!("|---|---:|---:|---:|---:|---:|---:|");
         for (index, &event) in CALL.iter().enumerate() {
-            let [young, old] = [0, 1].map(|place| times[place][index].median_us());
-            let [few, many] = [0, 1].map(|place: usize| counts[place].get(index).map_or(0.0, |count| *count as f64));
+            let [young, old] = [0, 1].map(|workspace| times[workspace][index].median_us());
+            let [few, many] =
+                [0, 1].map(|workspace: usize| counts[workspace].get(index).map_or(0.0, |count| *count as f64));
             println!(
                 "| {} | {} | {} | {:.2} | ≤ {GROWTH_RATIO_TARGET} × | {} | {} |",
                 runners[0].label(event),
@@ -193,9 +194,9 @@ impl Bench {
         Ok(())
     }
 
-    fn fill_sessions(&self, place: &Place, calls: usize, sessions: usize) -> Outcome<()> {
+    fn fill_sessions(&self, workspace: &Workspace, calls: usize, sessions: usize) -> Outcome<()> {
         let status = Command::new(self.option("filler")?)
-            .args([place.folder.join("state"), place.folder.join("config.toml"), place.project()])
+            .args([workspace.folder.join("state"), workspace.folder.join("config.toml"), workspace.project()])
             .args(["measured", &calls.to_string(), &sessions.to_string()])
             .status()?;
         if status.success() { Ok(()) } else { Err(format!("bench-fill: {status}").into()) }
@@ -203,11 +204,11 @@ impl Bench {
 
     /// Table 5.
     pub fn crowd(&self) -> Outcome<()> {
-        let place = self.place("crowd", "")?;
+        let workspace = self.place("crowd", "")?;
         let rounds = self.number("rounds")?;
-        let (alone, _) = Agent::new(&place, "alone")?.work(rounds)?;
+        let (alone, _) = Agent::new(&workspace, "alone")?.work(rounds)?;
         let agents: Vec<Agent<'_>> =
-            (0..AGENTS).map(|number| Agent::new(&place, &format!("agent-{number}"))).collect::<Outcome<_>>()?;
+            (0..AGENTS).map(|number| Agent::new(&workspace, &format!("agent-{number}"))).collect::<Outcome<_>>()?;
         let worked = thread::scope(|scope| {
             let threads: Vec<_> = agents
                 .iter()
@@ -221,7 +222,7 @@ impl Bench {
             times.extend(own);
             failures += own_failures;
         }
-        let waiting = fs::read_dir(place.folder.join("state/spool")).map_or(0, Iterator::count);
+        let waiting = fs::read_dir(workspace.folder.join("state/spool")).map_or(0, Iterator::count);
         let (alone, together) = (Times::new(alone), Times::new(times));
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let limit = CROWD_RATIO_TARGET * alone.median_us() * AGENTS as f64 / cores as f64;
@@ -234,14 +235,14 @@ impl Bench {
         Ok(())
     }
 
-    /// The hooks' lines for `bench/instructions`.
+    /// Prints the lines of the hooks for `bench/instructions`.
     pub fn count_hooks(&self) -> Outcome<()> {
         let mut counts: Vec<(&str, Vec<u64>)> = ["hook-pre", "hook-post"].map(|name| (name, Vec::new())).to_vec();
         for number in 0..COUNTS {
-            let place = self.place(&format!("hook-{number}"), "")?;
-            let runner = haltline(&place);
-            place.warm(&runner, "counted")?;
-            for ((_, counts), count) in counts.iter_mut().zip(self.count_events(&place, &runner, "counted")?) {
+            let workspace = self.place(&format!("hook-{number}"), "")?;
+            let runner = haltline(&workspace);
+            workspace.warm(&runner, "counted")?;
+            for ((_, counts), count) in counts.iter_mut().zip(self.count_events(&workspace, &runner, "counted")?) {
                 counts.push(count);
             }
         }
@@ -250,15 +251,15 @@ impl Bench {
             eprintln!("bench: {name}: {counts:?}");
             println!("{name} {}", counts[COUNTS / 2]);
         }
-        // Three megabytes of a test run's output: what haltline reads more than once shows here.
-        let place = self.place("hook-large", "")?;
+        // Three megabytes of test output: this shows when haltline reads something more than once.
+        let workspace = self.place("hook-large", "")?;
         let lines: String = (0..).map(|line| format!("test cart::total_{line} ... ok\\n")).take(100_000).collect();
-        let large = with_answer(Event::Post, "counted", SHELL_CALL, &lines);
-        let runner = haltline(&place);
-        place.warm(&runner, "counted")?;
-        fs::write(place.folder.join("event.json"), large)?;
-        println!("hook-post-3-mb {}", place.count(&runner.program, &runner.words())?);
-        println!("json-3-mb {}", place.count(&self.program("baseline-json")?, &[])?);
+        let large = payload_with_output(Event::Post, "counted", SHELL_CALL, &lines);
+        let runner = haltline(&workspace);
+        workspace.warm(&runner, "counted")?;
+        fs::write(workspace.folder.join("event.json"), large)?;
+        println!("hook-post-3-mb {}", workspace.count(&runner.program, &runner.arguments())?);
+        println!("json-3-mb {}", workspace.count(&self.program("baseline-json")?, &[])?);
         Ok(())
     }
 }
@@ -266,14 +267,19 @@ impl Bench {
 /// Whether the measured sessions are renewed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sessions {
-    /// Every so many rounds.
+    /// Every few rounds.
     Renewed,
-    /// Never: its long history is what is measured.
+    /// Never: the long history is what is measured.
     Kept,
 }
 
 /// Times every runner's events once per round, those of one call in order; the order of the runners changes.
-fn time_events(runners: &[Runner], places: &[&Place], rounds: usize, sessions: Sessions) -> Outcome<Vec<Vec<Times>>> {
+fn time_events(
+    runners: &[Runner],
+    workspaces: &[&Workspace],
+    rounds: usize,
+    sessions: Sessions,
+) -> Outcome<Vec<Vec<Times>>> {
     let mut times: Vec<Vec<Vec<u128>>> =
         runners.iter().map(|runner| vec![Vec::with_capacity(rounds); runner.events.len()]).collect();
     let mut shuffle = Shuffle::new(runners.len());
@@ -284,39 +290,39 @@ fn time_events(runners: &[Runner], places: &[&Place], rounds: usize, sessions: S
         }
         if sessions == Sessions::Renewed && round % ROUNDS_PER_SESSION == 0 {
             session = format!("session-{round}");
-            for (runner, place) in runners.iter().zip(places) {
-                place.warm(runner, &session)?;
+            for (runner, workspace) in runners.iter().zip(workspaces) {
+                workspace.warm(runner, &session)?;
             }
         }
         for &index in shuffle.next() {
-            let (runner, place) = (&runners[index], places[index]);
+            let (runner, workspace) = (&runners[index], workspaces[index]);
             for (times, &event) in times[index].iter_mut().zip(runner.events) {
                 // Calls of the history before have lower numbers.
-                place.tell(event, &session, 1_000_000 + round)?;
-                times.push(place.time(&runner.program, &runner.words())?);
+                workspace.write_event(event, &session, 1_000_000 + round)?;
+                times.push(workspace.time(&runner.program, &runner.arguments())?);
             }
         }
     }
     Ok(times.into_iter().map(|times| times.into_iter().map(Times::new).collect()).collect())
 }
 
-/// One of several that work at once: a session of its own, on a store all of them share.
+/// One of several agents that work at once, each in its own session, on a shared store.
 struct Agent<'a> {
-    place: &'a Place,
+    workspace: &'a Workspace,
     runner: Runner,
     session: String,
-    /// Where its payloads and the marks of what it was told are.
+    /// The folder of its payloads, and of the files that record which notices haltline has shown.
     folder: PathBuf,
 }
 
 impl<'a> Agent<'a> {
-    fn new(place: &'a Place, session: &str) -> Outcome<Self> {
-        let folder = place.folder.join(session);
+    fn new(workspace: &'a Workspace, session: &str) -> Outcome<Self> {
+        let folder = workspace.folder.join(session);
         fs::create_dir_all(&folder)?;
-        let runner = haltline(place);
-        // A session that is seen for the first time is told so; what is said from here on is a failure.
-        place.warm(&runner, session)?;
-        Ok(Self { place, runner, session: session.to_owned(), folder })
+        let runner = haltline(workspace);
+        // haltline says so when it sees a session for the first time; any output from here on is a failure.
+        workspace.warm(&runner, session)?;
+        Ok(Self { workspace, runner, session: session.to_owned(), folder })
     }
 
     /// The times of all its hooks, and how many of them failed.
@@ -326,25 +332,25 @@ impl<'a> Agent<'a> {
             for &event in CALL {
                 let file = self.folder.join("event.json");
                 fs::write(&file, payload(event, &self.session, CALLS_BEFORE + call))?;
-                let mut command = self.place.command(&self.runner.program)?;
-                command.args(&self.runner.words).stdin(fs::File::open(&file)?).stdout(Stdio::piped());
+                let mut command = self.workspace.command(&self.runner.program)?;
+                command.args(&self.runner.arguments).stdin(fs::File::open(&file)?).stdout(Stdio::piped());
                 command.env("XDG_RUNTIME_DIR", &self.folder);
                 let began = Instant::now();
                 let output = command.output()?;
                 times.push(began.elapsed().as_nanos());
                 if !output.stdout.is_empty() {
-                    // Calls that pass are passed in silence: it could not write, and spooled the event.
+                    // haltline prints nothing when a call passes, so it could not write and spooled the event.
                     failures += 1;
                     eprintln!("bench: {}: {}", self.session, String::from_utf8_lossy(&output.stdout).trim_end());
-                    self.forget_told()?;
+                    self.forget_notices()?;
                 }
             }
         }
         Ok((times, failures))
     }
 
-    /// A failure is told once in a session; here each of them is to be counted.
-    fn forget_told(&self) -> Outcome<()> {
+    /// haltline reports a failure once per session; here each of them must be counted.
+    fn forget_notices(&self) -> Outcome<()> {
         for entry in fs::read_dir(&self.folder)?.flatten().filter(|entry| entry.path().is_dir()) {
             fs::remove_dir_all(entry.path())?;
         }

@@ -1,7 +1,7 @@
-//! Measures commands as an agent meets them: one fresh process per call, its event on standard input.
+//! Measures commands as an agent runs them: a new process per call, with its event on standard input.
 //!
-//! Started by `bench/run` and `bench/instructions`; bench/README.md says what the figures mean. It states what it
-//! saw and never judges a time: only a command that fails makes it fail.
+//! Started by `bench/run` and `bench/instructions`; bench/README.md explains the numbers. It reports what it measured
+//! and never rates a time: it fails only when a command fails.
 
 mod hook;
 mod payload;
@@ -15,27 +15,27 @@ use std::time::Instant;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What every program gets on its standard input.
+/// The standard input of every program.
 const EVENT: &str = r#"{"v":1,"type":"violation","ts":"2026-02-12T10:30:00.000Z","session":"sess_abc123","client":"claude-code","constraint":"bench","action":"git push --force origin main"}"#;
 /// Never trips and counts every violation, so that all records do the same work.
 const CONSTRAINT: &str = "---\nid: bench\nstatus: active\nseverity: CRITICAL\ncircuit_breaker:\n  violation_threshold: 10000\n  dedup_seconds: 0\n---\n\n# Never force-push\n";
 const CONFIG: &str = "[constraint]\nmirror = false\n";
 const CONFIG_LARGE: &str = "[constraint]\nmirror = false\n\n[retention]\nstate_mb = 4096\njournal_days = 36500\n";
-/// A circuit's row grows with its violations: after this many rounds the commands move on to a new project.
+/// A circuit's row grows with its violations: after this many rounds the commands switch to a new project.
 const ROUNDS_PER_PROJECT: usize = 25;
-/// Violations recorded in a project before it is measured: the rule is known, the row has its usual shape.
+/// Violations recorded in a project before it is measured: the rule is known, and the row has its usual size.
 const RECORDS_BEFORE: usize = 3;
-/// How often a count is taken, each time on a new store.
+/// The number of counts, each on a new store.
 const COUNTS: usize = 3;
-/// What the project wants to stay under: medians as multiples of the JSON-parsing program's, and of the small store's.
+/// The project's targets: medians as multiples of the JSON-parsing program's, and of the small store's.
 const CHECK_RATIO_TARGET: f64 = 2.4;
 const RECORD_RATIO_TARGET: f64 = 2.8;
 const GROWTH_RATIO_TARGET: f64 = 1.15;
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    let command = words.next().unwrap_or_default();
-    let result = Bench::new(words).and_then(|bench| match command.as_str() {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next().unwrap_or_default();
+    let result = Bench::new(arguments).and_then(|bench| match command.as_str() {
         "latency" => bench.latency(),
         "growth" => bench.growth(),
         "hooks" => bench.hooks(),
@@ -53,26 +53,25 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the command line says.
+/// The options of the command line.
 struct Bench {
     options: HashMap<String, String>,
 }
 
-/// A store with its configuration, and the project commands run in at the moment.
-struct Place {
+/// A store with its configuration, and the project in which commands run at the moment.
+struct Workspace {
     folder: PathBuf,
     haltline: PathBuf,
     projects: usize,
 }
 
-/// A command that is measured.
 struct Subject {
     label: &'static str,
-    /// Which of the places it runs in.
-    place: usize,
+    /// The index of the workspace it runs in.
+    workspace: usize,
     program: PathBuf,
-    words: &'static [&'static str],
-    /// What its ratio should stay under.
+    arguments: &'static [&'static str],
+    /// The target for its ratio.
     target: Option<f64>,
 }
 
@@ -84,11 +83,11 @@ const RECORD: &[&str] =
     &["constraint", "record", "bench", "--action", "git push --force origin main", "--session", "sess_abc123"];
 
 impl Bench {
-    fn new(mut words: impl Iterator<Item = String>) -> Outcome<Self> {
+    fn new(mut arguments: impl Iterator<Item = String>) -> Outcome<Self> {
         let mut options = HashMap::new();
-        while let Some(word) = words.next() {
-            let name = word.strip_prefix("--").ok_or_else(|| format!("{word:?}: expected an option"))?;
-            let value = if name.starts_with("without-") { String::new() } else { words.next().unwrap_or_default() };
+        while let Some(argument) = arguments.next() {
+            let name = argument.strip_prefix("--").ok_or_else(|| format!("{argument:?}: expected an option"))?;
+            let value = if name.starts_with("without-") { String::new() } else { arguments.next().unwrap_or_default() };
             options.insert(name.to_owned(), value);
         }
         Ok(Self { options })
@@ -112,24 +111,24 @@ impl Bench {
         Ok(Path::new(self.option("bin")?).join(name))
     }
 
-    /// A new store. The program is copied beside it: its path, too, has the same length in every run.
-    fn place(&self, name: &str, config: &str) -> Outcome<Place> {
+    /// A new store. The program is copied next to it, so that its path has the same length in every run, too.
+    fn place(&self, name: &str, config: &str) -> Outcome<Workspace> {
         let folder = Path::new(self.option("work")?).join(name);
         fs::create_dir_all(&folder)?;
         fs::write(folder.join("event.json"), EVENT)?;
         fs::write(folder.join("config.toml"), config)?;
         let haltline = folder.join("haltline");
         fs::copy(self.program("haltline")?, &haltline)?;
-        let mut place = Place { folder, haltline, projects: 0 };
-        place.move_on()?;
-        Ok(place)
+        let mut workspace = Workspace { folder, haltline, projects: 0 };
+        workspace.move_on()?;
+        Ok(workspace)
     }
 
     /// Table 1.
     fn latency(&self) -> Outcome<()> {
-        let mut places = [self.place("plain", CONFIG)?, self.place("mirror", "")?];
-        let plain = |label, program, words| Subject { label, place: 0, program, words, target: None };
-        let haltline = places[0].haltline.clone();
+        let mut workspaces = [self.place("plain", CONFIG)?, self.place("mirror", "")?];
+        let plain = |label, program, arguments| Subject { label, workspace: 0, program, arguments, target: None };
+        let haltline = workspaces[0].haltline.clone();
         let mut subjects = vec![
             plain("empty static Rust program", self.program("baseline-empty")?, &[]),
             plain("static Rust program that parses the event", self.program("baseline-json")?, &[]),
@@ -144,12 +143,13 @@ impl Bench {
         let record = plain("haltline constraint record", haltline, RECORD);
         subjects.push(Subject { target: Some(CHECK_RATIO_TARGET), ..check });
         subjects.push(Subject { target: Some(RECORD_RATIO_TARGET), ..record });
-        let mirrored = |label, words| Subject { place: 1, ..plain(label, places[1].haltline.clone(), words) };
+        let mirrored =
+            |label, arguments| Subject { workspace: 1, ..plain(label, workspaces[1].haltline.clone(), arguments) };
         subjects.push(mirrored("haltline constraint check, with mirror", CHECK));
         subjects.push(mirrored("haltline constraint record, with mirror", RECORD));
 
-        let counts = self.count_all(&subjects, &places)?;
-        let times = time_all(&subjects, &mut places, self.number("rounds")?)?;
+        let counts = self.count_all(&subjects, &workspaces)?;
+        let times = time_all(&subjects, &mut workspaces, self.number("rounds")?)?;
         println!("\nTable 1. One process per call, {} rounds, {}\n", self.number("rounds")?, machine());
         println!("| command | p10 µs | median µs | p99 µs | instructions | × JSON, p10 | × JSON, median | target |");
         println!("|---|---:|---:|---:|---:|---:|---:|---:|");
@@ -171,27 +171,30 @@ impl Bench {
         Ok(())
     }
 
-    /// Counted before anything is timed: how much log there is to read then is the same in every run.
-    fn count_all(&self, subjects: &[Subject], places: &[Place]) -> Outcome<Vec<Option<u64>>> {
+    /// Counts before anything is timed, so that the amount of log to read is the same in every run.
+    fn count_all(&self, subjects: &[Subject], workspaces: &[Workspace]) -> Outcome<Vec<Option<u64>>> {
         if self.is_without("valgrind") {
             return Ok(vec![None; subjects.len()]);
         }
         eprintln!("bench: counting instructions");
-        subjects.iter().map(|subject| places[subject.place].count(&subject.program, subject.words).map(Some)).collect()
+        subjects
+            .iter()
+            .map(|subject| workspaces[subject.workspace].count(&subject.program, subject.arguments).map(Some))
+            .collect()
     }
 
     /// Table 2.
     fn growth(&self) -> Outcome<()> {
-        let mut places = [self.place("small", CONFIG_LARGE)?, self.place("large", CONFIG_LARGE)?];
+        let mut workspaces = [self.place("small", CONFIG_LARGE)?, self.place("large", CONFIG_LARGE)?];
         let (facts, circuits) = (self.number("facts")?, self.number("circuits")?);
         eprintln!("bench: adding {facts} facts and {circuits} circuits of other projects to the large store");
-        // The small store gets nothing, but its log is folded back as well: both begin alike.
-        self.fill(&places[0], 0, 0)?;
-        self.fill(&places[1], facts, circuits)?;
-        move_all_on(&mut places)?;
-        let subject = |label, place: usize, words| {
-            let program = places[place].haltline.clone();
-            Subject { label, place, program, words, target: Some(GROWTH_RATIO_TARGET) }
+        // The small store gets nothing, but its log is folded back as well, so that both start alike.
+        self.fill(&workspaces[0], 0, 0)?;
+        self.fill(&workspaces[1], facts, circuits)?;
+        move_all_on(&mut workspaces)?;
+        let subject = |label, workspace: usize, arguments| {
+            let program = workspaces[workspace].haltline.clone();
+            Subject { label, workspace, program, arguments, target: Some(GROWTH_RATIO_TARGET) }
         };
         let subjects = [
             subject("haltline constraint check", 0, CHECK),
@@ -199,8 +202,8 @@ impl Bench {
             subject("haltline constraint record", 0, RECORD),
             subject("haltline constraint record", 1, RECORD),
         ];
-        let counts = self.count_all(&subjects, &places)?;
-        let times = time_all(&subjects, &mut places, self.number("rounds")?)?;
+        let counts = self.count_all(&subjects, &workspaces)?;
+        let times = time_all(&subjects, &mut workspaces, self.number("rounds")?)?;
         println!("\nTable 2. The same project on an empty store and beside {} facts", grouped(facts as f64));
         println!("and {} circuits of others, {} rounds, {}\n", grouped(circuits as f64), times[0].0.len(), machine());
         println!(
@@ -209,7 +212,7 @@ impl Bench {
         println!("|---|---:|---:|---:|---:|---:|---:|");
         for (index, pair) in times.chunks(2).enumerate() {
             let (small, large) = (pair[0].median_us(), pair[1].median_us());
-            let [few, many] = [0, 1].map(|place| counts[index * 2 + place].map_or(0.0, |count| count as f64));
+            let [few, many] = [0, 1].map(|workspace| counts[index * 2 + workspace].map_or(0.0, |count| count as f64));
             println!(
                 "| {} | {} | {} | {:.2} | ≤ {GROWTH_RATIO_TARGET} × | {} | {} |",
                 subjects[index * 2].label,
@@ -223,23 +226,23 @@ impl Bench {
         Ok(())
     }
 
-    fn fill(&self, place: &Place, facts: usize, circuits: usize) -> Outcome<()> {
+    fn fill(&self, workspace: &Workspace, facts: usize, circuits: usize) -> Outcome<()> {
         let status = Command::new(self.option("python")?)
             .arg(Path::new(self.option("bench")?).join("fill-store.py"))
-            .arg(place.folder.join("state/state.db"))
+            .arg(workspace.folder.join("state/state.db"))
             .args([facts.to_string(), circuits.to_string()])
             .status()?;
         if status.success() { Ok(()) } else { Err(format!("fill-store.py: {status}").into()) }
     }
 
-    /// `name count` lines for `bench/instructions`; the spread of the counts goes to standard error.
+    /// Prints `name count` lines for `bench/instructions`; the spread of the counts goes to standard error.
     fn count_fixed(&self) -> Outcome<()> {
         let fixed = [("check", CONFIG, CHECK), ("record", CONFIG, RECORD), ("record-with-mirror", "", RECORD)];
-        for (name, config, words) in fixed {
+        for (name, config, arguments) in fixed {
             let mut counts = Vec::with_capacity(COUNTS);
             for number in 0..COUNTS {
-                let place = self.place(&format!("{name}-{number}"), config)?;
-                counts.push(place.count(&place.haltline, words)?);
+                let workspace = self.place(&format!("{name}-{number}"), config)?;
+                counts.push(workspace.count(&workspace.haltline, arguments)?);
             }
             counts.sort_unstable();
             eprintln!("bench: {name}: {counts:?}");
@@ -249,7 +252,7 @@ impl Bench {
     }
 }
 
-impl Place {
+impl Workspace {
     fn project(&self) -> PathBuf {
         self.folder.join(format!("project-{:04}", self.projects))
     }
@@ -267,7 +270,7 @@ impl Place {
         Ok(())
     }
 
-    /// The same bare environment for every program, and nothing of ours in it.
+    /// The same bare environment for every program, with nothing of ours in it.
     fn command(&self, program: &Path) -> Outcome<Command> {
         let mut command = Command::new(program);
         command
@@ -284,57 +287,57 @@ impl Place {
         Ok(command)
     }
 
-    /// How long it takes until the process has ended, in nanoseconds.
-    fn time(&self, program: &Path, words: &[&str]) -> Outcome<u128> {
+    /// The time until the process has ended, in nanoseconds.
+    fn time(&self, program: &Path, arguments: &[&str]) -> Outcome<u128> {
         let mut command = self.command(program)?;
-        command.args(words);
+        command.args(arguments);
         let began = Instant::now();
         let status = command.status()?;
         let took = began.elapsed().as_nanos();
         if !status.success() {
-            return Err(format!("{} {}: {status}", program.display(), words.join(" ")).into());
+            return Err(format!("{} {}: {status}", program.display(), arguments.join(" ")).into());
         }
         Ok(took)
     }
 
-    /// The instructions of a process and of all it starts.
-    fn count(&self, program: &Path, words: &[&str]) -> Outcome<u64> {
+    /// The instructions of a process and of all processes it starts.
+    fn count(&self, program: &Path, arguments: &[&str]) -> Outcome<u64> {
         let mut command = self.command(Path::new("/usr/bin/valgrind"))?;
         command.args(["--tool=callgrind", "--trace-children=yes", "--callgrind-out-file=/dev/null"]);
-        let output = command.arg(program).args(words).stderr(Stdio::piped()).output()?;
+        let output = command.arg(program).args(arguments).stderr(Stdio::piped()).output()?;
         let report = String::from_utf8_lossy(&output.stderr);
         let collected = report.lines().filter_map(|line| line.split_once("Collected : ")?.1.trim().parse::<u64>().ok());
         match (output.status.success(), collected.sum()) {
             (true, count) if count > 0 => Ok(count),
-            (_, _) => Err(format!("callgrind {} {}: {report}", program.display(), words.join(" ")).into()),
+            (_, _) => Err(format!("callgrind {} {}: {report}", program.display(), arguments.join(" ")).into()),
         }
     }
 }
 
-fn move_all_on(places: &mut [Place]) -> Outcome<()> {
-    places.iter_mut().try_for_each(Place::move_on)
+fn move_all_on(workspaces: &mut [Workspace]) -> Outcome<()> {
+    workspaces.iter_mut().try_for_each(Workspace::move_on)
 }
 
 /// Times every subject once per round. The order changes, so that none always follows the same one.
-fn time_all(subjects: &[Subject], places: &mut [Place], rounds: usize) -> Outcome<Vec<Times>> {
+fn time_all(subjects: &[Subject], workspaces: &mut [Workspace], rounds: usize) -> Outcome<Vec<Times>> {
     let mut times: Vec<Vec<u128>> = vec![Vec::with_capacity(rounds); subjects.len()];
     let mut shuffle = Shuffle::new(subjects.len());
     for round in 0..rounds {
         if round % ROUNDS_PER_PROJECT == 0 {
-            move_all_on(places)?;
+            move_all_on(workspaces)?;
         }
         if round % 100 == 0 {
             eprintln!("bench: round {round} of {rounds}");
         }
         for &index in shuffle.next() {
-            let Subject { place, program, words, .. } = &subjects[index];
-            times[index].push(places[*place].time(program, words)?);
+            let Subject { workspace, program, arguments, .. } = &subjects[index];
+            times[index].push(workspaces[*workspace].time(program, arguments)?);
         }
     }
     Ok(times.into_iter().map(Times::new).collect())
 }
 
-/// An order that is another one each time.
+/// An order that is different each time.
 struct Shuffle {
     order: Vec<usize>,
     seed: u64,
@@ -371,7 +374,7 @@ impl Times {
     }
 }
 
-/// How busy the machine was: without it a time means little.
+/// The load of the machine, without which a time means little.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What a client says to its hooks around one call; no two calls of a session are the same, so none of them trips.
+//! The payloads that a client sends to its hooks for one call. No two calls of a session are equal, so none of them
+//! trips.
 
 /// The events of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,11 +12,11 @@ pub enum Event {
 
 /// The payload of an event of the call with this number.
 pub fn payload(event: Event, session: &str, number: usize) -> String {
-    with_answer(event, session, number, &format!("test cart::total_{number} ... ok"))
+    payload_with_output(event, session, number, &format!("test cart::total_{number} ... ok"))
 }
 
-/// The same with another answer, as JSON writes it between its quotes.
-pub fn with_answer(event: Event, session: &str, number: usize, answer: &str) -> String {
+/// Like [`payload`], with this output of the call, already escaped for JSON.
+pub fn payload_with_output(event: Event, session: &str, number: usize, output: &str) -> String {
     // As agents work: a look, a change, a test, and again.
     let (tool, input) = match number % 4 {
         0 => ("Bash", format!(r#"{{"command":"cd shop && cargo test -p cart total_{number} 2>&1 | tail -n 20"}}"#)),
@@ -30,7 +31,7 @@ pub fn with_answer(event: Event, session: &str, number: usize, answer: &str) -> 
         Event::Pre => ("PreToolUse", String::new()),
         Event::Post => (
             "PostToolUse",
-            format!(r#","tool_response":{{"stdout":"{answer}","stderr":"","interrupted":false}},"duration_ms":903"#),
+            format!(r#","tool_response":{{"stdout":"{output}","stderr":"","interrupted":false}},"duration_ms":903"#),
         ),
     };
     format!(

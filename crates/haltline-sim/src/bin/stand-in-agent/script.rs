@@ -1,4 +1,4 @@
-//! A script as text: sections for runs, blocks for verbs.
+//! Parses a script: sections for runs, blocks for verbs.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +36,8 @@ impl Script {
         Ok(script)
     }
 
-    /// What is done in a run.
-    pub fn of_run(&self, run: u64) -> Vec<String> {
+    /// The lines that a run executes.
+    pub fn lines_of_run(&self, run: u64) -> Vec<String> {
         let fitting = self.runs.iter().filter(|(from, to, _)| (*from..=*to).contains(&run));
         self.always.iter().chain(fitting.flat_map(|(_, _, lines)| lines)).cloned().collect()
     }
@@ -73,10 +73,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_does_what_is_always_done_and_what_is_its_own() {
+    fn a_run_executes_the_common_lines_and_its_own_section() {
         let script = Script::parse("say a\n# not this\n[run 2-3]\n say b\n[run 3-]\nsay c\n[block x]\nsay d\n")
             .expect("a script");
-        let runs: Vec<String> = (1..=4).map(|run| script.of_run(run).join(", ")).collect();
+        let runs: Vec<String> = (1..=4).map(|run| script.lines_of_run(run).join(", ")).collect();
         assert_eq!(runs, ["say a", "say a, say b", "say a, say b, say c", "say a, say c"]);
         assert_eq!(script.block("x").expect("there"), ["say d"]);
         assert!(script.block("y").is_err() && Script::parse("[what]").is_err());

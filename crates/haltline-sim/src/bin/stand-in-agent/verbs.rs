@@ -16,7 +16,7 @@ use crate::script::Script;
 /// How long `wait-for` waits.
 const WAIT_FOR_MAX: Duration = Duration::from_secs(60);
 
-/// The one that acts.
+/// The process that executes a script.
 #[derive(Clone)]
 pub struct Agent {
     path: PathBuf,
@@ -48,19 +48,19 @@ impl Agent {
             "file" => {
                 let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
                 folder_of(path)?;
-                fs::write(path, format!("{text}\n")).map_err(in_words)
+                fs::write(path, format!("{text}\n")).map_err(error_text)
             }
             "append" => {
                 let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
                 folder_of(path)?;
                 let file = fs::OpenOptions::new().create(true).append(true).open(path);
-                file.and_then(|mut file| writeln!(file, "{text}")).map_err(in_words)
+                file.and_then(|mut file| writeln!(file, "{text}")).map_err(error_text)
             }
-            "remove" => fs::remove_file(rest).map_err(in_words),
-            "in" => std::env::set_current_dir(rest).map_err(in_words),
+            "remove" => fs::remove_file(rest).map_err(error_text),
+            "in" => std::env::set_current_dir(rest).map_err(error_text),
             "git" => git(&rest.split_whitespace().collect::<Vec<_>>()),
             "commit" => git(&["add", "-A"]).and_then(|()| git(&["commit", "-qm", rest])),
-            "shell" => Command::new("sh").args(["-c", rest]).status().map(drop).map_err(in_words),
+            "shell" => Command::new("sh").args(["-c", rest]).status().map(drop).map_err(error_text),
             "sleep" => wait(Duration::try_from_secs_f64(number(rest)?).map_err(|error| error.to_string())?),
             "forever" => loop {
                 wait(WAIT_FOR_MAX)?;
@@ -68,7 +68,7 @@ impl Agent {
             "wait-for" => wait_for(Path::new(rest)),
             "read" => {
                 let mut line = String::new();
-                std::io::stdin().lock().read_line(&mut line).map_err(in_words)?;
+                std::io::stdin().lock().read_line(&mut line).map_err(error_text)?;
                 write(&mut std::io::stdout(), format!("read: {}\n", line.trim_end()).as_bytes())
             }
             "show" => {
@@ -80,7 +80,7 @@ impl Agent {
                 let (times, block) = rest.split_once(' ').ok_or("expected TIMES BLOCK")?;
                 (0..number::<u64>(times)?).try_for_each(|_| self.carry_out(self.script.block(block)?))
             }
-            "start" => self.copy(first).spawn().map(drop).map_err(in_words),
+            "start" => self.copy(first).spawn().map(drop).map_err(error_text),
             "detach" => self.detach(first, true),
             "detach-bare" => self.detach(first, false),
             "on" => self.on(rest),
@@ -91,7 +91,7 @@ impl Agent {
             "exit" => std::process::exit(number(first)?),
             "die" => {
                 let signal = signal(first)?;
-                signal_hook::low_level::emulate_default_handler(signal.as_raw()).map_err(in_words)?;
+                signal_hook::low_level::emulate_default_handler(signal.as_raw()).map_err(error_text)?;
                 Err("still alive".to_owned())
             }
             _ => Err("no such verb; the head of stand-in-agent's source lists them".to_owned()),
@@ -106,26 +106,26 @@ impl Agent {
         text.replace("{run}", &self.run.to_string()).replace("{pid}", &pid).replace("{now}", &now_nanos().to_string())
     }
 
-    /// A copy of this program that does a block.
+    /// A copy of this program that executes a block.
     fn copy(&self, block: &str) -> Command {
         let mut command = own();
         command.arg(&self.path).args(["--run", &self.run.to_string(), "--block", block]);
         command
     }
 
-    /// Forked twice: the one in the middle ends at once and leaves an orphan, which opens a session of its own.
+    /// Forks twice: the middle process ends at once and leaves an orphan, which opens its own session.
     fn detach(&self, block: &str, has_environment: bool) -> Done {
         let mut middle = self.copy(block);
         middle.args(["--as", "middle"]);
         if !has_environment {
             middle.env_clear();
         }
-        middle.status().map(drop).map_err(in_words)
+        middle.status().map(drop).map_err(error_text)
     }
 
-    /// What the one in the middle does.
+    /// What the middle process does.
     pub fn leave_orphan(&self, block: &str) -> Done {
-        self.copy(block).args(["--as", "daemon"]).spawn().map(drop).map_err(in_words)
+        self.copy(block).args(["--as", "daemon"]).spawn().map(drop).map_err(error_text)
     }
 
     fn on(&self, rest: &str) -> Done {
@@ -151,14 +151,14 @@ pub fn link(kind: &str, until: &str) -> Done {
         // The first link of a chain may lead a group already.
         rustix::process::setsid().ok();
     }
-    own().args(["--link", kind, until]).spawn().map(drop).map_err(in_words)
+    own().args(["--link", kind, until]).spawn().map(drop).map_err(error_text)
 }
 
 fn storm(kind: &str, rest: &str) -> Done {
     let (chains, seconds) = rest.split_once(' ').ok_or("expected CHAINS SECONDS")?;
     let until = now_nanos() + u128::from(number::<u64>(seconds)?) * 1_000_000_000;
     (0..number::<u32>(chains)?)
-        .try_for_each(|_| own().args(["--link", kind, &until.to_string()]).spawn().map(drop).map_err(in_words))
+        .try_for_each(|_| own().args(["--link", kind, &until.to_string()]).spawn().map(drop).map_err(error_text))
 }
 
 fn own() -> Command {
@@ -167,37 +167,37 @@ fn own() -> Command {
 
 fn write(to: &mut dyn Write, bytes: &[u8]) -> Done {
     match to.write_all(bytes).and_then(|()| to.flush()) {
-        // Like programs that know nothing of this: the signal ends them.
+        // Like programs that do not handle SIGPIPE: the signal ends them.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-            signal_hook::low_level::emulate_default_handler(Signal::PIPE.as_raw()).map_err(in_words)
+            signal_hook::low_level::emulate_default_handler(Signal::PIPE.as_raw()).map_err(error_text)
         }
-        done => done.map_err(in_words),
+        done => done.map_err(error_text),
     }
 }
 
 fn print(to: &mut dyn Write, length: u64) -> Done {
-    let mut place = 0;
-    while place < length {
-        let piece = usize::try_from((length - place).min(1 << 16)).unwrap_or(1);
-        write(to, &pattern::bytes(place, piece))?;
-        place += piece as u64;
+    let mut offset = 0;
+    while offset < length {
+        let piece = usize::try_from((length - offset).min(1 << 16)).unwrap_or(1);
+        write(to, &pattern::bytes(offset, piece))?;
+        offset += piece as u64;
     }
     Ok(())
 }
 
-fn git(words: &[&str]) -> Done {
+fn git(arguments: &[&str]) -> Done {
     let mut command = Command::new("git");
     for who in ["AUTHOR", "COMMITTER"] {
         command.env(format!("GIT_{who}_NAME"), "Stand-in").env(format!("GIT_{who}_EMAIL"), "stand-in@example.invalid");
     }
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-    let status = command.args(words).status().map_err(in_words)?;
+    let status = command.args(arguments).status().map_err(error_text)?;
     if status.success() { Ok(()) } else { Err(status.to_string()) }
 }
 
 fn folder_of(path: &str) -> Done {
     match Path::new(path).parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => fs::create_dir_all(folder).map_err(in_words),
+        Some(folder) if !folder.as_os_str().is_empty() => fs::create_dir_all(folder).map_err(error_text),
         _here => Ok(()),
     }
 }
@@ -219,13 +219,13 @@ fn wait_for(path: &Path) -> Done {
 }
 
 fn listen(signal: Signal, mut act: impl FnMut(i32) + Send + 'static) -> Done {
-    let mut signals = Signals::new([signal.as_raw()]).map_err(in_words)?;
+    let mut signals = Signals::new([signal.as_raw()]).map_err(error_text)?;
     std::thread::spawn(move || signals.forever().for_each(&mut act));
     Ok(())
 }
 
 fn mute() -> Done {
-    let nothing = fs::OpenOptions::new().write(true).open("/dev/null").map_err(in_words)?;
+    let nothing = fs::OpenOptions::new().write(true).open("/dev/null").map_err(error_text)?;
     rustix::stdio::dup2_stdout(&nothing)
         .and_then(|()| rustix::stdio::dup2_stderr(&nothing))
         .map_err(|error| error.to_string())
@@ -258,6 +258,6 @@ fn now_nanos() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).map(|time| time.as_nanos()).unwrap_or(0)
 }
 
-fn in_words(error: std::io::Error) -> String {
+fn error_text(error: std::io::Error) -> String {
     error.to_string()
 }

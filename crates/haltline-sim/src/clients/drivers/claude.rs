@@ -8,21 +8,21 @@ pub(super) const DRIVER: Driver = Driver {
     version: "2.1.325",
     program: "claude",
     files: &[],
-    trusting: &[],
+    trust_arguments: &[],
     promises: Promises {
         sees_failures: Promise::Yes,
         warns: Promise::Yes,
-        refuses: Promise::Yes,
+        denies: Promise::Yes,
         stops: Promise::Yes,
         sub_agents: Promise::Yes,
         cost: Promise::Yes,
         fails_open: Promise::Yes,
     },
     arguments: |session, _model| {
-        let words = ["--print", &session.prompt, "--model", "claude-sonnet-4-5"];
+        let arguments = ["--print", &session.prompt, "--model", "claude-sonnet-4-5"];
         let more = ["--allowedTools", "Bash,Read,Edit,Write,Agent", "--output-format", "stream-json", "--verbose"];
         let own = session.arguments.iter().map(String::as_str);
-        words.into_iter().chain(more).chain(own).map(str::to_owned).collect()
+        arguments.into_iter().chain(more).chain(own).map(str::to_owned).collect()
     },
     environment: |model| {
         vec![

@@ -1,4 +1,4 @@
-//! Cline. Where its model is stands in a file of its own, and nowhere else.
+//! Cline. The address of its model can be set only in a file.
 
 use super::Driver;
 use crate::clients::promises::{Promise, Promises};
@@ -28,20 +28,20 @@ pub(super) const DRIVER: Driver = Driver {
     version: "3.0.65",
     program: "cline",
     files: &[(".cline/data/settings/providers.json", PROVIDERS)],
-    trusting: &[],
+    trust_arguments: &[],
     promises: Promises {
         sees_failures: Promise::Yes,
         warns: Promise::Yes,
-        refuses: Promise::By("by taking the arguments away"),
+        denies: Promise::By("by taking the arguments away"),
         stops: Promise::Yes,
         sub_agents: Promise::Yes,
         cost: Promise::No("hooks are told no tokens"),
         fails_open: Promise::Yes,
     },
     arguments: |session, _model| {
-        let words = ["--json", "--auto-approve", "true", "--provider", "openai-compatible"];
+        let arguments = ["--json", "--auto-approve", "true", "--provider", "openai-compatible"];
         let own = session.arguments.iter().map(String::as_str);
-        words.into_iter().chain(own).chain([session.prompt.as_str()]).map(str::to_owned).collect()
+        arguments.into_iter().chain(own).chain([session.prompt.as_str()]).map(str::to_owned).collect()
     },
     environment: |_model| {
         vec![

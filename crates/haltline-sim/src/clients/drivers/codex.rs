@@ -1,9 +1,9 @@
-//! Codex CLI. A model it does not know gets the plain tools, `exec_command` and `spawn_agent`.
+//! Codex CLI. A model that it does not know gets the plain tools, `exec_command` and `spawn_agent`.
 
 use super::Driver;
 use crate::clients::promises::{Promise, Promises};
 
-/// Everything but where the model is, which is known only when it is served.
+/// Everything except the address of the model, which is known only when the model is served.
 const CONFIG: &str = r#"model = "scripted"
 model_provider = "scripted"
 check_for_update_on_startup = false
@@ -25,11 +25,11 @@ pub(super) const DRIVER: Driver = Driver {
     version: "0.166.0",
     program: "codex",
     files: &[(".codex/config.toml", CONFIG)],
-    trusting: &["--dangerously-bypass-hook-trust"],
+    trust_arguments: &["--dangerously-bypass-hook-trust"],
     promises: Promises {
         sees_failures: Promise::By("from its transcript"),
         warns: Promise::Yes,
-        refuses: Promise::Yes,
+        denies: Promise::Yes,
         stops: Promise::By("by SIGINT"),
         sub_agents: Promise::Yes,
         cost: Promise::By("tokens"),
@@ -37,15 +37,15 @@ pub(super) const DRIVER: Driver = Driver {
     },
     arguments: |session, model| {
         let base = format!("model_providers.scripted.base_url=\"http://{model}/v1\"");
-        // What would ask the network at the end of a run is switched off; it waits for it otherwise.
-        let mut words = vec!["exec".to_owned(), "--json".to_owned(), "--config".to_owned(), base];
+        // Features that would use the network at the end of a run are off; the client would wait for it otherwise.
+        let mut arguments = vec!["exec".to_owned(), "--json".to_owned(), "--config".to_owned(), base];
         for feature in ["plugins", "apps", "remote_plugin", "api_key_model_discovery"] {
-            words.extend(["--disable".to_owned(), feature.to_owned()]);
+            arguments.extend(["--disable".to_owned(), feature.to_owned()]);
         }
-        words.push("--dangerously-bypass-approvals-and-sandbox".to_owned());
-        words.extend(session.arguments.iter().cloned());
-        words.push(session.prompt.clone());
-        words
+        arguments.push("--dangerously-bypass-approvals-and-sandbox".to_owned());
+        arguments.extend(session.arguments.iter().cloned());
+        arguments.push(session.prompt.clone());
+        arguments
     },
     environment: |_model| vec![("SCRIPTED_KEY", "none".to_owned())],
 };

@@ -1,11 +1,11 @@
-//! Cursor. There is no package of it that runs here: what its documentation says is all that is known.
+//! Cursor. No package of it runs here, so only its documentation is known.
 
 use crate::clients::promises::{Promise, Promises};
 
 pub(super) const PROMISES: Promises = Promises {
     sees_failures: Promise::Yes,
     warns: Promise::By("after the call"),
-    refuses: Promise::Yes,
+    denies: Promise::Yes,
     stops: Promise::No("only refused"),
     sub_agents: Promise::By("each as a session of its own"),
     cost: Promise::No("told nowhere"),

@@ -1,4 +1,4 @@
-//! Gemini CLI. How it signs in stands in the same file as its hooks, and nowhere else.
+//! Gemini CLI. Its authentication can be set only in the file that also has its hooks.
 
 use super::Driver;
 use crate::clients::promises::{Promise, Promises};
@@ -15,20 +15,20 @@ pub(super) const DRIVER: Driver = Driver {
     version: "0.61.0",
     program: "gemini",
     files: &[(".gemini/settings.json", SETTINGS)],
-    trusting: &[],
+    trust_arguments: &[],
     promises: Promises {
         sees_failures: Promise::Yes,
         warns: Promise::By("after the call"),
-        refuses: Promise::Yes,
+        denies: Promise::Yes,
         stops: Promise::Yes,
         sub_agents: Promise::By("as the agent's own"),
         cost: Promise::By("tokens"),
         fails_open: Promise::Yes,
     },
     arguments: |session, _model| {
-        let words = ["--prompt", &session.prompt, "--model", "gemini-2.5-flash", "--yolo", "--skip-trust"];
+        let arguments = ["--prompt", &session.prompt, "--model", "gemini-2.5-flash", "--yolo", "--skip-trust"];
         let own = session.arguments.iter().map(String::as_str);
-        words.into_iter().chain(["--output-format", "stream-json"]).chain(own).map(str::to_owned).collect()
+        arguments.into_iter().chain(["--output-format", "stream-json"]).chain(own).map(str::to_owned).collect()
     },
     environment: |model| {
         vec![

@@ -1,10 +1,10 @@
-//! OpenCode. At its start it fetches a package from the network into every folder of settings, unless a lock file says
-//! that it is there, and waits for it. haltline's plugin needs none.
+//! OpenCode. At its start it downloads a package into every settings folder, and waits for it, unless a lock file says
+//! that the package is there. haltline's plugin needs no package.
 
 use super::Driver;
 use crate::clients::promises::{Promise, Promises};
 
-/// A service of its own, which speaks as Anthropic's does; where it is, is known only when it is served.
+/// A custom provider with Anthropic's API; its address is known only when the model is served.
 const CONFIG: &str = r#"{
   "model": "scripted/scripted",
   "small_model": "scripted/scripted",
@@ -31,7 +31,7 @@ const CONFIG: &str = r#"{
 }
 "#;
 
-/// What makes the client believe that nothing is to be fetched.
+/// Makes the client believe that nothing has to be downloaded.
 const LOCK: &str = r#"{ "packages": { "": { "dependencies": { "@opencode-ai/plugin": "*" } } } }
 "#;
 
@@ -44,21 +44,21 @@ pub(super) const DRIVER: Driver = Driver {
         (".config/opencode/package-lock.json", LOCK),
         (".config/opencode/node_modules/.keep", ""),
     ],
-    trusting: &[],
+    trust_arguments: &[],
     promises: Promises {
         sees_failures: Promise::Yes,
         warns: Promise::By("with the result"),
-        refuses: Promise::Yes,
+        denies: Promise::Yes,
         stops: Promise::Yes,
         sub_agents: Promise::By("stopped alone"),
         cost: Promise::By("tokens and dollars"),
         fails_open: Promise::Yes,
     },
     arguments: |session, _model| {
-        let mut words = vec!["run".to_owned(), "--format".to_owned(), "json".to_owned()];
-        words.extend(session.arguments.iter().cloned());
-        words.push(session.prompt.clone());
-        words
+        let mut arguments = vec!["run".to_owned(), "--format".to_owned(), "json".to_owned()];
+        arguments.extend(session.arguments.iter().cloned());
+        arguments.push(session.prompt.clone());
+        arguments
     },
     environment: |model| {
         let off = [

@@ -8,20 +8,20 @@ pub(super) const DRIVER: Driver = Driver {
     version: "0.15.10",
     program: "qwen",
     files: &[],
-    trusting: &[],
+    trust_arguments: &[],
     promises: Promises {
         sees_failures: Promise::Yes,
         warns: Promise::By("after the call"),
-        refuses: Promise::Yes,
+        denies: Promise::Yes,
         stops: Promise::By("at the next request"),
         sub_agents: Promise::By("as the agent's own"),
         cost: Promise::By("tokens"),
         fails_open: Promise::Yes,
     },
     arguments: |session, _model| {
-        let words = ["--auth-type", "openai", "--yolo", "--output-format", "stream-json"];
+        let arguments = ["--auth-type", "openai", "--yolo", "--output-format", "stream-json"];
         let own = session.arguments.iter().map(String::as_str);
-        words.into_iter().chain(own).chain([session.prompt.as_str()]).map(str::to_owned).collect()
+        arguments.into_iter().chain(own).chain([session.prompt.as_str()]).map(str::to_owned).collect()
     },
     environment: |model| {
         vec![

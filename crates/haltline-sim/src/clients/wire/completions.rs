@@ -1,8 +1,8 @@
-//! The OpenAI Chat Completions API, which Qwen Code and Cline speak.
+//! The OpenAI Chat Completions API, which Qwen Code and Cline use.
 
 use serde_json::{Value, json};
 
-use super::tools::{Offered, fitted};
+use super::tools::{Offered, fit_to_offered};
 use super::{Conversation, Wire, unnamed_stream};
 use crate::clients::script::Usage;
 
@@ -17,7 +17,7 @@ pub(super) const WIRE: Wire = Wire {
 fn conversation(body: &Value) -> Conversation {
     let messages = body["messages"].as_array().into_iter().flatten();
     let offered = offered(body).iter().map(|tool| tool.name.to_owned()).collect();
-    Conversation { messages: messages.filter_map(said).collect(), tools: offered }
+    Conversation { messages: messages.filter_map(as_message).collect(), tools: offered }
 }
 
 fn offered(body: &Value) -> Vec<Offered<'_>> {
@@ -25,8 +25,8 @@ fn offered(body: &Value) -> Vec<Offered<'_>> {
     tools.filter_map(|tool| Some(Offered { name: tool["name"].as_str()?, schema: &tool["parameters"] })).collect()
 }
 
-/// A message in the words of the Messages API; the client's own instructions are none.
-fn said(message: &Value) -> Option<Value> {
+/// A message in the form of the Messages API; `None` for the client's own instructions.
+fn as_message(message: &Value) -> Option<Value> {
     let text = |text: &Value| json!({ "type": "text", "text": text });
     match message["role"].as_str().unwrap_or_default() {
         "tool" => {
@@ -53,26 +53,26 @@ fn message(number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> Va
     let offered = offered(body);
     let texts: Vec<&str> = content.iter().filter_map(|block| block["text"].as_str()).collect();
     let calls = content.iter().filter(|block| block["type"] == "tool_use").enumerate().map(|(place, block)| {
-        let (name, arguments) = fitted(block, &offered);
+        let (name, arguments) = fit_to_offered(block, &offered);
         json!({ "index": place, "id": block["id"], "type": "function",
             "function": { "name": name, "arguments": arguments.to_string() } })
     });
     let calls: Vec<Value> = calls.collect();
     let finish_reason = if calls.is_empty() { "stop" } else { "tool_calls" };
-    let mut said = json!({ "role": "assistant", "content": (!texts.is_empty()).then(|| texts.join("\n")) });
+    let mut reply = json!({ "role": "assistant", "content": (!texts.is_empty()).then(|| texts.join("\n")) });
     if !calls.is_empty() {
-        said["tool_calls"] = json!(calls);
+        reply["tool_calls"] = json!(calls);
     }
     json!({
         "id": format!("chatcmpl-{number:04}"), "object": "chat.completion", "created": 1_794_700_000,
         "model": body["model"],
-        "choices": [{ "index": 0, "message": said, "finish_reason": finish_reason }],
+        "choices": [{ "index": 0, "message": reply, "finish_reason": finish_reason }],
         "usage": { "prompt_tokens": usage.input, "completion_tokens": usage.output,
             "total_tokens": usage.input + usage.output },
     })
 }
 
-/// The message in three pieces: what is said, why it ends, what it took.
+/// The message in three pieces: its content, why it ended, and its usage.
 fn events(message: &Value) -> String {
     let choice = &message["choices"][0];
     let piece = |choices: Value, usage: &Value| {

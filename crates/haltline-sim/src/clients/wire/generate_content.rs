@@ -1,8 +1,8 @@
-//! The Gemini API, which Gemini CLI speaks. Whether an answer is streamed is said by the path.
+//! The Gemini API, which Gemini CLI uses. The path says whether a response is streamed.
 
 use serde_json::{Value, json};
 
-use super::tools::{Offered, filler, fitted};
+use super::tools::{Offered, filler, fit_to_offered};
 use super::{Conversation, Wire, unnamed_stream};
 use crate::clients::script::Usage;
 
@@ -17,7 +17,7 @@ pub(super) const WIRE: Wire = Wire {
 };
 
 fn conversation(body: &Value) -> Conversation {
-    let messages = body["contents"].as_array().into_iter().flatten().map(said).collect();
+    let messages = body["contents"].as_array().into_iter().flatten().map(as_message).collect();
     Conversation { messages, tools: offered(body).iter().map(|tool| tool.name.to_owned()).collect() }
 }
 
@@ -30,7 +30,7 @@ fn offered(body: &Value) -> Vec<Offered<'_>> {
     tools.filter_map(|tool| Some(Offered { name: tool["name"].as_str()?, schema: &tool[schema(tool)] })).collect()
 }
 
-fn said(content: &Value) -> Value {
+fn as_message(content: &Value) -> Value {
     let parts = content["parts"].as_array().into_iter().flatten();
     let blocks: Vec<Value> = parts
         .map(|part| {
@@ -55,7 +55,7 @@ fn message(_number: usize, body: &Value, content: Vec<Value>, usage: Usage) -> V
     let offered = offered(body);
     let settings = &body["generationConfig"];
     let schema = ["responseJsonSchema", "responseSchema"].into_iter().find(|key| !settings[*key].is_null());
-    // A question with a form for its answer: the client asks the model about the conversation itself.
+    // A request with a schema for its response: the client asks the model about the conversation itself.
     let form = schema.filter(|_| offered.is_empty()).map(|key| filler(&settings[key]).to_string());
     let parts: Vec<Value> = match form {
         Some(form) => vec![json!({ "text": form })],
@@ -73,6 +73,6 @@ fn part(block: &Value, offered: &[Offered<'_>]) -> Value {
     if block["type"] == "text" {
         return json!({ "text": block["text"] });
     }
-    let (name, arguments) = fitted(block, offered);
+    let (name, arguments) = fit_to_offered(block, offered);
     json!({ "functionCall": { "id": block["id"], "name": name, "args": arguments } })
 }

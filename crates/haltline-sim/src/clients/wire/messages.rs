@@ -1,9 +1,9 @@
-//! The Anthropic Messages API, which Claude Code speaks, and others with tools of their own. The words of the other APIs
-//! are put into its own.
+//! The Anthropic Messages API, which Claude Code and other clients with their own tools use. The other APIs are
+//! converted to its form.
 
 use serde_json::{Value, json};
 
-use super::tools::{Offered, fitted};
+use super::tools::{Offered, fit_to_offered};
 use super::{Conversation, Wire, stream};
 use crate::clients::script::Usage;
 
@@ -24,7 +24,7 @@ fn message(number: usize, body: &Value, mut content: Vec<Value>, usage: Usage) -
         .filter_map(|tool| Some(Offered { name: tool["name"].as_str()?, schema: &tool["input_schema"] }))
         .collect();
     for block in content.iter_mut().filter(|block| block["type"] == "tool_use") {
-        let (name, input) = fitted(block, &offered);
+        let (name, input) = fit_to_offered(block, &offered);
         block["name"] = json!(name);
         block["input"] = input;
     }
@@ -37,7 +37,7 @@ fn message(number: usize, body: &Value, mut content: Vec<Value>, usage: Usage) -
     })
 }
 
-/// The message as the stream of events that carries it.
+/// The message as a stream of events.
 fn events(message: &Value) -> String {
     let mut started = message.clone();
     started["content"] = json!([]);

@@ -1,7 +1,7 @@
-//! The OpenAI Responses API, which Codex speaks.
+//! The OpenAI Responses API, which Codex uses.
 //!
-//! A request lists items, not messages: what stands together of one speaker becomes one message. Calls are scripted in
-//! Claude Code's words; here they get the tools and arguments that Codex offers.
+//! A request lists items, not messages: consecutive items of one role become one message. Calls are scripted with
+//! Claude Code's names; here they get the tools and arguments that Codex offers.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(super) const WIRE: Wire =
 fn conversation(body: &Value) -> Conversation {
     let mut messages: Vec<Value> = Vec::new();
     for item in body["input"].as_array().into_iter().flatten() {
-        let Some((role, blocks)) = said(item) else { continue };
+        let Some((role, blocks)) = as_message_part(item) else { continue };
         match messages.last_mut() {
             Some(last) if last["role"] == role => {
                 if let Some(content) = last["content"].as_array_mut() {
@@ -27,14 +27,14 @@ fn conversation(body: &Value) -> Conversation {
     Conversation { messages, tools: offered(body) }
 }
 
-/// The tools, those of namespaces among them.
+/// The names of the tools, including those in namespaces.
 fn offered(body: &Value) -> Vec<String> {
     let tools = body["tools"].as_array().into_iter().flatten();
     let each = tools.flat_map(|tool| tool["tools"].as_array().cloned().unwrap_or_else(|| vec![tool.clone()]));
     each.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
 }
 
-fn said(item: &Value) -> Option<(&'static str, Vec<Value>)> {
+fn as_message_part(item: &Value) -> Option<(&'static str, Vec<Value>)> {
     match item["type"].as_str().unwrap_or("message") {
         "message" => {
             let role = if item["role"] == "assistant" { "assistant" } else { "user" };
@@ -60,7 +60,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// What the model says or does, as an item.
+/// A block of the response as an item.
 fn item(place: usize, block: &Value, body: &Value) -> Value {
     if block["type"] == "text" {
         let content = json!([{ "type": "output_text", "text": block["text"], "annotations": [] }]);
@@ -71,15 +71,16 @@ fn item(place: usize, block: &Value, body: &Value) -> Value {
     let (name, namespace, arguments) = match block["name"].as_str().unwrap_or_default() {
         "Bash" => ("exec_command", None, json!({ "cmd": input["command"] })),
         "Read" => ("exec_command", None, json!({ "cmd": format!("cat '{}'", text(&input["file_path"])) })),
-        // Whom and what to wait for, the model has read in the answers before.
+        // The model takes the agent to wait for from the tool outputs before.
         "wait_agent" => {
-            let targets = answers(body).filter_map(|answer| Some(between(&answer, "\"agent_id\":\"", '"')?.to_owned()));
+            let targets =
+                tool_outputs(body).filter_map(|answer| Some(between(&answer, "\"agent_id\":\"", '"')?.to_owned()));
             let targets: Vec<String> = targets.last().into_iter().collect();
             ("wait_agent", Some("multi_agent_v1"), json!({ "targets": targets, "timeout_ms": input["timeout_ms"] }))
         }
         "write_stdin" => {
             let sessions =
-                answers(body).filter_map(|answer| between(&answer, "with session ID ", '\n')?.parse::<u64>().ok());
+                tool_outputs(body).filter_map(|answer| between(&answer, "with session ID ", '\n')?.parse::<u64>().ok());
             let session = sessions.last();
             ("write_stdin", None, json!({ "session_id": session, "chars": "", "yield_time_ms": 5000 }))
         }
@@ -94,7 +95,7 @@ fn item(place: usize, block: &Value, body: &Value) -> Value {
     call
 }
 
-fn answers(body: &Value) -> impl Iterator<Item = String> {
+fn tool_outputs(body: &Value) -> impl Iterator<Item = String> {
     let items = body["input"].as_array().into_iter().flatten();
     items.filter(|item| item["type"] == "function_call_output").map(|item| text(&item["output"]))
 }

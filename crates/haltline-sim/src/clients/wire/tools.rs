@@ -1,7 +1,7 @@
-//! The tools a client offers, for a call that is scripted in Claude Code's words: what its schema calls the same things.
+//! Converts a call that is scripted with Claude Code's names to the tools that a client offers.
 //!
-//! Several clients speak one API, each with tools of its own. Which they are stands in every request, so nothing here
-//! knows a client.
+//! Several clients use one API, each with its own tools. Every request lists them, so nothing here depends on a
+//! particular client.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub(super) struct Offered<'a> {
     pub(super) schema: &'a Value,
 }
 
-/// The scripted tool, and what clients call theirs.
+/// The scripted tool, and the clients' names for it.
 const NAMES: &[(&str, &[&str])] = &[
     ("Bash", &["run_shell_command", "run_commands", "execute_command", "bash"]),
     ("Read", &["read_file", "read_files", "read", "view"]),
@@ -21,7 +21,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("Agent", &["invoke_agent", "agent", "spawn_agent", "task"]),
 ];
 
-/// The scripted argument, and what schemas call theirs.
+/// The scripted argument, and the names of it in schemas.
 const ARGUMENTS: &[(&str, &[&str])] = &[
     ("command", &["commands", "cmd"]),
     ("file_path", &["absolute_path", "path", "filePath"]),
@@ -32,9 +32,9 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("subagent_type", &["agent_name", "agent_type"]),
 ];
 
-/// What the client calls the tool, and the arguments as its schema wants them. A tool that is not offered, and one that a
-/// script names in the client's own words, stays as it is.
-pub(super) fn fitted(call: &Value, offered: &[Offered<'_>]) -> (String, Value) {
+/// The client's name for the tool, and the arguments as its schema requires them. A tool that is not offered, or that a
+/// script names with the client's own name, stays as it is.
+pub(super) fn fit_to_offered(call: &Value, offered: &[Offered<'_>]) -> (String, Value) {
     let name = call["name"].as_str().unwrap_or_default();
     let input = &call["input"];
     let names = NAMES.iter().find(|(scripted, _)| *scripted == name).map_or(&[][..], |(_, names)| names);
@@ -47,7 +47,7 @@ pub(super) fn fitted(call: &Value, offered: &[Offered<'_>]) -> (String, Value) {
         let names = std::iter::once(key.as_str()).chain(others.iter().copied());
         let found = names.into_iter().find(|name| !properties[*name].is_null());
         let Some(found) = found else { continue };
-        // A name that the client has another word for.
+        // The client has another name for this agent.
         let value = if found == "agent_name" { &json!("generalist") } else { value };
         let is_list = properties[found]["type"] == "array" && !value.is_array();
         fitted.insert(found.to_owned(), if is_list { json!([value]) } else { value.clone() });
@@ -60,7 +60,7 @@ pub(super) fn fitted(call: &Value, offered: &[Offered<'_>]) -> (String, Value) {
     (tool.name.to_owned(), Value::Object(fitted))
 }
 
-/// A value of the kind that a schema asks for.
+/// A value of the type that a schema requires.
 pub(super) fn filler(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
         return first.clone();
@@ -89,8 +89,8 @@ mod tests {
         let offered = [Offered { name: "run_commands", schema: &schema }];
         let call = json!({ "name": "Bash", "input": { "command": "make", "description": "builds" } });
         let wanted = json!({ "commands": ["make"], "is_background": false });
-        assert_eq!(fitted(&call, &offered), ("run_commands".to_owned(), wanted));
+        assert_eq!(fit_to_offered(&call, &offered), ("run_commands".to_owned(), wanted));
         let own = json!({ "name": "save_memory", "input": { "fact": 1 } });
-        assert_eq!(fitted(&own, &offered), ("save_memory".to_owned(), json!({ "fact": 1 })));
+        assert_eq!(fit_to_offered(&own, &offered), ("save_memory".to_owned(), json!({ "fact": 1 })));
     }
 }

@@ -1,32 +1,33 @@
-//! `haltline attempt report`: the diagnostic report, filled in with what is known, and filed when it is whole (A4).
+//! `haltline attempt report`: prints the diagnostic report, filled in as far as haltline can, and files a complete
+//! one (A4).
 
 use std::process::ExitCode;
 
 use haltline_core::Fact;
 use haltline_core::attempt::{
-    Fact as AttemptFact, Happening, Known, Listed, LogLine, RecoveryOption, Report, ScopeViolation, Slice, TestName,
-    TestState,
+    AttemptEvent, Fact as AttemptFact, JournalEvidence, Listed, LogLine, RecoveryOption, Report, ScopeViolation, Slice,
+    TestName, TestState,
 };
 use haltline_engine::redact::mask;
 use haltline_engine::report_file::{self, Hints};
-use haltline_engine::slice::SlicePlace;
+use haltline_engine::slice::SliceLocation;
 use haltline_engine::store::Store;
 use serde::Serialize;
 
-use super::{begun, place, read_input, take, test_name};
+use super::{commit_event, find_slice, load_begun_slice, read_input, test_name};
 use crate::cli::AttemptReport;
+use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::view::SCHEMA;
 use crate::view::attempt::slice_id;
-use crate::workplace::Workplace;
 
-/// The largest report that is read.
+/// Largest report that is read.
 const REPORT_BYTES_MAX: usize = 1 << 20;
-/// How many facts are looked at for what a runner printed.
-const FACTS_MAX: usize = 4096;
+/// How many facts are searched for the output of the test runner.
+const FACTS_SEARCHED_MAX: usize = 4096;
 
-/// One report, and the test it is about.
+/// The report on one test.
 #[derive(Serialize)]
 struct ReportView {
     slice: String,
@@ -41,23 +42,22 @@ struct ReportsView {
     reports: Vec<ReportView>,
 }
 
-/// Prints reports, or files one.
-pub fn run(workplace: &Workplace, command: &AttemptReport) -> Result<ExitCode, Failure> {
-    let place = place(workplace, &command.slice)?;
-    let slice = begun(workplace, &place)?;
+pub fn run(context: &Context, command: &AttemptReport) -> Result<ExitCode, Failure> {
+    let location = find_slice(context, &command.slice)?;
+    let slice = load_begun_slice(context, &location)?;
     let wanted = command.test.as_deref().map(test_name).transpose()?;
-    let about = about(&slice, wanted.as_ref(), slice_id(&place.name))?;
+    let tests = tests_to_report(&slice, wanted.as_ref(), slice_id(&location.name))?;
     match &command.file {
         Some(file) => {
-            let content = read_input(workplace, "--file", file, REPORT_BYTES_MAX)?;
-            file_one(workplace, &place, &slice, &about, &content)
+            let content = read_input(context, "--file", file, REPORT_BYTES_MAX)?;
+            file_one(context, &location, &slice, &tests, &content)
         }
-        None => print(workplace, &place, &slice, &about),
+        None => print(context, &location, &slice, &tests),
     }
 }
 
-/// The tests that are meant: the named one, or all that fail.
-fn about<'a>(
+/// Returns the named test, or all failing tests.
+fn tests_to_report<'a>(
     slice: &'a Slice,
     wanted: Option<&TestName>,
     id: &str,
@@ -74,17 +74,17 @@ fn about<'a>(
 }
 
 fn print(
-    workplace: &Workplace,
-    place: &SlicePlace,
+    context: &Context,
+    location: &SliceLocation,
     slice: &Slice,
-    about: &[(&TestName, &TestState)],
+    tests: &[(&TestName, &TestState)],
 ) -> Result<ExitCode, Failure> {
-    let reports = about
+    let reports = tests
         .iter()
         .map(|(test, state)| {
-            let report = Draft { workplace, place, slice, test, state }.report()?;
+            let report = ReportDraft { context, location, slice, test, state }.report()?;
             Ok(ReportView {
-                slice: slice_id(&place.name).to_owned(),
+                slice: slice_id(&location.name).to_owned(),
                 test: test.as_str().to_owned(),
                 is_filed: state.report.is_some(),
                 report,
@@ -92,10 +92,10 @@ fn print(
         })
         .collect::<Result<Vec<_>, Failure>>()?;
     let view = ReportsView { schema: SCHEMA, reports };
-    workplace.answer(&view, |view| {
+    context.print_document(&view, |view| {
         let mut out = String::new();
-        for (place, one) in view.reports.iter().enumerate() {
-            if place > 0 {
+        for (index, one) in view.reports.iter().enumerate() {
+            if index > 0 {
                 out.push_str("---\n");
             }
             let filed = if one.is_filed { ", filed" } else { "" };
@@ -104,44 +104,44 @@ fn print(
         }
         out
     })?;
-    Ok(exit_code::FINE)
+    Ok(exit_code::SUCCESS)
 }
 
 fn file_one(
-    workplace: &Workplace,
-    place: &SlicePlace,
+    context: &Context,
+    location: &SliceLocation,
     slice: &Slice,
-    about: &[(&TestName, &TestState)],
+    tests: &[(&TestName, &TestState)],
     content: &[u8],
 ) -> Result<ExitCode, Failure> {
-    let [(test, state)] = about else {
-        let names: Vec<String> = about.iter().map(|(test, _)| format!("--test {:?}", test.as_str())).collect();
+    let [(test, state)] = tests else {
+        let names: Vec<String> = tests.iter().map(|(test, _)| format!("--test {:?}", test.as_str())).collect();
         return Err(Failure::Plain(format!(
             "several tests fail; say which this report is about: {}",
             names.join(" | ")
         )));
     };
-    let draft = Draft { workplace, place, slice, test, state };
+    let draft = ReportDraft { context, location, slice, test, state };
     let mut report = report_file::parse(content).map_err(|error| Failure::Plain(format!("--file: {error}")))?;
     let printed = draft.printed()?;
     let violations: Vec<String> = draft.violations().into_iter().map(|violation| violation.file).collect();
     let attempts: Vec<u32> = draft.log().iter().map(|line| line.attempt).collect();
-    let known = Known {
+    let known = JournalEvidence {
         attempts: &attempts,
         files: &state.files_touched,
         violations: &violations,
         actual_error: printed.as_deref(),
     };
-    let problems = report.missing(known);
+    let problems = report.problems(known);
     if !problems.is_empty() {
-        return Err(Failure::Refused(format!("the report is not filed:\n  {}", problems.join("\n  "))));
+        return Err(Failure::Denied(format!("the report is not filed:\n  {}", problems.join("\n  "))));
     }
     if printed.is_some() {
-        // It stands with the attempt, unmasked.
+        // The output is stored with the attempt, unmasked.
         report.actual_error = String::new();
     }
-    take(workplace, place, Happening::File { test: (*test).clone(), report: Box::new(report) })?;
-    let slice = workplace.engine.slice(&place.name)?;
+    commit_event(context, location, AttemptEvent::File { test: (*test).clone(), report: Box::new(report) })?;
+    let slice = context.engine.slice(&location.name)?;
     let owed: Vec<String> = slice
         .iter()
         .flat_map(|slice| slice.failing())
@@ -149,24 +149,24 @@ fn file_one(
         .map(|(test, _)| test.to_string())
         .collect();
     let view = serde_json::json!({ "schema": SCHEMA, "filed": test.as_str(), "reports_owed": owed });
-    workplace.answer(&view, |_| match owed.as_slice() {
+    context.print(&view, |_| match owed.as_slice() {
         [] => format!("Filed the report on {test}.\n"),
         more => format!("Filed the report on {test}. Still owed: {}.\n", more.join(", ")),
     })?;
-    Ok(exit_code::FINE)
+    Ok(exit_code::SUCCESS)
 }
 
-/// A report that is being filled in.
-struct Draft<'a> {
-    workplace: &'a Workplace,
-    place: &'a SlicePlace,
+/// A report that haltline is filling in.
+struct ReportDraft<'a> {
+    context: &'a Context,
+    location: &'a SliceLocation,
     slice: &'a Slice,
     test: &'a TestName,
     state: &'a TestState,
 }
 
-impl Draft<'_> {
-    /// What is known, with what was filed where something was.
+impl ReportDraft<'_> {
+    /// Returns the filed report or, before one is filed, what haltline knows.
     fn report(&self) -> Result<Report, Failure> {
         let filed = self.state.report.as_deref().cloned();
         let mut report =
@@ -177,14 +177,14 @@ impl Draft<'_> {
         if self.state.report.is_none() {
             report.attempt_log = Listed::Items(self.log());
             report.cumulative_files_modified = match self.state.files_touched.as_slice() {
-                [] => Listed::Words("not applicable: no file was seen to change during these attempts".to_owned()),
+                [] => Listed::Text("not applicable: no file was seen to change during these attempts".to_owned()),
                 files => Listed::Items(files.to_vec()),
             };
             report.scope_violations = match self.violations().as_slice() {
-                [] if self.slice.scope.is_off() => {
-                    Listed::Words("not applicable: no scope data, so the scope lock was off".to_owned())
+                [] if self.slice.scope.is_lock_off() => {
+                    Listed::Text("not applicable: no scope data, so the scope lock was off".to_owned())
                 }
-                [] => Listed::Words("not applicable: nothing was changed outside the scope".to_owned()),
+                [] => Listed::Text("not applicable: nothing was changed outside the scope".to_owned()),
                 violations => Listed::Items(violations.to_vec()),
             };
         }
@@ -196,7 +196,11 @@ impl Draft<'_> {
             attempt: number,
             strategy: attempt.strategy.clone(),
             files: attempt.files.clone(),
-            result: if attempt.said.is_empty() { "failed (declared by hand)".to_owned() } else { attempt.said.clone() },
+            result: if attempt.summary.is_empty() {
+                "failed (declared by hand)".to_owned()
+            } else {
+                attempt.summary.clone()
+            },
         });
         lines.collect()
     }
@@ -206,15 +210,15 @@ impl Draft<'_> {
             file: form.file.clone(),
             justification: format!("{} ({}; needed by {})", form.reason, form.relationship, form.failing_test),
         });
-        let strayed = self.slice.strayed.iter().map(|path| ScopeViolation {
+        let unjustified = self.slice.out_of_scope_changes.iter().map(|path| ScopeViolation {
             file: path.clone(),
             justification: "not applicable: changed without asking, no justification was given".to_owned(),
         });
-        justified.chain(strayed).collect()
+        justified.chain(unjustified).collect()
     }
 
     fn options(&self) -> Vec<RecoveryOption> {
-        let id = slice_id(&self.place.name);
+        let id = slice_id(&self.location.name);
         vec![
             RecoveryOption {
                 option: format!("Give guidance and start afresh: haltline attempt reset --slice {id} --guidance TEXT"),
@@ -231,12 +235,12 @@ impl Draft<'_> {
         ]
     }
 
-    /// What the runner printed at the last failure, word for word, with secrets masked (E10).
+    /// Returns what the runner printed at the last failure, verbatim but with secrets masked (E10).
     fn printed(&self) -> Result<Option<String>, Failure> {
-        let engine = &self.workplace.engine;
+        let engine = &self.context.engine;
         let Some(last) = self.state.attempts.iter().rev().find(|attempt| attempt.is_failure()) else { return Ok(None) };
         let Some(error) = &last.error else { return Ok(None) };
-        let history = engine.store().history(engine.project().key, &self.place.name, FACTS_MAX)?;
+        let history = engine.store().history(engine.project().key, &self.location.name, FACTS_SEARCHED_MAX)?;
         let whole = history.iter().find_map(|entry| match entry.read().ok()?.fact? {
             Fact::Attempt(AttemptFact::Attempted { test, attempt, .. })
                 if test == *self.test && attempt.number == last.number && attempt.at == last.at =>

@@ -1,71 +1,73 @@
-//! `haltline attempt scope`: may these files be changed (A5)?
+//! `haltline attempt scope`: checks whether files may be changed (A5).
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use haltline_core::attempt::{Covered, Happening, Justification, Slice, Touch};
+use haltline_core::attempt::{AttemptEvent, Covered, Justification, Slice, Touch};
 use haltline_core::shorten;
-use haltline_engine::scope_path::Landings;
-use haltline_engine::slice::SlicePlace;
+use haltline_engine::scope_path::ResolvedPaths;
+use haltline_engine::slice::SliceLocation;
 
-use super::{begun, place, read_input, take};
+use super::{commit_event, find_slice, load_begun_slice, read_input};
 use crate::cli::AttemptScope;
+use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::view::SCHEMA;
 use crate::view::attempt::{PathView, ScopeAnswerView, slice_id};
-use crate::workplace::Workplace;
+use crate::view::verdict::VerdictName;
 
-/// The largest form that is read.
+/// Largest justification file that is read.
 const FORM_BYTES_MAX: usize = 256 * 1024;
 
-/// Answers for each file; one that is refused refuses all.
-pub fn run(workplace: &Workplace, command: &AttemptScope) -> Result<ExitCode, Failure> {
-    let place = place(workplace, &command.slice)?;
-    let slice = begun(workplace, &place)?;
-    let mut wanted = Vec::new();
+/// Prints a verdict for each file. The exit code is that of a denial if any file is denied.
+pub fn run(context: &Context, command: &AttemptScope) -> Result<ExitCode, Failure> {
+    let slice_location = find_slice(context, &command.slice)?;
+    let slice = load_begun_slice(context, &slice_location)?;
+    let mut requested = Vec::new();
     for path in &command.paths {
-        // A refusal names a file from the root, and is copied from there.
-        let is_from_root = path.to_str().is_some_and(|path| slice.refused.iter().any(|known| known.path == path));
-        let folder = if is_from_root { place.ground.root() } else { &workplace.folder };
-        let landings = place.ground.landings(folder, path).map_err(|error| Failure::Plain(error.to_string()))?;
-        wanted.push(Wanted { shown: path.display().to_string(), landings });
+        // A denial names a file relative to the root, and its reader copies that path.
+        let is_from_root = path.to_str().is_some_and(|path| slice.denied_paths.iter().any(|known| known.path == path));
+        let folder = if is_from_root { slice_location.project_root.path() } else { &context.folder };
+        let resolved =
+            slice_location.project_root.resolve(folder, path).map_err(|error| Failure::Plain(error.to_string()))?;
+        requested.push(RequestedFile { shown: path.display().to_string(), paths: resolved });
     }
     let forms = match &command.justify {
         Some(file) => {
-            let text = read_input(workplace, "--justify", file, FORM_BYTES_MAX)?;
-            forms(&Justification::parse_all(&String::from_utf8_lossy(&text)), workplace, &place, &wanted)?
+            let text = read_input(context, "--justify", file, FORM_BYTES_MAX)?;
+            forms(&Justification::parse_all(&String::from_utf8_lossy(&text)), context, &slice_location, &requested)?
         }
-        None => vec![None; wanted.len()],
+        None => vec![None; requested.len()],
     };
     let mut paths = Vec::new();
-    for (wanted, form) in wanted.iter().zip(&forms) {
-        paths.push(ask(workplace, &place, &slice, wanted, form.as_ref(), command.is_unjustifiable)?);
+    for (requested, form) in requested.iter().zip(&forms) {
+        paths.push(check_file(context, &slice_location, &slice, requested, form.as_ref(), command.is_unjustifiable)?);
     }
-    let is_refused = paths.iter().any(|path| path.is_refused());
-    let lock = if slice.scope.is_off() { "off" } else { "on" };
-    let view = ScopeAnswerView { schema: SCHEMA, slice: slice_id(&place.name).to_owned(), lock, paths };
-    workplace.answer(&view, text::attempt_scope)?;
-    Ok(if is_refused { exit_code::refused() } else { exit_code::FINE })
+    let is_denied = paths.iter().any(|path| path.is_denied());
+    let lock = if slice.scope.is_lock_off() { "off" } else { "on" };
+    let view = ScopeAnswerView { schema: SCHEMA, slice: slice_id(&slice_location.name).to_owned(), lock, paths };
+    context.print(&view, text::attempt_scope)?;
+    Ok(if is_denied { exit_code::denied() } else { exit_code::SUCCESS })
 }
 
-/// A file somebody wants to change, and every place that would change with it.
-struct Wanted {
+/// A file that the caller wants to change, with every path that would change with it.
+struct RequestedFile {
     shown: String,
-    landings: Landings,
+    paths: ResolvedPaths,
 }
 
-/// Asks for all places of one file; the first that is refused is told.
-fn ask(
-    workplace: &Workplace,
-    place: &SlicePlace,
+/// Checks all paths of one file; the view shows the first that is denied.
+fn check_file(
+    context: &Context,
+    slice_location: &SliceLocation,
     slice: &Slice,
-    wanted: &Wanted,
+    requested: &RequestedFile,
     form: Option<&Justification>,
     is_unjustifiable: bool,
 ) -> Result<PathView, Failure> {
-    let (covered, _) = place.ground.covered(&slice.scope, &wanted.landings);
+    let (covered, _) = slice_location.project_root.check_scope(&slice.scope, &requested.paths);
     let because = match covered {
         Covered::By(entry) => format!("{} ({})", entry.path, entry.source),
         Covered::LockOff => "the scope lock is off: nothing says what is in scope".to_owned(),
@@ -74,44 +76,44 @@ fn ask(
         }
         Covered::Outside => "outside the scope, justified".to_owned(),
     };
-    let mut told = PathView { path: wanted.shown.clone(), verdict: "pass", because, reason: None };
-    for landing in wanted.landings.all() {
-        let (path, place_of) = landing.shown();
+    let mut view = PathView { path: requested.shown.clone(), verdict: VerdictName::Pass, because, reason: None };
+    for resolved in requested.paths.all() {
+        let (path, location) = resolved.describe();
         let justification = form.map(|form| Justification { file: path.clone(), ..form.clone() });
-        let touch = Touch { path: path.clone(), place: place_of, justification, is_unjustifiable, asker: None };
-        let verdict = take(workplace, place, Happening::Touch(touch))?.decision.verdict;
-        if verdict.refuses() {
-            let (word, reason) = (verdict.word(), verdict.reason().cloned());
-            told = PathView { path, verdict: word, because: "outside the scope".to_owned(), reason };
+        let touch = Touch { path: path.clone(), location, justification, is_unjustifiable, requester: None };
+        let verdict = commit_event(context, slice_location, AttemptEvent::Touch(touch))?.decision.verdict;
+        if verdict.denies() {
+            let (name, reason) = (VerdictName::from(&verdict), verdict.reason().cloned());
+            view = PathView { path, verdict: name, because: "outside the scope".to_owned(), reason };
             break;
         }
     }
-    Ok(told)
+    Ok(view)
 }
 
-/// The form of each file. One that is missing or says nothing changes nothing: nobody is refused for it yet (E8).
+/// Returns the justification for each file. A missing or incomplete form is an error of input, not a denial (E8).
 fn forms(
     all: &[Justification],
-    workplace: &Workplace,
-    place: &SlicePlace,
-    wanted: &[Wanted],
+    context: &Context,
+    slice_location: &SliceLocation,
+    requested: &[RequestedFile],
 ) -> Result<Vec<Option<Justification>>, Failure> {
-    let names = |said: &str, landings: &Landings| {
-        [place.ground.root(), workplace.folder.as_path()].into_iter().any(|folder| {
-            let found = place.ground.landings(folder, Path::new(said));
-            found.is_ok_and(|found| found.real == landings.real)
+    let names = |file_name: &str, paths: &ResolvedPaths| {
+        [slice_location.project_root.path(), context.folder.as_path()].into_iter().any(|folder| {
+            let found = slice_location.project_root.resolve(folder, Path::new(file_name));
+            found.is_ok_and(|found| found.real == paths.real)
         })
     };
     let mut forms = Vec::new();
-    for Wanted { shown, landings } in wanted {
-        let form = all.iter().find(|form| names(&form.file, landings)).or_else(|| all.first());
+    for RequestedFile { shown, paths } in requested {
+        let form = all.iter().find(|form| names(&form.file, paths)).or_else(|| all.first());
         let Some(form) = form else {
             return Err(Failure::Plain(format!(
                 "--justify: no form in it; expected `File:`, `Failing test:`, `Reason:` and `Relationship:` for {}",
                 shorten(shown)
             )));
         };
-        let problems = form.problems(shown, |said| names(said, landings));
+        let problems = form.problems(shown, |file_name| names(file_name, paths));
         if !problems.is_empty() {
             return Err(Failure::Plain(format!("--justify: {}", problems.join(" "))));
         }

@@ -1,8 +1,8 @@
 //! Which files are read, in which order, and which of them belong together.
 //!
-//! Claude Code writes what sub-agents do into files of their own: `SESSION/subagents/agent-*.jsonl`, or `agent-*.jsonl`
-//! beside the session's. They are read together with the session's file, by time: replayed after it, their calls would
-//! all seem to come late, and limits on what the tree of agents does within some seconds would see nothing right.
+//! Claude Code writes the work of sub-agents into separate files: `SESSION/subagents/agent-*.jsonl`, or `agent-*.jsonl`
+//! next to the session's file. They are merged with the session's file by time. Replayed after it, all their calls
+//! would seem to come late, and limits on what a tree of agents does within seconds would see the wrong picture.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,36 +11,34 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haltline_agents::transcript::places::Place;
-use haltline_engine::replay::Pieces;
+use haltline_agents::transcript::locations::TranscriptLocation;
+use haltline_engine::replay::RecordingReader;
 
-/// The folder of a session's sub-agents.
+/// Name of the folder with a session's sub-agents.
 const SUBAGENTS: &str = "subagents";
 
-/// Files that are read together; the first names the result.
+/// Files that are read together; the first one names the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// Their paths.
     pub files: Vec<PathBuf>,
-    /// Somebody named it, and wants to hear if it cannot be read.
+    /// True if the user named the file, so that an unreadable one must be reported.
     pub is_named: bool,
 }
 
-/// What there is to read.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// In the order they are read.
+    /// In reading order.
     pub recordings: Vec<Recording>,
-    /// The size of all of them, in bytes.
+    /// Total size in bytes.
     pub bytes: u64,
-    /// What could not be looked into.
+    /// Paths that could not be read, one message each.
     pub problems: Vec<String>,
-    /// By device and number: a file is read once, whatever its names.
+    /// Device and inode numbers, so that a file with several names is read once.
     seen: BTreeSet<(u64, u64)>,
 }
 
 impl Found {
-    fn take(&mut self, path: &Path, kind: &fs::Metadata, files: &mut Vec<PathBuf>) {
+    fn add(&mut self, path: &Path, kind: &fs::Metadata, files: &mut Vec<PathBuf>) {
         if self.seen.insert((kind.dev(), kind.ino())) {
             self.bytes += kind.len();
             files.push(path.to_owned());
@@ -48,8 +46,7 @@ impl Found {
     }
 }
 
-/// All files of these paths; folders are walked in the order of their names. With a session's file go those of its
-/// sub-agents.
+/// Finds all files of these paths; folders are walked in name order. The files of a session's sub-agents come with it.
 pub fn find(paths: &[PathBuf]) -> Found {
     let mut found = Found::default();
     let (mut files, mut named) = (Vec::new(), BTreeSet::new());
@@ -58,31 +55,31 @@ pub fn find(paths: &[PathBuf]) -> Found {
             Ok(kind) if kind.is_dir() => walk(path, &|_every| true, &mut files, &mut found),
             Ok(kind) => {
                 named.insert(path.clone());
-                found.take(path, &kind, &mut files);
-                let agents = bare(path).join(SUBAGENTS);
+                found.add(path, &kind, &mut files);
+                let agents = without_suffixes(path).join(SUBAGENTS);
                 if agents.is_dir() {
-                    walk(&agents, &is_of_agent, &mut files, &mut found);
+                    walk(&agents, &is_sub_agent_file, &mut files, &mut found);
                 }
             }
             Err(error) => found.problems.push(problem(path, &error)),
         }
     }
-    found.recordings = together(&files, &named);
+    found.recordings = group(&files, &named);
     found
 }
 
-/// All transcripts in the places where clients keep them.
-pub fn find_own(places: &[Place]) -> Found {
+/// Finds all transcripts in the folders where clients keep them.
+pub fn find_own(locations: &[TranscriptLocation]) -> Found {
     let mut found = Found::default();
     let mut files = Vec::new();
-    for place in places.iter().filter(|place| place.folder.is_dir()) {
-        walk(&place.folder, &|path| place.holds(path), &mut files, &mut found);
+    for location in locations.iter().filter(|location| location.folder.is_dir()) {
+        walk(&location.folder, &|path| location.contains(path), &mut files, &mut found);
     }
-    found.recordings = together(&files, &BTreeSet::new());
+    found.recordings = group(&files, &BTreeSet::new());
     found
 }
 
-/// What is wrong with a path, on one line.
+/// Formats an error about a path on one line.
 pub fn problem(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }
@@ -95,12 +92,12 @@ fn walk(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, files: &mut Vec<PathBu
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
-        // A link to a folder may lead in circles; one to a file does not.
+        // A link to a folder may lead in circles; a link to a file cannot.
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => walk(&path, is_wanted, files, found),
             Ok(_other) if !is_wanted(&path) => {}
             Ok(_other) => match fs::metadata(&path) {
-                Ok(kind) if kind.is_file() => found.take(&path, &kind, files),
+                Ok(kind) if kind.is_file() => found.add(&path, &kind, files),
                 Ok(_neither) => {}
                 Err(error) => found.problems.push(problem(&path, &error)),
             },
@@ -109,60 +106,61 @@ fn walk(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, files: &mut Vec<PathBu
     }
 }
 
-/// Puts the files of sub-agents to that of their session. Where it is missing they still belong together.
-fn together(files: &[PathBuf], named: &BTreeSet<PathBuf>) -> Vec<Recording> {
-    let places: BTreeMap<PathBuf, usize> = files.iter().enumerate().map(|(place, path)| (bare(path), place)).collect();
+/// Groups the files of sub-agents with that of their session, or with each other where the session's file is missing.
+fn group(files: &[PathBuf], named: &BTreeSet<PathBuf>) -> Vec<Recording> {
+    let indexes: BTreeMap<PathBuf, usize> =
+        files.iter().enumerate().map(|(index, path)| (without_suffixes(path), index)).collect();
     let mut orphans: BTreeMap<PathBuf, usize> = BTreeMap::new();
     let mut leaders = Vec::new();
-    for (place, path) in files.iter().enumerate() {
-        let sessions = sessions_of(path);
-        let main = sessions.iter().find_map(|session| places.get(session)).copied();
-        leaders.push(match (main.filter(|main| *main != place), sessions.last()) {
+    for (index, path) in files.iter().enumerate() {
+        let sessions = session_candidates(path);
+        let main = sessions.iter().find_map(|session| indexes.get(session)).copied();
+        leaders.push(match (main.filter(|main| *main != index), sessions.last()) {
             (Some(main), _) => main,
-            (None, Some(session)) => *orphans.entry(session.clone()).or_insert(place),
-            (None, None) => place,
+            (None, Some(session)) => *orphans.entry(session.clone()).or_insert(index),
+            (None, None) => index,
         });
     }
     let mut recordings: BTreeMap<usize, Recording> = BTreeMap::new();
     // Sessions first: the first file names the result.
     let mut order: Vec<usize> = (0..files.len()).collect();
-    order.sort_by_key(|place| leaders[*place] != *place);
-    for place in order {
-        // Files that name each other are led by themselves, so none is lost.
-        let leader = if leaders[leaders[place]] == leaders[place] { leaders[place] } else { place };
+    order.sort_by_key(|index| leaders[*index] != *index);
+    for index in order {
+        // Files that lead each other become their own leaders, so that none is lost.
+        let leader = if leaders[leaders[index]] == leaders[index] { leaders[index] } else { index };
         let recording = recordings.entry(leader).or_insert(Recording { files: Vec::new(), is_named: false });
-        recording.is_named |= named.contains(&files[place]);
-        recording.files.push(files[place].clone());
+        recording.is_named |= named.contains(&files[index]);
+        recording.files.push(files[index].clone());
     }
     recordings.into_values().collect()
 }
 
-/// The path without the endings that say how it is packed and written.
-fn bare(path: &Path) -> PathBuf {
+/// Strips the suffixes `.gz` and `.jsonl`.
+fn without_suffixes(path: &Path) -> PathBuf {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = name.strip_suffix(".gz").unwrap_or(name);
     path.with_file_name(name.strip_suffix(".jsonl").unwrap_or(name))
 }
 
-/// Whether a file is named like one of a sub-agent.
-fn is_of_agent(path: &Path) -> bool {
+/// True if the file is named like that of a sub-agent.
+fn is_sub_agent_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.starts_with("agent-") && name.contains(".jsonl")
 }
 
-/// For a file of a sub-agent, where its session's file may be, without endings. The last is the likeliest.
-fn sessions_of(path: &Path) -> Vec<PathBuf> {
-    let Some(folder) = path.parent().filter(|_| is_of_agent(path)) else { return Vec::new() };
+/// Returns where the session's file of a sub-agent's file may be, without suffixes. The last is the likeliest.
+fn session_candidates(path: &Path) -> Vec<PathBuf> {
+    let Some(folder) = path.parent().filter(|_| is_sub_agent_file(path)) else { return Vec::new() };
     let folders = folder.ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == SUBAGENTS));
     let above: Vec<PathBuf> = folders.filter_map(Path::parent).map(Path::to_owned).collect();
     if !above.is_empty() {
         return above;
     }
-    let pieces = Pieces::open(path, &Arc::default()).ok();
+    let pieces = RecordingReader::open(path, &Arc::default()).ok();
     pieces.and_then(|pieces| session_in(pieces.head())).map(|session| folder.join(session)).into_iter().collect()
 }
 
-/// The session that the first records of a file name.
+/// Returns the session id that the first records of a file contain.
 fn session_in(head: &[u8]) -> Option<String> {
     let head = String::from_utf8_lossy(head);
     let rest = head.split_once("\"sessionId\":\"")?.1;
@@ -175,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_sub_agents_go_with_their_session_and_the_rest_stands_alone() {
+    fn files_of_sub_agents_are_grouped_with_their_session() {
         let folder = tempfile::tempdir().expect("temp folder");
         let write = |path: &str, content: &str| {
             let path = folder.path().join(path);

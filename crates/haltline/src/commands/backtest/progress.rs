@@ -1,58 +1,58 @@
-//! How far the reading is, on a terminal only.
+//! The progress bar, shown on a terminal only.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::environment::variable;
 use crate::front::text;
-use crate::surroundings::variable;
 
-/// How many marks a full bar has.
-const MARKS: u64 = 40;
+/// Number of characters of a full bar.
+const BAR_WIDTH: u64 = 40;
 
-/// A bar on standard error.
+/// A progress bar on standard error.
 pub struct Progress {
     done: Arc<AtomicU64>,
     all: u64,
     is_shown: bool,
-    /// What the bar says now, in percent.
-    said: Option<u64>,
+    /// The percentage on the screen, if the bar is drawn.
+    shown_percent: Option<u64>,
 }
 
 impl Progress {
-    /// A bar that follows `done` up to `all` bytes. Lines on the same terminal would tear it apart.
+    /// A bar that follows `done` up to `all` bytes. It is hidden where output lines on the same terminal would tear it.
     pub fn new(done: &Arc<AtomicU64>, all: u64, has_lines: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal() && variable("TERM").is_some_and(|kind| kind != "dumb");
         let is_torn = has_lines && std::io::stdout().is_terminal();
-        Self { done: Arc::clone(done), all, is_shown: is_terminal && !is_torn && all > 0, said: None }
+        Self { done: Arc::clone(done), all, is_shown: is_terminal && !is_torn && all > 0, shown_percent: None }
     }
 
-    /// Draws it anew where it moved.
-    pub fn look(&mut self) {
+    /// Draws the bar again if the percentage changed.
+    pub fn redraw(&mut self) {
         if !self.is_shown {
             return;
         }
         let percent = (self.done.load(Ordering::Relaxed).min(self.all) * 100) / self.all;
-        if self.said == Some(percent) {
+        if self.shown_percent == Some(percent) {
             return;
         }
-        self.said = Some(percent);
-        let full = usize::try_from(percent * MARKS / 100).unwrap_or_default();
-        let (full, empty) = ("#".repeat(full), " ".repeat(usize::try_from(MARKS).unwrap_or_default() - full));
+        self.shown_percent = Some(percent);
+        let full = usize::try_from(percent * BAR_WIDTH / 100).unwrap_or_default();
+        let (full, empty) = ("#".repeat(full), " ".repeat(usize::try_from(BAR_WIDTH).unwrap_or_default() - full));
         let line = format!("\rReading [{full}{empty}] {percent:>3} %");
-        // A terminal that is gone needs no bar.
+        // A closed terminal needs no bar.
         std::io::stderr().write_all(line.as_bytes()).ok();
     }
 
-    /// Says something a person should know, beside the bar.
+    /// Prints a warning; the bar is cleared first.
     pub fn warn(&mut self, problem: &str) {
         self.clear();
-        text::warn(&text::shown(problem));
+        text::warn(&text::escape_line(problem));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn clear(&mut self) {
-        if self.said.take().is_some() {
+        if self.shown_percent.take().is_some() {
             std::io::stderr().write_all(b"\r\x1b[K").ok();
         }
     }

@@ -1,21 +1,20 @@
-//! What many sessions come to under one policy. It keeps sums and a short list, never the sessions.
+//! Sums the results of many sessions under one policy. It keeps sums and a short list, never the sessions.
 
 use std::collections::BTreeMap;
 
 use haltline_engine::replay::{KeptTrip, ReplayedSession, Severity, Trip};
 
-use crate::view::backtest::{CircuitView, LookView, VerdictsView};
+use crate::view::backtest::{CircuitView, TripToReviewView, VerdictsView};
 
-/// How many trips a person is asked to look at.
-const LOOK_MAX: usize = 10;
-/// A session that goes on for so many calls after a refusal, and commits, was probably not stuck.
-const WENT_ON_CALLS: u64 = 5;
+/// How many trips a person is asked to review.
+const REVIEW_MAX: usize = 10;
+/// A session with this many calls after a denial, which then commits, was probably doing useful work.
+const USEFUL_CALLS_MIN: u64 = 5;
 
-/// Sums over sessions.
 #[derive(Debug, Default)]
 pub struct Tally {
     warned: u64,
-    refused: u64,
+    denied: u64,
     stopped: u64,
     likely_false: u64,
     calls_after: u64,
@@ -23,58 +22,57 @@ pub struct Tally {
     capacity: u64,
     capacity_sessions: u64,
     circuits: BTreeMap<(&'static str, String), [u64; 3]>,
-    look: Vec<KeptTrip>,
+    to_review: Vec<KeptTrip>,
 }
 
 impl Tally {
-    /// Adds a session, as the policy at `which` judged it.
-    pub fn add(&mut self, source: &str, format: &str, session: &ReplayedSession, which: usize) {
-        let Some(judged) = session.judged.get(which) else { return };
-        self.warned += u64::from(judged.first(Severity::Warn).is_some());
-        self.stopped += u64::from(judged.first(Severity::Stop).is_some());
-        self.capacity += judged.capacity;
-        self.capacity_sessions += u64::from(judged.capacity > 0);
+    /// Adds a session's results under the policy with index `which`.
+    pub fn add(&mut self, source: &str, format: &str, session: &ReplayedSession, policy_index: usize) {
+        let Some(result) = session.verdicts.get(policy_index) else { return };
+        self.warned += u64::from(result.first(Severity::Warn).is_some());
+        self.stopped += u64::from(result.first(Severity::Stop).is_some());
+        self.capacity += result.capacity_denials;
+        self.capacity_sessions += u64::from(result.capacity_denials > 0);
         let mut by_circuit: BTreeMap<(&'static str, String), [u64; 3]> = BTreeMap::new();
-        for trip in &judged.trips {
-            let row = by_circuit.entry((trip.code, pattern(trip))).or_default();
-            row[place(trip.severity)] = 1;
+        for trip in &result.trips {
+            let counts = by_circuit.entry((trip.code, pattern(trip))).or_default();
+            counts[severity_index(trip.severity)] = 1;
         }
         for (circuit, [warned, denied, stopped]) in by_circuit {
-            let row = self.circuits.entry(circuit).or_default();
-            row[0] += warned;
-            row[1] += denied.max(stopped);
-            row[2] += stopped;
+            let counts = self.circuits.entry(circuit).or_default();
+            counts[0] += warned;
+            counts[1] += denied.max(stopped);
+            counts[2] += stopped;
         }
-        if let Some(first) = judged.first_refusal() {
-            self.refused += 1;
+        if let Some(first) = result.first_denial() {
+            self.denied += 1;
             self.calls_after += first.calls_after;
             if let Some(micros) = first.micros_after {
                 self.micros_after = Some(self.micros_after.unwrap_or_default().saturating_add(micros));
             }
             let trip = KeptTrip::new(source, format, session, first);
             self.likely_false += u64::from(is_likely_false(&trip));
-            self.look_at(trip);
+            self.add_to_review(trip);
         }
     }
 
-    fn look_at(&mut self, trip: KeptTrip) {
-        self.look.push(trip);
-        self.look.sort_by_key(|trip| std::cmp::Reverse((is_likely_false(trip), trip.calls_after)));
-        self.look.truncate(LOOK_MAX);
+    fn add_to_review(&mut self, trip: KeptTrip) {
+        self.to_review.push(trip);
+        self.to_review.sort_by_key(|trip| std::cmp::Reverse((is_likely_false(trip), trip.calls_after)));
+        self.to_review.truncate(REVIEW_MAX);
     }
 
-    /// The trips a person should look at first.
-    pub fn look(&self) -> &[KeptTrip] {
-        &self.look
+    /// The trips that a person should review first.
+    pub fn trips_to_review(&self) -> &[KeptTrip] {
+        &self.to_review
     }
 
-    /// The sums, as seen.
     pub fn view(&self, judged_by: String) -> VerdictsView {
-        let circuit = |((code, pattern), [warned, refused, stopped]): (&(&'static str, String), &[u64; 3])| {
-            let (pattern, warned, refused, stopped) = (pattern.clone(), *warned, *refused, *stopped);
-            CircuitView { pattern, code, warned, refused, stopped }
+        let circuit = |((code, pattern), [warned, denied, stopped]): (&(&'static str, String), &[u64; 3])| {
+            let (pattern, warned, denied, stopped) = (pattern.clone(), *warned, *denied, *stopped);
+            CircuitView { pattern, code, warned, denied, stopped }
         };
-        let look = |trip: &KeptTrip| LookView {
+        let review_view = |trip: &KeptTrip| TripToReviewView {
             incident: trip.incident.clone(),
             code: trip.code.clone(),
             verdict: trip.verdict.clone(),
@@ -88,22 +86,22 @@ impl Tally {
         VerdictsView {
             judged_by,
             sessions_warned: self.warned,
-            sessions_refused: self.refused,
+            sessions_denied: self.denied,
             sessions_stopped: self.stopped,
-            likely_false_alarms: self.likely_false,
-            calls_after_refusal: self.calls_after,
-            cost_after_refusal_micros: self.micros_after,
+            likely_false_positives: self.likely_false,
+            calls_after_denial: self.calls_after,
+            cost_after_denial_micros: self.micros_after,
             limits_reached: self.capacity,
             limits_reached_sessions: self.capacity_sessions,
             circuits: self.circuits.iter().map(circuit).collect(),
-            look_first: self.look.iter().map(look).collect(),
+            review_first: self.to_review.iter().map(review_view).collect(),
         }
     }
 }
 
-/// The session went on for long and ended in committed work.
+/// True if the session went on for long and ended in committed work.
 fn is_likely_false(trip: &KeptTrip) -> bool {
-    trip.is_committed_after && trip.calls_after >= WENT_ON_CALLS
+    trip.is_committed_after && trip.calls_after >= USEFUL_CALLS_MIN
 }
 
 /// The last part of the circuit's name.
@@ -111,7 +109,7 @@ fn pattern(trip: &Trip) -> String {
     trip.circuit.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-fn place(severity: Severity) -> usize {
+fn severity_index(severity: Severity) -> usize {
     match severity {
         Severity::Warn => 0,
         Severity::Deny => 1,

@@ -1,7 +1,7 @@
-//! Recordings on all cores: each is read by one worker, and told of in the order they were found.
+//! Replays recordings on all cores: one worker reads each recording, and results arrive in the order of the list.
 //!
-//! Workers share a list of recordings and some counters, nothing else. They run ahead of what is told by a few
-//! sessions only, so memory does not grow with what there is to read.
+//! Workers share the list of recordings and some counters, nothing else. They run only a few sessions ahead of
+//! delivery, so memory does not grow with the amount of data.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -13,77 +13,75 @@ use std::time::Duration;
 use haltline_agents::price::Price;
 use haltline_agents::transcript::{Entry, Format};
 use haltline_core::Policy;
-use haltline_engine::replay::{Heard, Replay, ReplayedSession};
+use haltline_engine::replay::{Replay, ReplayedEvent, ReplayedSession};
 
 use super::files::{Recording, problem};
 use super::source::{Counts, Merged, Opened, Source};
 use crate::error::Failure;
 
-/// How many sessions of one recording wait to be told.
+/// How many sessions of one recording may wait for delivery.
 const SESSIONS_AHEAD: usize = 16;
-/// How many recordings wait to be told, for each worker.
+/// How many recordings per worker may wait for delivery.
 const RECORDINGS_AHEAD: usize = 4;
-/// How often the progress is looked at while nothing comes.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often the progress bar is updated while no message arrives.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a worker tells.
-pub enum Told {
-    /// A session, with where it was read.
+/// A message from a worker.
+pub enum WorkerMessage {
+    /// A replayed session.
     Session {
-        /// The file.
+        /// The path of its first file.
         source: String,
-        /// How it is written.
         format: Format,
-        /// What came of it.
         session: Box<ReplayedSession>,
     },
-    /// What a person should know.
+    /// Something that could not be read.
     Problem(String),
 }
 
-/// How recordings are read.
-pub struct Reading<'a> {
-    /// The format, where it is not to be guessed.
+/// How recordings are read and evaluated.
+pub struct Replayer<'a> {
+    /// The format; `None` = detect it.
     pub format: Option<Format>,
-    /// What sessions are judged by.
+    /// The policies that sessions are evaluated with.
     pub policies: &'a [Policy],
-    /// Prices that win over the list.
+    /// Prices that override the built-in list.
     pub prices: &'a [Price],
-    /// How many workers.
+    /// Number of workers.
     pub jobs: usize,
-    /// What is counted.
     pub counts: Arc<Counts>,
 }
 
-/// The recordings that no worker has taken yet, and where to say which one is taken.
+/// The recordings that no worker has started yet, and the channel that announces each started recording.
 struct Queue {
     recordings: std::vec::IntoIter<Recording>,
-    taken: SyncSender<Receiver<Told>>,
+    started: SyncSender<Receiver<WorkerMessage>>,
 }
 
-impl Reading<'_> {
-    /// Reads all recordings. `tell` hears of each session in order, and of nothing whenever a while has passed.
+impl Replayer<'_> {
+    /// Replays all recordings. Calls `on_message` with each message in order, and with `None` whenever
+    /// `PROGRESS_INTERVAL` has passed without one.
     pub fn run(
         &self,
         recordings: Vec<Recording>,
-        mut tell: impl FnMut(Option<Told>) -> Result<(), Failure>,
+        mut on_message: impl FnMut(Option<WorkerMessage>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let has_few = recordings.len() < self.jobs;
         let workers = self.jobs.min(recordings.len()).max(1);
-        let (taken, told) = sync_channel(RECORDINGS_AHEAD * workers);
-        let queue = Mutex::new(Some(Queue { recordings: recordings.into_iter(), taken }));
+        let (started, receivers) = sync_channel(RECORDINGS_AHEAD * workers);
+        let queue = Mutex::new(Some(Queue { recordings: recordings.into_iter(), started }));
         thread::scope(|scope| {
             for _ in 0..workers {
-                // Cores that have no recording of their own help to read the others.
+                // With fewer recordings than cores, the spare cores read files ahead.
                 let helpers = has_few.then_some(scope);
                 let queue = &queue;
                 scope.spawn(move || self.work(queue, helpers));
             }
-            // Given up early, this end of each channel goes, and the workers end with it.
-            let told = told;
-            while let Some(recording) = next(&told, &mut tell)? {
-                while let Some(one) = next(&recording, &mut tell)? {
-                    tell(Some(one))?;
+            // On an early return the receivers are dropped, and the workers end.
+            let receivers = receivers;
+            while let Some(recording) = receive(&receivers, &mut on_message)? {
+                while let Some(one) = receive(&recording, &mut on_message)? {
+                    on_message(Some(one))?;
                 }
             }
             Ok(())
@@ -91,18 +89,18 @@ impl Reading<'_> {
     }
 
     fn work<'scope>(&'scope self, queue: &Mutex<Option<Queue>>, helpers: Option<&'scope Scope<'scope, '_>>) {
-        while let Some((recording, told)) = take(queue) {
-            if self.replay(&recording, &told, helpers).is_none() {
+        while let Some((recording, sender)) = next_recording(queue) {
+            if self.replay(&recording, &sender, helpers).is_none() {
                 return;
             }
         }
     }
 
-    /// Replays one recording; `None` where nobody listens any more.
+    /// Replays one recording; returns `None` if the receiver is gone.
     fn replay<'scope>(
         &'scope self,
         recording: &Recording,
-        told: &SyncSender<Told>,
+        sender: &SyncSender<WorkerMessage>,
         helpers: Option<&'scope Scope<'scope, '_>>,
     ) -> Option<()> {
         let mut sources = Vec::new();
@@ -112,49 +110,49 @@ impl Reading<'_> {
                 Opened::Unknown => {
                     self.counts.unknown.fetch_add(1, Ordering::Relaxed);
                     if recording.is_named {
-                        told.send(Told::Problem(unknown(path))).ok()?;
+                        sender.send(WorkerMessage::Problem(unknown(path))).ok()?;
                     }
                 }
                 Opened::Broken(error) => {
                     self.counts.broken.fetch_add(1, Ordering::Relaxed);
-                    told.send(Told::Problem(problem(path, &error))).ok()?;
+                    sender.send(WorkerMessage::Problem(problem(path, &error))).ok()?;
                 }
             }
         }
         let (Some(first), Some(path)) = (sources.first(), recording.files.first()) else { return Some(()) };
         let format = first.format();
         let source = path.display().to_string();
-        let tell = |session| {
+        let send = |session| {
             let session = Box::new(session);
-            told.send(Told::Session { source: source.clone(), format, session }).ok()
+            sender.send(WorkerMessage::Session { source: source.clone(), format, session }).ok()
         };
         let mut entries = Merged::new(sources, &self.counts, helpers);
         let mut replay = Replay::new(self.policies);
         let mut over = Vec::new();
-        while let Some(Entry { at, stream, what, is_echo }) = entries.next() {
-            replay.take(Heard { at, stream, what, is_echo }, &mut over);
+        while let Some(Entry { at, agent_ref, event, is_echo }) = entries.next() {
+            replay.add_event(ReplayedEvent { at, agent: agent_ref, event, is_echo }, &mut over);
             for session in over.drain(..) {
-                tell(session)?;
+                send(session)?;
             }
         }
         for session in replay.finish() {
-            tell(session)?;
+            send(session)?;
         }
         for problem in entries.problems() {
-            told.send(Told::Problem(problem)).ok()?;
+            sender.send(WorkerMessage::Problem(problem)).ok()?;
         }
         Some(())
     }
 }
 
 fn unknown(path: &Path) -> String {
-    let mut known: Vec<&str> = Format::ALL.iter().map(|format| format.word()).collect();
+    let mut known: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
     known.dedup();
     format!("{}: in no format that is known here ({}); --format names one", path.display(), known.join(", "))
 }
 
-/// The next recording. Which one is taken is said under the same lock, so it is told in this order.
-fn take(queue: &Mutex<Option<Queue>>) -> Option<(Recording, SyncSender<Told>)> {
+/// Returns the next recording. It is announced under the same lock, so that delivery keeps the order of the list.
+fn next_recording(queue: &Mutex<Option<Queue>>) -> Option<(Recording, SyncSender<WorkerMessage>)> {
     let mut queue = queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let open = queue.as_mut()?;
     let Some(recording) = open.recordings.next() else {
@@ -162,22 +160,22 @@ fn take(queue: &Mutex<Option<Queue>>) -> Option<(Recording, SyncSender<Told>)> {
         return None;
     };
     let (sender, receiver) = sync_channel(SESSIONS_AHEAD);
-    if open.taken.send(receiver).is_err() {
+    if open.started.send(receiver).is_err() {
         *queue = None;
         return None;
     }
     Some((recording, sender))
 }
 
-/// Waits for what comes next; `None` where nothing more will.
-fn next<T>(
+/// Waits for the next message; returns `None` when no more will come.
+fn receive<T>(
     receiver: &Receiver<T>,
-    tell: &mut impl FnMut(Option<Told>) -> Result<(), Failure>,
+    on_message: &mut impl FnMut(Option<WorkerMessage>) -> Result<(), Failure>,
 ) -> Result<Option<T>, Failure> {
     loop {
-        match receiver.recv_timeout(LOOK) {
+        match receiver.recv_timeout(PROGRESS_INTERVAL) {
             Ok(one) => return Ok(Some(one)),
-            Err(RecvTimeoutError::Timeout) => tell(None)?,
+            Err(RecvTimeoutError::Timeout) => on_message(None)?,
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
         }
     }

@@ -1,4 +1,4 @@
-//! Files of Ralph's folder, read only so far.
+//! Reads files of Ralph's folder, each up to a size limit.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,44 +7,44 @@ use std::time::SystemTime;
 
 use haltline_agents::ralph::Analysis;
 
-/// What Ralph found in the output of the last loop.
+/// Ralph's analysis of the output of the last loop.
 const ANALYSIS: &str = ".response_analysis";
-/// No analysis is larger; it holds the agent's last words.
+/// Largest analysis that is read; it contains the agent's last message.
 const ANALYSIS_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How many files of the log folder are looked at.
 const LOGS_MAX: usize = 20_000;
 
-/// The analysis of this loop, where there is one.
+/// Reads the analysis of this loop, if there is one.
 pub fn analysis_of(folder: &Path, loop_number: u64) -> Option<Analysis> {
     let content = head_of(&folder.join(ANALYSIS), ANALYSIS_BYTES_MAX).ok()?;
     Analysis::parse(content.as_bytes()).filter(|analysis| analysis.is_about(loop_number))
 }
 
-/// The newest output of an agent that Ralph kept.
+/// Returns the newest output of an agent that Ralph kept.
 pub fn newest_output(folder: &Path) -> Option<PathBuf> {
     let is_output = |name: &str| name.starts_with("claude_output_") && name.ends_with(".log");
     let logs = fs::read_dir(folder.join("logs")).ok()?.flatten().take(LOGS_MAX);
     let outputs = logs.filter(|file| file.file_name().to_str().is_some_and(is_output)).map(|file| {
         let written = file.metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-        // Names hold the instant: they settle what the clock of the file system does not.
+        // Names contain the time, so they break ties of the file system's clock.
         (written, file.path())
     });
     outputs.max().map(|(_, path)| path)
 }
 
-/// The first bytes of a file, as text. Only files are read: a pipe in their place would be waited for.
+/// Reads the first bytes of a file as text. Only regular files are read: reading a pipe would block.
 pub fn head_of(path: &Path, bytes_max: u64) -> io::Result<String> {
     text_of(open(path)?, bytes_max)
 }
 
-/// The last bytes of a file, as text.
+/// Reads the last bytes of a file as text, without a partial first line.
 pub fn tail_of(path: &Path, bytes_max: u64) -> io::Result<String> {
     let mut file = open(path)?;
     let length = file.metadata()?.len();
     let skipped = length.saturating_sub(bytes_max);
     file.seek(SeekFrom::Start(skipped))?;
     let text = text_of(file, bytes_max)?;
-    // The first line may be half of one.
+    // The first line may be incomplete.
     Ok(match text.split_once('\n') {
         Some((_half, whole)) if skipped > 0 => whole.to_owned(),
         Some(_) | None => text,

@@ -1,11 +1,11 @@
-//! What a run may take, and when that is used up.
+//! The budget of a run, and when it is used up.
 
 use haltline_agents::headless;
 use haltline_core::phase::Spent;
 
 use crate::cli::Run;
 
-/// The limits of what a client reports of itself.
+/// Limits on what a client reports about itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     tokens: Option<u64>,
@@ -13,12 +13,11 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The limits the user gave.
     pub fn new(command: &Run) -> Self {
         Self { tokens: command.max_tokens, micros: command.max_cost }
     }
 
-    /// What is used up, in words, where something is.
+    /// Describes the limit that is used up, if any.
     pub fn exceeded(&self, spent: Spent) -> Option<String> {
         match (self.tokens, spent.tokens, self.micros, spent.micros) {
             (Some(limit), Some(tokens), _, _) if tokens >= limit => Some(format!("{tokens} of {limit} tokens")),
@@ -29,7 +28,7 @@ impl Budget {
         }
     }
 
-    /// What was limited though nothing is known of it: the user must not believe to be protected.
+    /// Warns about a limit on something that the client does not report: the user must not believe to be protected.
     pub fn unknown(&self, spent: Spent) -> Option<&'static str> {
         match (self.tokens, spent.tokens, self.micros, spent.micros) {
             (Some(_), None, _, _) => Some("--max-tokens: the command reports no tokens, so they cannot be limited"),
@@ -39,13 +38,13 @@ impl Budget {
     }
 }
 
-/// What a client said it took, as a course keeps it.
-pub fn taken(spent: headless::Spent, wall_ms: u64) -> Spent {
+/// Converts what a client reports as spent into the form a phase run keeps.
+pub fn to_phase_spent(spent: headless::Spent, wall_ms: u64) -> Spent {
     Spent { wall_ms, tokens: spent.tokens, micros: spent.cost_micros }
 }
 
-/// What a client that counts whole sessions took since it last said so.
-pub fn beyond(now: Spent, before: Spent) -> Spent {
+/// What a client that reports totals of the whole session has spent since its previous report.
+pub fn spent_since(now: Spent, before: Spent) -> Spent {
     let rest = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
     Spent { wall_ms: now.wall_ms, tokens: rest(now.tokens, before.tokens), micros: rest(now.micros, before.micros) }
 }

@@ -1,4 +1,4 @@
-//! How a run ended: the exit code, one line, and a report for programs.
+//! How a run ended: the exit code, one line for people, and a report for programs.
 
 use std::fs;
 use std::process::ExitCode;
@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use haltline_agents::headless::Ending;
 use haltline_core::Instant;
-use haltline_core::phase::{Finish, Weighed};
+use haltline_core::phase::{Finish, WeighedSignal};
 use serde::Serialize;
 
 use crate::cli::Run;
 use crate::error::Failure;
 use crate::exit_code;
-use crate::run::{Ended, How, Outcome};
+use crate::front::text;
+use crate::run::{CommandExit, EndedRun, ProcessOutcome};
 use crate::view::SCHEMA;
-use crate::view::phase::CourseView;
+use crate::view::phase::PhaseRunView;
 
 /// How many iterations a report lists.
 pub const ITERATIONS_MAX: usize = 1_000;
@@ -24,58 +25,51 @@ pub const ITERATIONS_MAX: usize = 1_000;
 pub enum End {
     /// The command ended by itself, outside a loop.
     Own {
-        /// With this code.
         code: u8,
     },
-    /// A hook stopped the agent, which its client calls success.
+    /// A hook stopped the agent; the client exits with 0 for that.
     HookStopped {
-        /// Why, where the client says so.
+        /// The client's reason, if it gives one.
         reason: Option<String>,
     },
     /// The work is done.
     Completed {
-        /// Who says so.
+        /// What declared it done.
         by: String,
     },
     /// The circuit is open.
     Tripped {
-        /// Why.
         reason: String,
     },
-    /// A limit is used up.
     Budget {
-        /// Which.
-        what: String,
-        /// When it makes sense to go on, where that is known.
+        limit: String,
+        /// When the run can go on, if that is known.
         retry_at: Option<Instant>,
     },
     /// A person ended the run.
     Aborted {
-        /// By leaving it with its failures known.
+        /// True if the person skipped the phase with its failures known.
         is_skipped: bool,
     },
-    /// A signal.
+    /// A signal ended the run.
     Interrupted {
-        /// Which.
         signal: i32,
     },
-    /// The command could not be started.
     Unstartable {
-        /// Why.
         problem: String,
     },
-    /// The command wants a terminal.
+    /// The command asked for a terminal.
     NeedsTerminal,
 }
 
 impl End {
-    /// A budget that time does not refill.
-    pub fn budget(what: String) -> Self {
-        End::Budget { what, retry_at: None }
+    /// A budget that does not refill with time.
+    pub fn budget(limit: String) -> Self {
+        End::Budget { limit, retry_at: None }
     }
 
-    /// The word for it.
-    pub fn word(&self) -> &'static str {
+    /// The stable name of the ending.
+    pub fn as_str(&self) -> &'static str {
         match self {
             End::Own { code: 0 } | End::Completed { .. } => "completed",
             End::Own { .. } => "command failed",
@@ -86,7 +80,7 @@ impl End {
         }
     }
 
-    /// What follows the word.
+    /// The explanation after the name.
     fn detail(&self) -> String {
         match self {
             End::Own { code: 0 } => "the command ended with 0".to_owned(),
@@ -97,8 +91,8 @@ impl End {
             }
             End::Completed { by } => by.clone(),
             End::Tripped { reason } => reason.clone(),
-            End::Budget { what, retry_at: None } => format!("{what} used up"),
-            End::Budget { what, retry_at: Some(at) } => format!("{what}; go on after {}", at.to_seconds_text()),
+            End::Budget { limit, retry_at: None } => format!("{limit} used up"),
+            End::Budget { limit, retry_at: Some(at) } => format!("{limit}; go on after {}", at.to_seconds_text()),
             End::Aborted { is_skipped: false } => "a person aborted the run".to_owned(),
             End::Aborted { is_skipped: true } => "a person skipped what was left of the run".to_owned(),
             End::Interrupted { signal } => format!("signal {signal}"),
@@ -109,19 +103,19 @@ impl End {
         }
     }
 
-    /// What the process ends with (P8).
+    /// The exit code of the process (P8).
     pub fn exit_code(&self) -> ExitCode {
         match self {
             End::Own { code } => ExitCode::from(*code),
-            End::Completed { .. } => exit_code::FINE,
-            End::HookStopped { .. } | End::Tripped { .. } => exit_code::refused(),
-            End::Budget { .. } => exit_code::later(),
+            End::Completed { .. } => exit_code::SUCCESS,
+            End::HookStopped { .. } | End::Tripped { .. } => exit_code::denied(),
+            End::Budget { .. } => exit_code::retry_later(),
             End::Aborted { .. } | End::Interrupted { .. } => exit_code::interrupted(),
             End::Unstartable { .. } | End::NeedsTerminal => exit_code::ERROR,
         }
     }
 
-    /// How the journal keeps it; a trip and an abort are there already.
+    /// How the journal records the end; `None` for a trip and an abort, which it already has.
     pub fn finish(&self) -> Option<Finish> {
         match self {
             End::Completed { .. } => Some(Finish::Completed),
@@ -146,11 +140,11 @@ pub struct RunView {
     pub command: Option<CommandView>,
     /// The newest iterations, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub iterations: Vec<RoundView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub course: Option<CourseView>,
+    pub iterations: Vec<IterationReportView>,
+    #[serde(rename = "course", skip_serializing_if = "Option::is_none")]
+    pub phase_run: Option<PhaseRunView>,
     #[serde(skip)]
-    pub rounds: Option<u64>,
+    pub iteration_count: Option<u64>,
 }
 
 /// How a command's process ended.
@@ -158,15 +152,14 @@ pub struct RunView {
 pub struct CommandView {
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
-    /// It did not end in its grace and was killed.
+    /// It did not end within its grace period and was killed.
     pub killed: bool,
-    /// Processes it left, which were ended.
+    /// Processes that it left behind and that haltline ended.
     pub left_behind: Vec<LeftView>,
-    /// What its client said, where it speaks JSON.
+    /// How the client described its end, if it prints JSON.
     pub client: Option<String>,
 }
 
-/// A process that was left.
 #[derive(Debug, Serialize)]
 pub struct LeftView {
     pub pid: i32,
@@ -174,15 +167,14 @@ pub struct LeftView {
     pub is_gone: bool,
 }
 
-/// One iteration.
 #[derive(Debug, Serialize)]
-pub struct RoundView {
+pub struct IterationReportView {
     pub iteration: u64,
-    /// `progress`, `no_progress`, `neutral`, or `stale` where a person decided meanwhile.
+    /// `progress`, `no_progress`, `neutral`, or `stale` if a person decided meanwhile.
     pub judged: &'static str,
-    pub signs: Vec<Weighed>,
+    pub signs: Vec<WeighedSignal>,
     pub gains: Vec<String>,
-    /// Some of what changed.
+    /// Examples of what changed.
     pub changed: Vec<String>,
     pub error: Option<String>,
     pub neutral: Option<String>,
@@ -192,32 +184,31 @@ pub struct RoundView {
 }
 
 impl CommandView {
-    /// How a process ended.
-    pub fn new(ended: &Ended, said: &Ending) -> Self {
-        let (exit_code, signal) = match ended.how {
-            How::Exited(code) => (Some(code), None),
-            How::Signalled(signal) => (None, Some(signal)),
-            How::StillThere => (None, None),
+    pub fn new(ended: &EndedRun, client_ending: &Ending) -> Self {
+        let (exit_code, signal) = match ended.exit {
+            CommandExit::Exited(code) => (Some(code), None),
+            CommandExit::Signalled(signal) => (None, Some(signal)),
+            CommandExit::Unkillable => (None, None),
         };
         let left = ended.left_behind.iter();
         Self {
             exit_code,
             signal,
-            killed: ended.killed_hard,
+            killed: ended.was_killed,
             left_behind: left
                 .map(|left| LeftView {
                     pid: left.pid,
                     name: left.name.clone(),
-                    is_gone: !matches!(left.outcome, Outcome::StillThere),
+                    is_gone: !matches!(left.outcome, ProcessOutcome::Unkillable),
                 })
                 .collect(),
-            client: said_text(said),
+            client: client_ending_text(client_ending),
         }
     }
 }
 
-fn said_text(said: &Ending) -> Option<String> {
-    Some(match said {
+fn client_ending_text(client_ending: &Ending) -> Option<String> {
+    Some(match client_ending {
         Ending::Silent => return None,
         Ending::Finished => "finished".to_owned(),
         Ending::Hook { reason: Some(reason) } => format!("stopped by a hook: {reason}"),
@@ -230,16 +221,16 @@ fn said_text(said: &Ending) -> Option<String> {
 }
 
 impl RunView {
-    /// A command that ran once.
-    pub fn once(end: &End, ended: &Ended, said: &Ending) -> Self {
+    /// The report of a command that ran once.
+    pub fn once(end: &End, ended: &EndedRun, client_ending: &Ending) -> Self {
         Self {
-            command: Some(CommandView::new(ended, said)),
+            command: Some(CommandView::new(ended, client_ending)),
             wall_seconds: ended.wall.as_secs(),
             ..Self::unstarted(end)
         }
     }
 
-    /// Nothing ran.
+    /// The report of a run in which nothing was started.
     pub fn unstarted(end: &End) -> Self {
         let retry_at = match end {
             End::Budget { retry_at, .. } => retry_at.map(Instant::to_seconds_text),
@@ -247,24 +238,24 @@ impl RunView {
         };
         Self {
             schema: SCHEMA,
-            end: end.word(),
+            end: end.as_str(),
             reason: end.detail(),
             retry_at,
             wall_seconds: 0,
             command: None,
             iterations: Vec::new(),
-            course: None,
-            rounds: None,
+            phase_run: None,
+            iteration_count: None,
         }
     }
 }
 
-/// Says how it ended: one line on standard error, and the report where one is wanted.
-pub fn tell(command: &Run, view: &RunView) -> Result<(), Failure> {
-    let rounds = view.rounds.map(|rounds| format!(" after {}", crate::front::text::count(rounds, "iteration")));
+/// Prints how the run ended as one line on standard error, and writes the report file if one is wanted.
+pub fn print_end(command: &Run, view: &RunView) -> Result<(), Failure> {
+    let iterations = view.iteration_count.map(|iterations| format!(" after {}", text::count(iterations, "iteration")));
     let time = span(Duration::from_secs(view.wall_seconds));
     let reason = view.reason.lines().next().unwrap_or_default();
-    eprintln!("haltline: {}{} in {time}: {reason}", view.end, rounds.unwrap_or_default());
+    text::note(&format!("haltline: {}{} in {time}: {reason}", view.end, iterations.unwrap_or_default()));
     if let Some(path) = &command.report {
         let text = serde_json::to_string_pretty(view).expect("texts and numbers can be written") + "\n";
         fs::write(path, text).map_err(|error| Failure::Plain(format!("--report {}: {error}", path.display())))?;
@@ -272,7 +263,7 @@ pub fn tell(command: &Run, view: &RunView) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `45s`, `12m 5s`, `3h 20m`.
+/// Formats a duration as `45s`, `12m 5s` or `3h 20m`.
 pub fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

@@ -1,4 +1,4 @@
-//! Where a loop keeps its lease and what its last iterations said, with a bound on all of it.
+//! The folder where a loop keeps its lease and the output of its last iterations, with a limit on both.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -8,36 +8,35 @@ use std::path::{Path, PathBuf};
 use haltline_core::{CircuitName, digest_hex};
 use haltline_engine::redact::mask;
 
-use crate::run::Kept;
+use crate::run::KeptOutput;
 
-/// So many iterations of a run keep their output.
+/// How many iterations of a run keep their output.
 const ITERATIONS_KEPT: usize = 3;
-/// So many runs keep anything.
+/// How many runs keep their folder.
 const RUNS_KEPT: usize = 20;
 
-/// The folder of one run.
 pub struct RunFolder {
     path: PathBuf,
 }
 
 impl RunFolder {
-    /// Makes it, and forgets the oldest others.
-    pub fn open(state_folder: &Path, course: &CircuitName, project: i64) -> io::Result<Self> {
+    /// Creates the folder and deletes the oldest others.
+    pub fn open(state_folder: &Path, phase_run: &CircuitName, project: i64) -> io::Result<Self> {
         let runs = state_folder.join("runs");
-        let name = digest_hex(&[course.as_str().as_bytes(), &project.to_be_bytes()], 8);
+        let name = digest_hex(&[phase_run.as_str().as_bytes(), &project.to_be_bytes()], 8);
         let path = runs.join(name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
         forget_oldest(&runs, &path);
         Ok(Self { path })
     }
 
-    /// The lease's file.
+    /// Path of the lease.
     pub fn lease(&self) -> PathBuf {
         self.path.join("lease")
     }
 
-    /// Keeps what an iteration said, without secrets, and says where.
-    pub fn keep(&self, iteration: u64, output: &Kept) -> io::Result<PathBuf> {
+    /// Writes the output of an iteration, with secrets masked, and returns the path.
+    pub fn keep(&self, iteration: u64, output: &KeptOutput) -> io::Result<PathBuf> {
         let path = self.path.join(format!("iteration-{iteration:06}.log"));
         let mut file = fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path)?;
         for (stream, kept) in [("standard output", &output.out), ("standard error", &output.err)] {
@@ -54,13 +53,14 @@ impl RunFolder {
     }
 }
 
-fn entries(folder: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+fn entries(folder: &Path, is_selected: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let meant = entries.flatten().filter(|entry| is_meant(&entry.file_name().to_string_lossy()));
-    meant.map(|entry| entry.path()).collect()
+    let selected = entries.flatten().filter(|entry| is_selected(&entry.file_name().to_string_lossy()));
+    selected.map(|entry| entry.path()).collect()
 }
 
-/// A run that goes on has a lease that is locked; it is among the newest anyway, because it writes.
+/// Deletes all but the newest folders. A run in progress keeps its own: its lease is locked, and its folder is among
+/// the newest because it writes.
 fn forget_oldest(runs: &Path, own: &Path) {
     let mut others: Vec<(std::time::SystemTime, PathBuf)> = entries(runs, |_any| true)
         .into_iter()
@@ -77,7 +77,7 @@ fn forget_oldest(runs: &Path, own: &Path) {
     }
 }
 
-/// A name no other run has.
+/// Returns a random id that no other run has.
 pub fn run_id() -> io::Result<String> {
     let mut random = [0; 8];
     fs::File::open("/dev/urandom")?.read_exact(&mut random)?;

@@ -1,98 +1,94 @@
-//! What one iteration of a loop was: signs of progress, an error, a reason why it says nothing, the end of the work.
+//! Turns one iteration of a loop into a report: signs of progress, an error, a reason why it is neutral, the end of the
+//! work.
 
 use std::time::Duration;
 
-use haltline_agents::headless::{Ending, Told};
+use haltline_agents::headless::{Ending, HeadlessReport};
 use haltline_agents::status_block::{RalphStatus, Status, StatusBlock, last_block};
-use haltline_agents::turn_end::{TurnEnd, complaint, reading};
-use haltline_core::phase::{ErrorSeen, Metrics, Report, Signal, Source};
+use haltline_agents::turn_end::{TurnEnd, iteration_error, turn_end_of};
+use haltline_core::phase::{Metrics, Report, ReportedError, Signal, Source};
 use haltline_core::{Instant, identity::Digest};
-use haltline_engine::changes::{Change, Look};
+use haltline_engine::changes::{Change, WorkTreeSnapshot};
 
-use super::budget::taken;
-use crate::run::{Cause, Ended, How};
+use super::budget::to_phase_spent;
+use crate::run::{CommandExit, EndCause, EndedRun};
 
-/// How much of standard error is looked at for a complaint.
+/// How much of standard error is searched for an error.
 const STDERR_BYTES: usize = 16 * 1024;
 
-/// An iteration that ended, with all that was seen of it.
-pub struct Seen<'a> {
-    /// The process.
-    pub ended: &'a Ended,
-    /// What the client said of itself.
-    pub told: &'a Told,
-    /// What changed.
+/// A finished iteration with everything that was observed.
+pub struct ObservedIteration<'a> {
+    pub ended: &'a EndedRun,
+    /// What the client reported about itself.
+    pub client_report: &'a HeadlessReport,
     pub changes: &'a [Change],
-    /// The tree afterwards.
-    pub after: &'a Look,
-    /// Test results.
+    /// The work tree afterwards.
+    pub after: &'a WorkTreeSnapshot,
     pub metrics: Metrics,
-    /// The iteration's own time limit.
+    /// The time limit of the iteration.
     pub limit: Option<Duration>,
 }
 
-/// What follows for the loop beside the report.
+/// What the loop does next, besides counting the report.
 #[derive(Debug, Default)]
 pub struct Outlook {
-    /// The work is done, and who says so.
+    /// Why the work is done, if it is.
     pub is_done: Option<String>,
-    /// Nothing can be done before this instant, and why.
+    /// What the loop has to wait for, if anything.
     pub wait: Option<Wait>,
 }
 
-/// Something to wait for.
 #[derive(Debug)]
 pub struct Wait {
-    /// Until when, where somebody said so.
+    /// The end of the wait, if the client named one.
     pub until: Option<Instant>,
-    /// What is in the way.
-    pub what: &'static str,
-    /// In the client's words.
-    pub why: String,
+    pub obstacle: &'static str,
+    /// The client's message.
+    pub message: String,
 }
 
-/// Judges nothing: puts what was seen into the words of the core.
-pub fn report(seen: &Seen<'_>, now: Instant, ahead_of_utc_s: i32) -> (Report, Outlook) {
-    let Seen { ended, told, changes, after, metrics, limit } = seen;
-    let block = last_block(&told.words);
+/// Describes the iteration in the core's terms. It decides nothing.
+pub fn report(observed: &ObservedIteration<'_>, now: Instant, ahead_of_utc_s: i32) -> (Report, Outlook) {
+    let ObservedIteration { ended, client_report, changes, after, metrics, limit } = observed;
+    let block = last_block(&client_report.text);
     let mut signals: Vec<Signal> =
         changes.iter().map(|change| Signal { source: change.source, count: change.count }).collect();
     signals.extend(self_report(block.as_ref()));
     let has_changed = !changes.is_empty();
     let mut outlook = Outlook { is_done: done(block.as_ref()), wait: None };
-    let (error, neutral) = match (&told.ending, ended.cause) {
+    let (error, neutral) = match (&client_report.ending, ended.cause) {
         (Ending::ApiLimit { resets, message }, _) => {
             let until = resets.as_ref().map(|reset| reset.moment_locally(now, ahead_of_utc_s));
-            outlook.wait = Some(Wait { until, what: "the API's limit", why: message.clone() });
+            outlook.wait = Some(Wait { until, obstacle: "the API's limit", message: message.clone() });
             (None, Some(format!("API limit: {message}")))
         }
         (Ending::Infrastructure { message }, _) => {
-            outlook.wait = Some(Wait { until: None, what: "trouble outside", why: message.clone() });
+            outlook.wait = Some(Wait { until: None, obstacle: "trouble outside", message: message.clone() });
             (None, Some(format!("trouble outside: {message}")))
         }
-        // Ended by the clock in the middle of work is no failure of the work.
-        (_, Cause::Wall | Cause::Idle) if has_changed => (None, None),
-        (_, Cause::Wall) => {
+        // An iteration that the clock ended in the middle of work is not a failure of the work.
+        (_, EndCause::WallLimit | EndCause::IdleLimit) if has_changed => (None, None),
+        (_, EndCause::WallLimit) => {
             let limit = limit.unwrap_or_default().as_secs();
-            (Some(ErrorSeen::new("timeout", &format!("the iteration did not end within {limit} s"))), None)
+            (Some(ReportedError::new("timeout", &format!("the iteration did not end within {limit} s"))), None)
         }
-        (_, Cause::Idle) => (Some(ErrorSeen::new("idle", "the iteration said nothing for too long")), None),
-        (_, Cause::NeedsTerminal) => {
-            (Some(ErrorSeen::new("terminal", "the command asked for a terminal, which a loop does not have")), None)
+        (_, EndCause::IdleLimit) => (Some(ReportedError::new("idle", "the iteration said nothing for too long")), None),
+        (_, EndCause::NeedsTerminal) => {
+            (Some(ReportedError::new("terminal", "the command asked for a terminal, which a loop does not have")), None)
         }
         (Ending::Turns, _) if has_changed => (None, None),
         (
             Ending::Silent | Ending::Finished | Ending::Hook { .. } | Ending::Turns | Ending::Failed { .. },
-            Cause::Own | Cause::Asked | Cause::Signal(_),
+            EndCause::Command | EndCause::Listener | EndCause::Signal(_),
         ) => {
-            let error = complaint(told, &tail(&ended.output.err.text()), exit(ended.how));
-            match (error, reading(told)) {
-                (Some(error), _) => (Some(ErrorSeen::new(&error.kind, &error.message)), None),
-                (None, TurnEnd::Asked { question }) if outlook.is_done.is_none() => {
+            let error = iteration_error(client_report, &tail(&ended.output.err.text()), exit(ended.exit));
+            match (error, turn_end_of(client_report)) {
+                (Some(error), _) => (Some(ReportedError::new(&error.kind, &error.message)), None),
+                (None, TurnEnd::AskedUser { question }) if outlook.is_done.is_none() => {
                     (None, Some(format!("asked a question: {question}")))
                 }
                 (None, TurnEnd::PlanOnly) if outlook.is_done.is_none() => (None, Some("only planned".to_owned())),
-                (None, TurnEnd::Asked { .. } | TurnEnd::PlanOnly | TurnEnd::Other) => (None, None),
+                (None, TurnEnd::AskedUser { .. } | TurnEnd::PlanOnly | TurnEnd::Other) => (None, None),
             }
         }
     };
@@ -102,16 +98,16 @@ pub fn report(seen: &Seen<'_>, now: Instant, ahead_of_utc_s: i32) -> (Report, Ou
         tree: Some(digest(after)),
         error,
         neutral,
-        denied: told.denials > told.hook_denials,
-        spent: taken(told.spent, u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX)),
+        permission_denied: client_report.denials > client_report.hook_denials,
+        spent: to_phase_spent(client_report.spent, u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX)),
         ..Report::default()
     };
     (report, outlook)
 }
 
-/// A look's content as the core keeps it.
-pub fn digest(look: &Look) -> Digest {
-    Digest::of(&[&look.fingerprint()])
+/// Digest of a snapshot's content, as the core keeps it.
+pub fn digest(snapshot: &WorkTreeSnapshot) -> Digest {
+    Digest::from_parts(&[&snapshot.fingerprint()])
 }
 
 fn tail(text: &str) -> String {
@@ -119,16 +115,16 @@ fn tail(text: &str) -> String {
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(STDERR_BYTES)..]).into_owned()
 }
 
-/// As a shell shows it: a signal is 128 and its number.
-fn exit(how: How) -> Option<i32> {
+/// The exit code as a shell shows it: 128 plus the number of the signal.
+fn exit(how: CommandExit) -> Option<i32> {
     match how {
-        How::Exited(code) => Some(code),
-        How::Signalled(signal) => Some(128 + signal),
-        How::StillThere => None,
+        CommandExit::Exited(code) => Some(code),
+        CommandExit::Signalled(signal) => Some(128 + signal),
+        CommandExit::Unkillable => None,
     }
 }
 
-/// What the agent says it did: a sign of progress, a weak one.
+/// The agent's own status report, a weak sign of progress.
 fn self_report(block: Option<&StatusBlock>) -> Option<Signal> {
     let count = match block? {
         StatusBlock::Phase(status) => {
@@ -141,7 +137,7 @@ fn self_report(block: Option<&StatusBlock>) -> Option<Signal> {
     (count > 0).then_some(Signal { source: Source::Status, count })
 }
 
-/// An explicit signal beats the status, and a status counts only where there is no signal.
+/// Why the work is done. An explicit exit signal overrides the status; a status counts only without a signal.
 fn done(block: Option<&StatusBlock>) -> Option<String> {
     let block = block?;
     match (block.exit_signal(), block.status()) {

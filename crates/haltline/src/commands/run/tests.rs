@@ -1,43 +1,35 @@
-//! Test results an iteration left: report files, or what a test command or the iteration itself printed.
+//! Test results of an iteration: from report files, or from what a test command or the iteration itself printed.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use haltline_agents::headless::{Dialect, Told};
+use haltline_agents::headless::{HeadlessReport, OutputFormat};
 use haltline_agents::status_block::StatusBlock;
 use haltline_agents::test_results::{TestCounts, from_junit, from_output};
 use haltline_core::phase::{Measure, Metrics};
+use haltline_engine::file::Stamp;
 
-/// The largest report that is read.
+/// Largest report that is read.
 const REPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Report files, as they were before an iteration.
+/// Report files and their stamps from before an iteration.
 pub struct Reports {
     files: Vec<(PathBuf, Option<Stamp>)>,
 }
 
-/// What tells one writing of a file from another.
-type Stamp = (SystemTime, u64);
-
-fn stamp(path: &Path) -> Option<Stamp> {
-    let file = fs::metadata(path).ok()?;
-    Some((file.modified().ok()?, file.len()))
-}
-
 impl Reports {
-    /// Looks at the files.
-    pub fn look(paths: &[PathBuf]) -> Self {
-        Self { files: paths.iter().map(|path| (path.clone(), stamp(path))).collect() }
+    /// Records the current stamps of the files.
+    pub fn snapshot(paths: &[PathBuf]) -> Self {
+        Self { files: paths.iter().map(|path| (path.clone(), Stamp::read(path))).collect() }
     }
 
-    /// The counts of files that were written since, added up. One that was not says nothing of this iteration.
+    /// The sum of the counts in files written since. An unchanged file says nothing about this iteration.
     pub fn counts(&self, problems: &mut Vec<String>) -> Option<TestCounts> {
         let mut sum: Option<TestCounts> = None;
         for (path, before) in &self.files {
-            if stamp(path) == *before {
+            if Stamp::read(path) == *before {
                 continue;
             }
             match read(path) {
@@ -56,16 +48,16 @@ fn read(path: &Path) -> Result<TestCounts, String> {
     from_junit(&bytes).map_err(|error| error.to_string())
 }
 
-/// The counts of what the iteration printed: a client's JSON has its agent's words in it, not its tests.
-pub fn of_output(told: &Told, output: &str) -> Option<TestCounts> {
-    match told.dialect {
-        Dialect::Plain => from_output(output),
-        Dialect::ClaudeCode | Dialect::Codex => None,
+/// The counts in what the iteration printed. A client's JSON contains the agent's text, not test output.
+pub fn counts_in_output(client_report: &HeadlessReport, output: &str) -> Option<TestCounts> {
+    match client_report.format {
+        OutputFormat::Plain => from_output(output),
+        OutputFormat::ClaudeCode | OutputFormat::Codex => None,
     }
 }
 
-/// The counts a status block tells.
-pub fn of_block(block: Option<&StatusBlock>) -> Option<TestCounts> {
+/// The counts in a status block.
+pub fn counts_in_block(block: Option<&StatusBlock>) -> Option<TestCounts> {
     let Some(StatusBlock::Phase(status)) = block else { return None };
     let tests = &status.tests;
     let (passing, failing) = (tests.passing?, tests.failing?);
@@ -73,7 +65,7 @@ pub fn of_block(block: Option<&StatusBlock>) -> Option<TestCounts> {
     Some(TestCounts { total: tests.total.unwrap_or(passing + failing + skipped), passing, failing, skipped })
 }
 
-/// The counts under the names progress is measured by.
+/// The counts under the names by which progress is measured.
 pub fn metrics(counts: TestCounts) -> Metrics {
     let mut metrics = Metrics::default();
     for (name, number) in [
@@ -87,7 +79,34 @@ pub fn metrics(counts: TestCounts) -> Metrics {
     metrics
 }
 
-/// A shell line as a command.
 pub fn shell(line: &str) -> Vec<OsString> {
     ["sh", "-c", line].iter().map(OsString::from).collect()
+}
+
+#[cfg(test)]
+mod report_tests {
+    use super::*;
+
+    fn junit(passing: u64) -> String {
+        format!("<testsuites><testsuite name=\"s\" tests=\"{passing}\" failures=\"0\" errors=\"0\"/></testsuites>")
+    }
+
+    #[test]
+    fn a_report_rewritten_with_its_old_length_and_time_is_new() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let path = folder.path().join("report.xml");
+        fs::write(&path, junit(3)).expect("written");
+        let modified = fs::metadata(&path).and_then(|file| file.modified()).expect("a time");
+        let reports = Reports::snapshot(std::slice::from_ref(&path));
+        let before = Stamp::read(&path);
+        assert_eq!(reports.counts(&mut Vec::new()), None, "an unchanged report is an old one");
+        // Two changes within one tick of the file system's clock have the same stamp.
+        while Stamp::read(&path) == before {
+            fs::write(&path, junit(4)).expect("written");
+            let file = fs::File::options().write(true).open(&path).expect("open");
+            file.set_modified(modified).expect("set");
+        }
+        let mut problems = Vec::new();
+        assert_eq!(reports.counts(&mut problems).map(|counts| counts.passing), Some(4), "{problems:?}");
+    }
 }

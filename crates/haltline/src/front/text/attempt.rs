@@ -1,16 +1,16 @@
-//! Slices and attempts.
+//! Text of slices and attempts.
 
 use super::{count, fit, heading, wrap};
 use crate::view::attempt::{
     AttemptAnswerView, AttemptView, RollbackView, ScopeAnswerView, SliceHistoryView, SliceView, TestView,
 };
 
-/// How many files are named on a line.
+/// How many files are listed on a line.
 const FILES_SHOWN_MAX: usize = 5;
 /// How many lines of an error are shown.
 const ERROR_LINES_MAX: usize = 12;
 
-/// The circuit break, with the ways on as commands (seed 000; origin's screen).
+/// The screen of an open slice, with the next steps as commands (seed 000).
 fn circuit_break(slice: &SliceView) -> String {
     let Some(trip) = &slice.trip else { return String::new() };
     let mut out = heading(&format!("CIRCUIT BREAK -- Slice {}", slice.slice));
@@ -41,16 +41,17 @@ fn failing(test: &TestView) -> String {
     let failed: Vec<&AttemptView> = failed.collect();
     let counted = failed.len().saturating_sub(test.attempt_count as usize);
     for (number, attempt) in (1..).zip(&failed[counted..]) {
-        out.push_str(&line(number, attempt, ""));
+        out.push_str(&attempt_line(number, attempt, ""));
     }
     out.push_str(&error(&test.last_error));
     out
 }
 
-fn line(number: u64, attempt: &AttemptView, end: &str) -> String {
+fn attempt_line(number: u64, attempt: &AttemptView, end: &str) -> String {
     let strategy = if attempt.strategy.is_empty() { "(no strategy said)" } else { &attempt.strategy };
-    let said = if attempt.said.is_empty() { String::new() } else { format!(" -> {}", fit(&attempt.said, 120)) };
-    wrap(&format!("  {number}. "), &format!("{strategy}{}{said}{end}", files(attempt)))
+    let summary =
+        if attempt.summary.is_empty() { String::new() } else { format!(" -> {}", fit(&attempt.summary, 120)) };
+    wrap(&format!("  {number}. "), &format!("{strategy}{}{summary}{end}", files(attempt)))
 }
 
 fn files(attempt: &AttemptView) -> String {
@@ -74,7 +75,7 @@ pub fn attempt_answer(view: &AttemptAnswerView) -> String {
     let slice = &view.slice;
     let mut out = String::new();
     if let (Some(attempt), Some(test)) = (&view.attempt, &view.test) {
-        out.push_str(&told(attempt, test, slice));
+        out.push_str(&recorded_attempt(attempt, test, slice));
     }
     if let Some(rollback) = &view.rollback {
         out.push_str(&rolled_back(rollback));
@@ -97,11 +98,11 @@ pub fn attempt_answer(view: &AttemptAnswerView) -> String {
     out
 }
 
-fn told(attempt: &AttemptView, test: &str, slice: &SliceView) -> String {
+fn recorded_attempt(attempt: &AttemptView, test: &str, slice: &SliceView) -> String {
     let state = slice.tests.iter().find(|known| known.test_name == test);
     let failed = state.map_or(0, |state| state.attempt_count);
     let declared = if attempt.is_declared { ", declared by hand" } else { "" };
-    let what = match attempt.result {
+    let outcome = match attempt.result {
         "pass" => "passed".to_owned(),
         "fail" => format!("failed: {failed} of 3"),
         "infra" => "did not run: infrastructure, not counted".to_owned(),
@@ -109,9 +110,9 @@ fn told(attempt: &AttemptView, test: &str, slice: &SliceView) -> String {
     };
     let stale = if attempt.is_stale { "; it began before a person decided, so it counts for nothing" } else { "" };
     let mut out = wrap("Test:       ", test);
-    out.push_str(&wrap("Result:     ", &format!("{what}{declared}{stale}")));
-    if !attempt.said.is_empty() {
-        out.push_str(&wrap("Runner:     ", &attempt.said));
+    out.push_str(&wrap("Result:     ", &format!("{outcome}{declared}{stale}")));
+    if !attempt.summary.is_empty() {
+        out.push_str(&wrap("Runner:     ", &attempt.summary));
     }
     if !attempt.files.is_empty() {
         out.push_str(&wrap("Changed:    ", files(attempt).trim().trim_matches(['[', ']'])));
@@ -142,8 +143,8 @@ fn scope(slice: &SliceView) -> String {
         return "Scope:      nothing is in scope: every change needs a justification\n".to_owned();
     }
     let mut out = String::new();
-    for (place, entry) in scope.entries.iter().enumerate() {
-        let label = if place == 0 { "Scope:      " } else { "            " };
+    for (index, entry) in scope.entries.iter().enumerate() {
+        let label = if index == 0 { "Scope:      " } else { "            " };
         out.push_str(&wrap(label, &format!("{} ({})", entry.path, entry.source)));
     }
     out
@@ -183,7 +184,7 @@ pub fn attempt_status(slice: &SliceView) -> String {
         };
         out.push_str(&wrap("Test:       ", &format!("{}: {state}", test.test_name)));
         for attempt in &test.attempts {
-            out.push_str(&line(attempt.attempt, attempt, &format!(" ({})", attempt.result)));
+            out.push_str(&attempt_line(attempt.attempt, attempt, &format!(" ({})", attempt.result)));
         }
         if test.attempt_count > 0 {
             out.push_str(&error(&test.last_error));
@@ -197,7 +198,7 @@ fn rest(slice: &SliceView) -> String {
     for form in &slice.justified {
         out.push_str(&wrap("Justified:  ", &format!("{}: {}", form.file, form.reason)));
     }
-    for path in &slice.strayed {
+    for path in &slice.out_of_scope_changes {
         out.push_str(&wrap("Strayed:    ", &format!("{path} was changed outside the scope without asking")));
     }
     if !slice.deviations.is_empty() {
@@ -224,7 +225,7 @@ fn rest(slice: &SliceView) -> String {
 pub fn attempt_scope(view: &ScopeAnswerView) -> String {
     let mut out = String::new();
     for path in &view.paths {
-        let result = if path.is_refused() { "REFUSED" } else { "ALLOWED" };
+        let result = if path.is_denied() { "REFUSED" } else { "ALLOWED" };
         out.push_str(&wrap(&format!("{result}  "), &format!("{}: {}", path.path, path.because)));
         if let Some(reason) = &path.reason {
             out.push('\n');
@@ -238,7 +239,7 @@ pub fn attempt_scope(view: &ScopeAnswerView) -> String {
 pub fn attempt_history(view: &SliceHistoryView) -> String {
     let mut out = format!("{}\n", view.circuit);
     for line in &view.history {
-        out.push_str(&wrap(&format!("{}  {:<15} ", line.at, line.what), &line.text));
+        out.push_str(&wrap(&format!("{}  {:<15} ", line.at, line.kind), &line.text));
     }
     let totals = &view.totals;
     out.push_str(&format!(

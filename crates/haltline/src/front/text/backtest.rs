@@ -1,12 +1,12 @@
-//! `haltline backtest`, and `haltline why` of what it found.
+//! Text of `haltline backtest`, and of `haltline why` for its trips.
 
 use haltline_core::loop_::dollars;
 
-use super::{count, fit, heading, wrap};
-use crate::view::backtest::{CorpusView, LookView, ReportView, VerdictsView};
+use super::{count, escape_line, fit, heading, wrap};
+use crate::view::backtest::{CorpusView, ReportView, TripToReviewView, VerdictsView};
 use crate::view::incident::ReplayWhyView;
 
-/// How wide a path may be under its trip.
+/// Maximum width of a path under its trip.
 const PATH_WIDTH: usize = 66;
 
 /// `haltline backtest`.
@@ -14,7 +14,7 @@ pub fn backtest(view: &ReportView) -> String {
     let corpus = &view.corpus;
     let title = format!("BACKTEST: {}, {}", count(corpus.sessions, "session"), count(corpus.calls, "call"));
     let mut out = heading(&title);
-    out.push_str(&read(corpus));
+    out.push_str(&corpus_lines(corpus));
     match view.verdicts.as_slice() {
         [one] => out.push_str(&verdicts(corpus, one)),
         several => out.push_str(&side_by_side(several)),
@@ -22,7 +22,7 @@ pub fn backtest(view: &ReportView) -> String {
     out
 }
 
-fn read(corpus: &CorpusView) -> String {
+fn corpus_lines(corpus: &CorpusView) -> String {
     let mut out = String::new();
     let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<11}"), text));
     let mut read = format!("{}, {}", count(corpus.files, "file"), size(corpus.bytes));
@@ -60,16 +60,16 @@ fn verdicts(corpus: &CorpusView, verdicts: &VerdictsView) -> String {
     let mut out = String::new();
     let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<11}"), text));
     let share = |part: u64| format!("{} ({})", count(part, "session"), percent(part, corpus.sessions));
-    line("Judged by", &shown(&verdicts.judged_by));
+    line("Judged by", &escape_line(&verdicts.judged_by));
     line("Warned", &share(verdicts.sessions_warned));
-    let refused = match verdicts.likely_false_alarms {
-        0 => share(verdicts.sessions_refused),
-        some => format!("{}, {some} of them went on and committed work", share(verdicts.sessions_refused)),
+    let denied = match verdicts.likely_false_positives {
+        0 => share(verdicts.sessions_denied),
+        some => format!("{}, {some} of them went on and committed work", share(verdicts.sessions_denied)),
     };
-    line("Refused", &refused);
+    line("Refused", &denied);
     line("Stopped", &share(verdicts.sessions_stopped));
-    let cost = verdicts.cost_after_refusal_micros.map(|micros| format!(", {}", money(micros))).unwrap_or_default();
-    let after = verdicts.calls_after_refusal;
+    let cost = verdicts.cost_after_denial_micros.map(|micros| format!(", {}", money(micros))).unwrap_or_default();
+    let after = verdicts.calls_after_denial;
     let after = format!("{} ({}){cost} after the first refusal", count(after, "call"), percent(after, corpus.calls));
     line("Saved", &after);
     if verdicts.limits_reached > 0 {
@@ -83,29 +83,29 @@ fn verdicts(corpus: &CorpusView, verdicts: &VerdictsView) -> String {
     for circuit in &verdicts.circuits {
         out.push_str(&format!(
             "  {:<22} {:<12} {:>7}   {:>7}   {:>7}\n",
-            fit(&shown(&circuit.pattern), 22),
+            fit(&escape_line(&circuit.pattern), 22),
             circuit.code,
             circuit.warned,
-            circuit.refused,
+            circuit.denied,
             circuit.stopped
         ));
     }
-    if !verdicts.look_first.is_empty() {
+    if !verdicts.review_first.is_empty() {
         out.push_str("\nLook at these first: haltline why ID\n");
     }
-    verdicts.look_first.iter().for_each(|one| out.push_str(&look(one)));
+    verdicts.review_first.iter().for_each(|one| out.push_str(&trip_to_review(one)));
     out
 }
 
-/// Whole cents: a part of one is nothing here.
+/// Rounds to whole cents.
 fn money(micros: u64) -> String {
     dollars(micros.saturating_add(5_000) / 10_000 * 10_000)
 }
 
-fn look(one: &LookView) -> String {
-    // One file may hold many sessions.
+fn trip_to_review(one: &TripToReviewView) -> String {
+    // One file may contain many sessions.
     let is_named = one.source.contains(&one.session);
-    let place = if is_named { one.source.clone() } else { format!("{}: {}", one.source, one.session) };
+    let location = if is_named { one.source.clone() } else { format!("{}: {}", one.source, one.session) };
     let likely = if one.is_likely_false { "; work was committed later" } else { "" };
     format!(
         "  {}  {}  {}  call {} of {}, {} after{likely}\n            {}\n",
@@ -115,7 +115,7 @@ fn look(one: &LookView) -> String {
         one.call,
         one.calls,
         one.calls_after,
-        tail(&shown(&place), PATH_WIDTH)
+        tail(&escape_line(&location), PATH_WIDTH)
     )
 }
 
@@ -127,66 +127,54 @@ fn side_by_side(verdicts: &[VerdictsView]) -> String {
         out.push('\n');
     };
     let each = |cell: &dyn Fn(&VerdictsView) -> String| verdicts.iter().map(cell).collect::<Vec<_>>();
-    row("", each(&|one| tail(&shown(&one.judged_by), 18)));
+    row("", each(&|one| tail(&escape_line(&one.judged_by), 18)));
     row("sessions warned", each(&|one| one.sessions_warned.to_string()));
-    row("sessions refused", each(&|one| one.sessions_refused.to_string()));
+    row("sessions refused", each(&|one| one.sessions_denied.to_string()));
     row("sessions stopped", each(&|one| one.sessions_stopped.to_string()));
-    row("calls after the first refusal", each(&|one| one.calls_after_refusal.to_string()));
-    let cost = |one: &VerdictsView| one.cost_after_refusal_micros.map_or("unknown".to_owned(), money);
+    row("calls after the first refusal", each(&|one| one.calls_after_denial.to_string()));
+    let cost = |one: &VerdictsView| one.cost_after_denial_micros.map_or("unknown".to_owned(), money);
     row("cost after the first refusal", each(&cost));
-    row("likely false alarms", each(&|one| one.likely_false_alarms.to_string()));
+    row("likely false alarms", each(&|one| one.likely_false_positives.to_string()));
     row("limits reached (not loops)", each(&|one| one.limits_reached.to_string()));
     let mut kinds: Vec<(&str, &str)> =
         verdicts.iter().flat_map(|one| &one.circuits).map(|circuit| (circuit.code, circuit.pattern.as_str())).collect();
     kinds.sort_unstable();
     kinds.dedup();
     for (code, pattern) in kinds {
-        let refused = |one: &VerdictsView| {
-            let of = one.circuits.iter().find(|circuit| (circuit.code, circuit.pattern.as_str()) == (code, pattern));
-            of.map_or("0".to_owned(), |circuit| format!("{} / {}", circuit.warned, circuit.refused))
+        let counts = |one: &VerdictsView| {
+            let found = one.circuits.iter().find(|circuit| (circuit.code, circuit.pattern.as_str()) == (code, pattern));
+            found.map_or("0".to_owned(), |circuit| format!("{} / {}", circuit.warned, circuit.denied))
         };
-        row(&format!("{code} {pattern}"), each(&refused));
+        row(&format!("{code} {pattern}"), each(&counts));
     }
     out.push_str("\nOf each pattern: sessions warned / refused.\n");
     out
 }
 
-/// `haltline why` of a trip that a replay came upon.
+/// `haltline why` for a trip of the last backtest.
 pub fn why_replay(view: &ReplayWhyView) -> String {
     let mut out = heading(&format!("REPLAYED {}: {} ({})", view.incident, view.pattern, view.code));
     let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<10}"), text));
     line("Found", "by the last `haltline backtest`: nobody was stopped");
-    line("Source", &format!("{} ({})", shown(&view.source), view.format));
-    line("Session", &shown(&view.session));
-    line("Circuit", &shown(&view.circuit));
+    line("Source", &format!("{} ({})", escape_line(&view.source), view.format));
+    line("Session", &escape_line(&view.session));
+    line("Circuit", &escape_line(&view.circuit));
     let when = view.at.as_deref().map(|at| format!(", {at}")).unwrap_or_default();
     line("Call", &format!("{} of {}{when}", view.call, view.calls));
     line("Verdict", view.verdict.as_str());
-    for (place, sentence) in view.reason.lines().enumerate() {
-        line(if place == 0 { "Reason" } else { "" }, &fit(&shown(sentence), 600));
+    for (index, sentence) in view.reason.lines().enumerate() {
+        line(if index == 0 { "Reason" } else { "" }, &fit(&escape_line(sentence), 600));
     }
-    for (place, said) in view.evidence.iter().enumerate() {
-        let at = said.at.as_deref().unwrap_or_default();
-        line(if place == 0 { "Evidence" } else { "" }, &fit(format!("{at} {}", shown(&said.answer)).trim(), 69));
+    for (index, result) in view.evidence.iter().enumerate() {
+        let at = result.at.as_deref().unwrap_or_default();
+        line(
+            if index == 0 { "Evidence" } else { "" },
+            &fit(format!("{at} {}", escape_line(&result.result)).trim(), 69),
+        );
     }
     let cost = view.cost_after_usd.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
     let went_on = if view.is_committed_after { "; work was committed later" } else { "" };
     line("After it", &format!("{}{cost}{went_on}", count(view.calls_after, "call")));
-    out
-}
-
-/// Text of a stranger, for a terminal: what would move the cursor or turn the writing round is shown, not done.
-pub fn shown(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                out.extend(character.escape_unicode());
-            }
-            control if control.is_control() => out.extend(control.escape_default()),
-            plain => out.push(plain),
-        }
-    }
     out
 }
 
@@ -203,7 +191,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The end of a path, which tells more than its beginning.
+/// The end of a path, which says more than its beginning.
 fn tail(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {

@@ -1,14 +1,15 @@
-//! `haltline claim`: what a verb came to, one claim, the list.
+//! Text of `haltline claim`: the result of a verb, one claim, the list.
 
 use haltline_core::claim::Weight;
 
-use super::{count, fit, heading, wrap};
+use super::{count, escape_lines, fit, heading, wrap};
 use crate::view::claim::{ClaimAnswerView, ClaimListView, ClaimView, CycleView, DisputeView, MovedView};
+use crate::view::verdict::VerdictName;
 
 /// How much of a text a line of a list shows.
 const LINE_MAX: usize = 46;
 
-/// Any verb that changes something, or is refused.
+/// Any verb that changes something or is denied.
 pub fn claim_answer(view: &ClaimAnswerView) -> String {
     let mut out = heading(&title(view));
     let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<11}"), text));
@@ -49,7 +50,7 @@ pub fn claim_answer(view: &ClaimAnswerView) -> String {
         }
         _other => {}
     }
-    if let Some(reason) = view.reason.as_ref().filter(|_| is_refused(view)) {
+    if let Some(reason) = view.reason.as_ref().filter(|_| is_denied(view)) {
         line("Reason:", &reason.text);
     }
     if let Some(audit) = &view.audit {
@@ -58,17 +59,17 @@ pub fn claim_answer(view: &ClaimAnswerView) -> String {
     if let Some(summary) = &view.summary {
         out.push_str(&cycle(summary));
     }
-    out.push_str(&what_next(view));
+    out.push_str(&next_steps(view));
     out
 }
 
-fn is_refused(view: &ClaimAnswerView) -> bool {
-    matches!(view.verdict, "deny" | "stop")
+fn is_denied(view: &ClaimAnswerView) -> bool {
+    view.verdict.denies()
 }
 
 fn title(view: &ClaimAnswerView) -> String {
-    let about = view.claim.as_deref().or(view.asked_stage.as_deref()).unwrap_or(&view.pipeline);
-    if is_refused(view) {
+    let about = view.claim.as_deref().or(view.requested_stage.as_deref()).unwrap_or(&view.pipeline);
+    if is_denied(view) {
         return format!("REFUSED: {} {about}", view.verb);
     }
     match view.verb {
@@ -83,11 +84,11 @@ fn title(view: &ClaimAnswerView) -> String {
     }
 }
 
-/// What the reader can do, where there is something.
-fn what_next(view: &ClaimAnswerView) -> String {
+/// What the reader can do, if anything.
+fn next_steps(view: &ClaimAnswerView) -> String {
     let mut out = String::new();
     if !view.options.is_empty() && matches!(view.verb, "round" | "promote" | "kill" | "edit") {
-        if !is_refused(view) {
+        if !is_denied(view) {
             out.push_str("The claim is frozen as it stands; all other claims go on. Ways out:\n");
         } else {
             out.push_str("Ways out:\n");
@@ -95,7 +96,7 @@ fn what_next(view: &ClaimAnswerView) -> String {
         out.push_str(&ways_out(&view.options));
         return out;
     }
-    if view.verb == "close-stage" && is_refused(view) {
+    if view.verb == "close-stage" && is_denied(view) {
         for disputed in &view.disputed {
             out.push_str(&format!("{} is DISPUTED. Ways out:\n{}", disputed.claim, ways_out(&disputed.options)));
         }
@@ -108,7 +109,9 @@ fn what_next(view: &ClaimAnswerView) -> String {
             let more = count(left, "more round");
             out.push_str(&wrap("", &format!("{more} on it without a change {goes} the claim DISPUTED.")));
         }
-        Some(round) if round.weight == Weight::Counted && view.verdict == "warn" && view.incident.is_none() => {
+        Some(round)
+            if round.weight == Weight::Counted && view.verdict == VerdictName::Warn && view.incident.is_none() =>
+        {
             out.push_str("Observe mode: it would be DISPUTED now; nothing is frozen.\n");
         }
         Some(_) | None => {}
@@ -118,14 +121,14 @@ fn what_next(view: &ClaimAnswerView) -> String {
 
 fn ways_out(options: &[String]) -> String {
     let person = options.len();
-    let line = |(place, option): (usize, &String)| {
-        let who = if place + 1 == person { "a person: " } else { "" };
-        format!("  {}. {who}{option}\n", place + 1)
+    let line = |(index, option): (usize, &String)| {
+        let who = if index + 1 == person { "a person: " } else { "" };
+        format!("  {}. {who}{option}\n", index + 1)
     };
     options.iter().enumerate().map(line).collect()
 }
 
-/// A cycle's summary.
+/// The summary of a cycle.
 fn cycle(view: &CycleView) -> String {
     let mut out = String::new();
     let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<11}"), text));
@@ -143,7 +146,7 @@ fn cycle(view: &CycleView) -> String {
     listed("Moved:", &others.into_iter().map(moved).collect::<Vec<_>>());
     listed("DISPUTED:", &disputed.into_iter().map(|moved| moved.claim.clone()).collect::<Vec<_>>());
     listed("Waiting:", &view.queued);
-    listed("Refused:", &view.refused);
+    listed("Refused:", &view.denied);
     if view.left_out > 0 {
         listed("Left out:", &[count(view.left_out, "note")]);
     }
@@ -152,8 +155,8 @@ fn cycle(view: &CycleView) -> String {
 
 /// `claim show`.
 pub fn claim_show(view: &ClaimView) -> String {
-    let mark = if view.dispute.is_some() { " [DISPUTED]" } else { "" };
-    let mut out = heading(&format!("{}{mark}", view.id));
+    let tag = if view.dispute.is_some() { " [DISPUTED]" } else { "" };
+    let mut out = heading(&format!("{}{tag}", view.id));
     let is_raw = view.is_verbatim;
     field(&mut out, "Text", &view.text, is_raw);
     field(&mut out, "Status", view.status, is_raw);
@@ -182,18 +185,14 @@ pub fn claim_show(view: &ClaimView) -> String {
     if let Some(dispute) = &view.dispute {
         out.push_str(&self::dispute(dispute, is_raw));
     }
-    for settled in &view.settled {
-        let who = settled.who.as_deref().map(|who| format!(" by {who}")).unwrap_or_default();
+    for ended in &view.resolved_disputes {
+        let who = ended.who.as_deref().map(|who| format!(" by {who}")).unwrap_or_default();
         out.push_str(&format!(
             "Dispute {} of cycle {} ended {} by {}{who}: {}\n",
-            settled.dispute.incident,
-            settled.dispute.dispute_cycle,
-            settled.resolved,
-            settled.resolution,
-            settled.status
+            ended.dispute.incident, ended.dispute.dispute_cycle, ended.resolved, ended.resolution, ended.status
         ));
-        field(&mut out, "  It was about", &settled.dispute.dispute_reason, is_raw);
-        field(&mut out, "  Said", &settled.said, is_raw);
+        field(&mut out, "  It was about", &ended.dispute.dispute_reason, is_raw);
+        field(&mut out, "  Said", &ended.explanation, is_raw);
     }
     out.push_str(&format!("Generation: {}\n", view.generation));
     out.push_str("History:\n");
@@ -219,18 +218,18 @@ fn dispute(view: &DisputeView, is_raw: bool) -> String {
         ));
     }
     for open in &view.examinations {
-        field(&mut out, &format!("  To look at again ({})", open.trigger.word()), &open.detail, is_raw);
+        field(&mut out, &format!("  To look at again ({})", open.trigger.as_str()), &open.detail, is_raw);
     }
     for over in &view.examined {
-        field(&mut out, &format!("  Looked at again {}, {}", over.at, over.outcome.word()), &over.reason, is_raw);
+        field(&mut out, &format!("  Looked at again {}, {}", over.at, over.outcome.as_str()), &over.reason, is_raw);
     }
     out.push_str(&ways_out(&view.options));
     out
 }
 
-/// A label and a text; a text of several lines stands below it, indented.
+/// Appends a label and a text; a text of several lines is indented below the label.
 fn field(out: &mut String, label: &str, text: &str, is_raw: bool) {
-    let text = if is_raw { text.to_owned() } else { printable(text) };
+    let text = if is_raw { text.into() } else { escape_lines(text) };
     if text.contains('\n') {
         out.push_str(&format!("{label}:\n"));
         for line in text.split('\n') {
@@ -239,19 +238,6 @@ fn field(out: &mut String, label: &str, text: &str, is_raw: bool) {
     } else {
         out.push_str(&format!("{label}: {text}\n"));
     }
-}
-
-/// The text without what a terminal would obey.
-pub(super) fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\t' => out.push(letter),
-            other if other.is_control() => out.extend(other.escape_default()),
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// `claim list`.

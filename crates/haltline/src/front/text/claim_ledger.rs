@@ -1,10 +1,10 @@
-//! The ledger as Markdown, in the origin's format: a heading and bullets for each claim.
+//! The ledger as Markdown, in the seed's format: a heading and bullets for each claim.
 //!
-//! A text on one line stands on its bullet. Any other stands below it in a fence that the text cannot close, so that no
-//! text can pass for a claim of its own.
+//! A text of one line is on its bullet. A longer text is below it in a fence that the text cannot close, so that no
+//! text can pass for another claim.
 
-use super::claim::printable;
 use super::count;
+use super::escape_lines;
 use crate::view::claim::{LedgerClaimView, LedgerView};
 
 /// `claim ledger`.
@@ -18,7 +18,7 @@ pub fn claim_ledger(view: &LedgerView) -> String {
     let disputed = if view.disputed_claims.is_empty() { "none".to_owned() } else { view.disputed_claims.join(", ") };
     out.push_str(&format!("- Disputed: {disputed}\n"));
     for claim in &view.claims {
-        one(&mut out, claim, view.showing.is_verbatim);
+        one(&mut out, claim, view.display.is_verbatim);
     }
     out
 }
@@ -61,7 +61,7 @@ fn one(out: &mut String, claim: &LedgerClaimView, is_raw: bool) {
 }
 
 fn bullet(out: &mut String, label: &str, text: &str, is_raw: bool) {
-    let text = if is_raw { text.to_owned() } else { printable(text) };
+    let text = if is_raw { text.into() } else { escape_lines(text) };
     if !text.contains(['\n', '\r']) {
         out.push_str(&format!("- {label}: {text}\n"));
         return;
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_can_pass_for_a_claim_of_its_own() {
+    fn no_text_can_pass_for_another_claim() {
         let mut out = String::new();
         bullet(&mut out, "Text", "a\n```\n## C-999\n- Status: VERIFIED", true);
         assert_eq!(out, "- Text:\n\n````text\na\n```\n## C-999\n- Status: VERIFIED\n````\n\n");

@@ -1,4 +1,4 @@
-//! `haltline config`.
+//! Text of `haltline config`.
 
 use super::fit;
 use crate::view::config::{CheckView, PathView, ShowView};

@@ -1,19 +1,21 @@
-//! Seed 003's screens.
+//! Text of `haltline constraint`: seed 003's screens.
 
 use std::fmt::Write;
 
-use haltline_core::constraint::{Condition, Guard, Loosened, Weight};
+use haltline_core::constraint::{Guard, Loosened, StateName, Weight};
 
 use super::{WIDTH, count, fit, heading, wrap};
 use crate::view::constraint::{
-    AllView, AuditView, ChangeView, CheckView, CircuitView, ConfigView, HistoryView, LimitView, OneView, ViolationView,
+    AllView, AuditView, ChangeView, CheckView, CircuitView, ConfigView, ConstraintVerb, HistoryView, LimitView,
+    OneView, ViolationView,
 };
+use crate::view::verdict::VerdictName;
 
 /// `constraint status --all`.
 pub fn all(view: &AllView) -> String {
     let mut out = heading("CIRCUIT BREAKER STATUS");
     let widest = view.circuits.iter().map(|circuit| circuit.id.chars().count()).max().unwrap_or(0).min(40);
-    for state in [Condition::Closed, Condition::Open, Condition::HalfOpen] {
+    for state in [StateName::Closed, StateName::Open, StateName::HalfOpen] {
         let members: Vec<&CircuitView> = view.circuits.iter().filter(|circuit| circuit.state == state).collect();
         if members.is_empty() {
             continue;
@@ -42,7 +44,7 @@ fn member(circuit: &CircuitView, widest: usize) -> String {
     let tally = format!("{}/{} violations", circuit.violations, circuit.limits.violation_threshold);
     let id = fit(&circuit.id, 40);
     let mut out = match (&circuit.trip, circuit.state) {
-        (Some(trip), Condition::Open) => {
+        (Some(trip), StateName::Open) => {
             let mut out = format!("  {id:widest$}  {tally} (TRIPPED {})\n", &trip.since[..10.min(trip.since.len())]);
             out.push_str(&format!(
                 "    Actions blocked until a person resets it or the {}h cooldown ends\n    Cooldown ends: {}\n",
@@ -53,7 +55,7 @@ fn member(circuit: &CircuitView, widest: usize) -> String {
             }
             out
         }
-        (Some(_), Condition::HalfOpen) => {
+        (Some(_), StateName::HalfOpen) => {
             format!("  {id}\n    Testing after cooldown\n    Next violation → OPEN\n    Clean action   → CLOSED\n")
         }
         (None | Some(_), _) => format!("  {id:widest$}  {tally} ({} days)\n", circuit.limits.window_days),
@@ -84,8 +86,8 @@ pub fn one(view: &OneView) -> String {
     }
     if let Some(trip) = &circuit.trip {
         line("Tripped:", &format!("{} (incident {})", trip.since, trip.incident));
-        let word = if circuit.state == Condition::Open { "Ends:" } else { "Ended:" };
-        line(word, &trip.until);
+        let label = if circuit.state == StateName::Open { "Ends:" } else { "Ended:" };
+        line(label, &trip.until);
     }
     if let Some(until) = &circuit.override_until {
         line("Override:", &format!("one action until {until}, spent by `constraint enforce`"));
@@ -102,7 +104,7 @@ pub fn one(view: &OneView) -> String {
     for violation in &view.recent {
         out.push_str(&violation_line(violation));
     }
-    if circuit.state == Condition::Closed {
+    if circuit.state == StateName::Closed {
         let left = limits.violation_threshold.saturating_sub(circuit.violations).max(1);
         out.push_str(&format!("\nNext trip at: {}\n", count(left, "more violation")));
     }
@@ -116,9 +118,9 @@ fn limits_text(limits: &[LimitView], guards: &[Guard], waiting: &[Loosened]) -> 
     }
     for Guard { tool, command, path } in guards {
         let mut guard = format!("  guards               {tool}");
-        for (word, glob) in [("command", command), ("path", path)] {
+        for (kind, glob) in [("command", command), ("path", path)] {
             if let Some(glob) = glob {
-                write!(guard, " {word} {glob}").expect("writing to a String cannot fail");
+                write!(guard, " {kind} {glob}").expect("writing to a String cannot fail");
             }
         }
         out.push_str(&fit(&guard, WIDTH));
@@ -132,15 +134,15 @@ fn limits_text(limits: &[LimitView], guards: &[Guard], waiting: &[Loosened]) -> 
 
 fn violation_line(violation: &ViolationView) -> String {
     let action = violation.action.as_deref().unwrap_or("[purged]");
-    let mark = match (violation.is_trip, violation.weight) {
+    let tag = match (violation.is_trip, violation.weight) {
         (true, _) => "  [TRIPPED]",
         (false, Weight::WhileOpen) => "  [while OPEN]",
-        (false, Weight::Past) => "  [imported]",
+        (false, Weight::Expired) => "  [imported]",
         (false, Weight::Counted | Weight::Deduplicated) => "",
     };
     let session = violation.session.as_deref().map(|session| format!("  ({})", fit(session, 20))).unwrap_or_default();
-    let room = WIDTH.saturating_sub(24 + mark.chars().count() + session.chars().count());
-    format!("  {}  {}{session}{mark}\n", violation.timestamp, fit(action, room))
+    let room = WIDTH.saturating_sub(24 + tag.chars().count() + session.chars().count());
+    format!("  {}  {}{session}{tag}\n", violation.timestamp, fit(action, room))
 }
 
 /// `constraint check`.
@@ -151,7 +153,7 @@ pub fn check(view: &CheckView) -> String {
         let observed = if view.is_observed { " (observe mode: it would be BLOCKED)" } else { "" };
         out.push_str(&wrap("Reason:  ", &format!("{reason}{observed}")));
     }
-    if view.state == Condition::Closed {
+    if view.state == StateName::Closed {
         let next = view.violations + 1;
         let verdict = if next >= view.threshold { "would trip" } else { "still under threshold" };
         out.push_str(&format!("If violated: {next}/{} ({verdict})\n", view.threshold));
@@ -178,18 +180,18 @@ fn options(id: &str, retry_at: Option<&str>) -> String {
     )
 }
 
-/// What an event did.
+/// The effect of an event on a circuit.
 pub fn change(view: &ChangeView) -> String {
     let title = match view.verb {
         _ if view.incident.is_some() => "CIRCUIT TRIPPED",
-        "record" => "VIOLATION RECORDED",
-        "pass" => "CLEAN ACTION RECORDED",
-        "reset" => "CIRCUIT RESET",
-        "retire" => "CIRCUIT RETIRED",
-        "override" => "OVERRIDE GRANTED",
-        "revoke" => "OVERRIDE REVOKED",
-        _enforce if view.verdict == "deny" => "ACTION BLOCKED",
-        _enforce => "ACTION ALLOWED",
+        ConstraintVerb::Record => "VIOLATION RECORDED",
+        ConstraintVerb::Pass => "CLEAN ACTION RECORDED",
+        ConstraintVerb::Reset => "CIRCUIT RESET",
+        ConstraintVerb::Retire => "CIRCUIT RETIRED",
+        ConstraintVerb::Override => "OVERRIDE GRANTED",
+        ConstraintVerb::Revoke => "OVERRIDE REVOKED",
+        ConstraintVerb::Enforce if view.verdict == VerdictName::Deny => "ACTION BLOCKED",
+        ConstraintVerb::Enforce => "ACTION ALLOWED",
     };
     let mut out = heading(&format!("{title}: {}", view.id));
     let mut line = |label: &str, value: String| out.push_str(&format!("{label:<12}{value}\n"));
@@ -199,19 +201,19 @@ pub fn change(view: &ChangeView) -> String {
     if let Some(incident) = &view.incident {
         line("Incident:", incident.clone());
     }
-    out.push_str(&after_words(view));
+    out.push_str(&change_notes(view));
     if let Some(audit) = &view.audit {
         out.push_str(&audit_text(view, audit));
     }
     out
 }
 
-fn after_words(view: &ChangeView) -> String {
+fn change_notes(view: &ChangeView) -> String {
     let mut out = String::new();
     if view.is_override_spent {
         out.push_str("A person's override allowed this once. It is spent; the circuit stays OPEN.\n");
     }
-    if view.state_after == Condition::Open
+    if view.state_after == StateName::Open
         && let Some(until) = &view.until
     {
         out.push_str(&wrap(
@@ -229,25 +231,25 @@ fn after_words(view: &ChangeView) -> String {
             ),
         )),
         Some(Weight::WhileOpen) => out.push_str("Kept in history; it counts for nothing while OPEN.\n"),
-        Some(Weight::Counted) if view.state_after == Condition::Closed => {
+        Some(Weight::Counted) if view.state_after == StateName::Closed => {
             let left = view.threshold.saturating_sub(view.violations_after);
             let label = if left == 1 { "Warning: " } else { "" };
             out.push_str(&format!("{label}{} will trip this circuit.\n", count(left, "more violation")));
         }
-        Some(Weight::Counted | Weight::Past) | None => {}
+        Some(Weight::Counted | Weight::Expired) | None => {}
     }
     match (view.verb, view.state_before, view.state_after) {
-        ("pass" | "enforce", Condition::HalfOpen, Condition::Closed) => {
+        (ConstraintVerb::Pass | ConstraintVerb::Enforce, StateName::HalfOpen, StateName::Closed) => {
             out.push_str("The trial is over: the circuit is CLOSED and counts from zero.\n");
         }
-        ("reset", _, _) => out.push_str("Violations cleared from window.\n"),
-        ("retire", _, _) => out.push_str("Archived in .circuit-state-archive.json.\n"),
+        (ConstraintVerb::Reset, _, _) => out.push_str("Violations cleared from window.\n"),
+        (ConstraintVerb::Retire, _, _) => out.push_str("Archived in .circuit-state-archive.json.\n"),
         (_other, _, _) => {}
     }
-    if let Some(until) = view.override_until.as_ref().filter(|_| view.verb == "override") {
+    if let Some(until) = view.override_until.as_ref().filter(|_| view.verb == ConstraintVerb::Override) {
         out.push_str(&wrap("", &format!("One action until {until}; `haltline constraint enforce` spends it.")));
     }
-    if view.state_after == Condition::Open && view.verdict == "deny" || view.incident.is_some() {
+    if view.state_after == StateName::Open && view.verdict == VerdictName::Deny || view.incident.is_some() {
         out.push_str(&options(&view.id, view.until.as_deref()));
     }
     out
@@ -256,7 +258,7 @@ fn after_words(view: &ChangeView) -> String {
 fn audit_text(view: &ChangeView, audit: &AuditView) -> String {
     let mut out = String::from("\nAudit:\n");
     out.push_str(&format!("  Who:     {}\n  When:    {}\n", fit(&audit.who, 60), audit.when));
-    let action = if view.verb == "reset" { "manual_reset" } else { view.verb };
+    let action = if view.verb == ConstraintVerb::Reset { "manual_reset" } else { view.verb.as_str() };
     out.push_str(&format!("  Action:  {action}\n"));
     out.push_str(&wrap("  Reason:  ", audit.reason.as_deref().unwrap_or("none given")));
     out.push_str(&format!("  Previous violations: {}\n", view.violations_before));

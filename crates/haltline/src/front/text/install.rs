@@ -1,24 +1,24 @@
-//! `haltline init` and `haltline uninstall`.
+//! Text of `haltline init` and `haltline uninstall`.
 
 use super::{WIDTH, count, fit, wrap};
-use crate::installation::Reach;
+use crate::installation::InstallScope;
 use crate::view::install::{
     InitOutcome, InitView, OwnFileChange, OwnFileView, StatusLineView, UninstallOutcome, UninstallView,
 };
 
-/// `haltline init`: the plan, and what came of it.
+/// `haltline init`: the plan and its result.
 pub fn init(view: &InitView) -> String {
     if view.outcome == InitOutcome::Unchanged {
         return format!("already installed: {}\n{}{}", view.settings, status_line(view), left_out(&view.files));
     }
     let mut out = format!(
         "{} runs this at {} events of every session{}{}:\n  {} hook {}\n    --state {}\n    --config {}\n",
-        view.of.title(),
-        view.of.protocol().layout.listeners.len(),
-        if view.scope == Reach::Project { " in this project" } else { "" },
+        view.client_kind.title(),
+        view.client_kind.protocol().layout.listeners.len(),
+        if view.scope == InstallScope::Project { " in this project" } else { "" },
         if view.diff.is_empty() { "" } else { ", {…} below" },
         view.binary,
-        view.of.word(),
+        view.client_kind.cli_name(),
         view.state,
         view.config,
     );
@@ -37,7 +37,7 @@ pub fn init(view: &InitView) -> String {
         }
     }
     if let Some(folder) = &view.main_checkout {
-        let client = view.of.title();
+        let client = view.client_kind.title();
         out.push_str(&format!("\n{client} takes the hooks of every work tree from the main checkout:\n  {folder}\n"));
     }
     out.push_str(&status_line(view));
@@ -50,7 +50,7 @@ pub fn init(view: &InitView) -> String {
     out
 }
 
-/// Files that nothing depends on, and why they are not as they should be.
+/// Lists the files that could not be read or written and that nothing depends on.
 fn left_out(files: &[OwnFileView]) -> String {
     let left_out = files.iter().filter(|file| file.change == OwnFileChange::LeftOut);
     let line = |file: &OwnFileView| {
@@ -67,7 +67,7 @@ fn status_line(view: &InitView) -> String {
     }
 }
 
-/// What a person needs to know once it is done.
+/// What a person needs to know after the installation.
 pub fn init_done(view: &InitView) -> String {
     let mut changes = Vec::new();
     if !view.added.is_empty() {
@@ -81,7 +81,10 @@ pub fn init_done(view: &InitView) -> String {
     if let Some(backup) = &view.backup {
         out.push_str(&format!("Backup  {backup}\n"));
     }
-    out.push_str(&format!("Check   haltline doctor\nUndo    haltline uninstall{}\n", view.scope.options(view.of)));
+    out.push_str(&format!(
+        "Check   haltline doctor\nUndo    haltline uninstall{}\n",
+        view.scope.options(view.client_kind)
+    ));
     if let Some(afterwards) = view.afterwards {
         out.push_str(&wrap("Now     ", afterwards));
     }
@@ -98,14 +101,14 @@ pub fn uninstall(view: &UninstallView) -> String {
         out.push_str(&format!("{}\n{}\n", view.settings, diff(&view.diff, &view.handlers)));
     }
     let hooks = count(view.removed as u64, "hook");
-    let words = match view.outcome {
+    let conclusion = match view.outcome {
         UninstallOutcome::Unchanged if view.removed > 0 => format!("{hooks} removed"),
         UninstallOutcome::Unchanged => format!("no hooks of haltline in {}", view.settings),
         UninstallOutcome::Restored => format!("{hooks} removed; the file is what it was, byte for byte"),
         UninstallOutcome::Edited => format!("{hooks} removed; everything else in the file stays"),
         UninstallOutcome::Deleted => format!("{hooks} removed; nothing else was in the file, so it is deleted"),
     };
-    out.push_str(&format!("{words}\n"));
+    out.push_str(&format!("{conclusion}\n"));
     for file in &view.files {
         match file.change {
             OwnFileChange::Removed => out.push_str(&format!("{} removed\n", file.title)),
@@ -125,7 +128,7 @@ pub fn uninstall(view: &UninstallView) -> String {
     out
 }
 
-/// A diff on lines that fit, with `{…}` for haltline's handlers, which stand above it.
+/// Cuts the lines of a diff to the line width; `{…}` replaces haltline's handlers, which are printed above it.
 fn diff(diff: &str, handlers: &[String]) -> String {
     let mut out = String::new();
     for line in diff.lines() {

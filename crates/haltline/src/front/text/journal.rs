@@ -1,4 +1,4 @@
-//! `haltline journal`.
+//! Text of `haltline journal`.
 
 use super::{WIDTH, count, fit};
 use crate::view::journal::{ShowView, VerifyView};
@@ -10,9 +10,9 @@ pub fn show(view: &ShowView) -> String {
     }
     let mut out = String::new();
     for fact in &view.facts {
-        // Whole seconds; the JSON has the rest.
+        // Whole seconds; the JSON output has the fraction.
         let at = fact.at.split('.').next().unwrap_or_default();
-        let line = format!("{:>6}  {at}Z  {:<19}  {}", fact.seq, fact.word, fact.circuit);
+        let line = format!("{:>6}  {at}Z  {:<19}  {}", fact.seq, fact.name, fact.circuit);
         out.push_str(&fit(&line, WIDTH));
         out.push('\n');
         let session = fact.session.as_deref().map(|session| format!(" ({session})")).unwrap_or_default();

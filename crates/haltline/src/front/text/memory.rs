@@ -1,4 +1,4 @@
-//! `haltline memory`.
+//! Text of `haltline memory`.
 
 use super::{count, fit};
 use crate::view::memory::{CleanView, MemoryView, ReportView};
@@ -23,7 +23,7 @@ pub fn memory_report(view: &ReportView) -> String {
     out
 }
 
-/// Seed 002's lines on memory health.
+/// Seed 002's lines about memory health.
 pub fn memory_health(view: &MemoryView) -> String {
     let MemoryView { bytes, bytes_max, telemetry_lines, telemetry_lines_max, sessions, sessions_max, .. } = view;
     let used = *bytes as f64 / *bytes_max as f64 * 100.0;

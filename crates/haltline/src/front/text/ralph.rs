@@ -1,4 +1,4 @@
-//! `haltline ralph`, in the manner of Ralph's own screens.
+//! Text of `haltline ralph`, in the style of Ralph's own screens.
 
 use super::{fit, wrap};
 use crate::view::ralph::RalphView;
@@ -46,7 +46,7 @@ fn span(seconds: u64) -> String {
     }
 }
 
-/// `ralph halt` where it halts: why, and what to do.
+/// `ralph halt` when it halts the loop: the reason, and what to do.
 pub fn ralph_halt(view: &RalphView, folder: &str) -> String {
     let mut out = ralph_status(view);
     out.push_str("\nEXECUTION HALTED: the circuit breaker is open.\n");

@@ -1,4 +1,4 @@
-//! Running sessions: the part of `haltline status` that seed 002's dashboard shows.
+//! Text of running sessions: the part of `haltline status` that seed 002's dashboard shows.
 
 use super::memory::memory_health;
 use super::{count, fit};
@@ -6,10 +6,9 @@ use crate::view::memory::MemoryView;
 use crate::view::session::SessionsView;
 use crate::view::status::StoreView;
 
-/// More open circuits than these are only counted.
+/// How many open circuits are shown; the others are only counted.
 const BREAKERS_MAX: usize = 5;
 
-/// The dashboard.
 pub fn sessions(view: &SessionsView, store: &StoreView, memory: &[MemoryView]) -> String {
     let mut out = String::from("\nActive breakers (sessions of the last 24 h):\n");
     for breaker in view.breakers.iter().take(BREAKERS_MAX) {
@@ -42,7 +41,7 @@ pub fn sessions(view: &SessionsView, store: &StoreView, memory: &[MemoryView]) -
         used / 10,
         used % 10
     ));
-    out.push_str(&format!("  streams: {} seen in 24 h\n", view.streams_24h));
+    out.push_str(&format!("  streams: {} seen in 24 h\n", view.agents_24h));
     for folder in memory {
         out.push_str(&format!("  {}\n", fit(&folder.folder, 76)));
         out.push_str(&memory_health(folder));
@@ -68,13 +67,13 @@ pub fn sessions(view: &SessionsView, store: &StoreView, memory: &[MemoryView]) -
         None => out.push_str("  no session in the last 24 h\n"),
     }
     out.push_str("\nIncidents of the last 24 h:\n");
-    let of = |is_resource: bool| {
+    let incidents_of = |is_resource: bool| {
         let chosen = view.incidents_24h.iter().filter(move |one| one.is_resource == is_resource);
         let names: Vec<String> = chosen.clone().map(|one| format!("{} x{}", one.pattern, one.incidents)).collect();
         let sum: usize = chosen.map(|one| one.incidents).sum();
         (sum as u64, if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) })
     };
-    let ((trips, trip_names), (limits, limit_names)) = (of(false), of(true));
+    let ((trips, trip_names), (limits, limit_names)) = (incidents_of(false), incidents_of(true));
     out.push_str(&format!("  {}{trip_names}\n", count(trips, "circuit trip")));
     out.push_str(&format!("  {}{limit_names}\n", count(limits, "resource exhaustion")));
     out

@@ -1,7 +1,7 @@
-//! `haltline status` and `haltline trust`.
+//! Text of `haltline status` and `haltline trust`.
 
 use haltline_core::Mode;
-use haltline_core::constraint::Condition;
+use haltline_core::constraint::StateName;
 
 use super::{count, fit, wrap};
 use crate::view::status::{StatusView, TrustView, WaitingView};
@@ -38,32 +38,32 @@ pub fn status(view: &StatusView) -> String {
     for circuit in &view.attention {
         let trip = circuit.trip.as_ref();
         let (since, until) = trip.map_or(("", ""), |trip| (trip.since.as_str(), trip.until.as_str()));
-        let words = match circuit.state {
-            Condition::Open if trip.is_some_and(|trip| trip.is_clock_behind) => {
+        let detail = match circuit.state {
+            StateName::Open if trip.is_some_and(|trip| trip.is_clock_behind) => {
                 format!("tripped {since}, in the future of this clock")
             }
-            Condition::Open => format!("until {until}, or a person resets it"),
-            Condition::Closed | Condition::HalfOpen | Condition::Retired => {
+            StateName::Open => format!("until {until}, or a person resets it"),
+            StateName::Closed | StateName::HalfOpen | StateName::Retired => {
                 "on trial: one violation re-opens it".to_owned()
             }
         };
         out.push_str(&format!(
-            "  {:<10}constraint/{}\n            {words}\n",
+            "  {:<10}constraint/{}\n            {detail}\n",
             circuit.state.dashed(),
             fit(&circuit.id, 55)
         ));
     }
-    if !view.courses.is_empty() {
+    if !view.phase_runs.is_empty() {
         out.push_str("\nPhases and loops:\n");
     }
-    for course in &view.courses {
-        let phase = course.phase.as_deref().unwrap_or("no phase yet");
-        let words = match &course.trip {
-            Some(trip) => format!("{phase}, {}: {}", count(course.iteration, "iteration"), trip.reason),
-            None => format!("{phase}, {}", count(course.iteration, "iteration")),
+    for phase_run in &view.phase_runs {
+        let phase = phase_run.phase.as_deref().unwrap_or("no phase yet");
+        let detail = match &phase_run.trip {
+            Some(trip) => format!("{phase}, {}: {}", count(phase_run.iteration, "iteration"), trip.reason),
+            None => format!("{phase}, {}", count(phase_run.iteration, "iteration")),
         };
-        out.push_str(&format!("  {:<10}{}\n", course.state, fit(&course.circuit, 66)));
-        out.push_str(&wrap("            ", &words));
+        out.push_str(&format!("  {:<10}{}\n", phase_run.state, fit(&phase_run.circuit, 66)));
+        out.push_str(&wrap("            ", &detail));
     }
     if !view.slices.is_empty() {
         out.push_str("\nSlices:\n");
@@ -71,20 +71,20 @@ pub fn status(view: &StatusView) -> String {
     for slice in &view.slices {
         let failed = &slice.total_failed_attempts;
         let counted = format!("{} of {} failures, scope lock {}", failed.count, failed.threshold, slice.scope.lock);
-        let words = match &slice.trip {
+        let detail = match &slice.trip {
             Some(trip) => format!("{counted}: {}", trip.reason),
             None => counted,
         };
         out.push_str(&format!("  {:<10}{}\n", slice.state, fit(&slice.circuit, 66)));
-        out.push_str(&wrap("            ", &words));
+        out.push_str(&wrap("            ", &detail));
     }
     if !view.disputes.is_empty() {
         out.push_str("\nDisputed claims:\n");
     }
     for dispute in &view.disputes {
         out.push_str(&format!("  {:<10}{}\n", dispute.state, fit(&dispute.circuit, 66)));
-        let words = format!("since {}, incident {}: {}", dispute.since, dispute.incident, fit(&dispute.reason, 200));
-        out.push_str(&wrap("            ", &words));
+        let detail = format!("since {}, incident {}: {}", dispute.since, dispute.incident, fit(&dispute.reason, 200));
+        out.push_str(&wrap("            ", &detail));
     }
     out.push_str(&super::sessions(&view.sessions, &view.store, &view.memory));
     if !view.waiting.is_empty() {

@@ -1,8 +1,8 @@
-//! What a verb on claims came to.
+//! Views of the results of verbs on claims.
 
 use haltline_core::claim::{
-    Change, Claim, ClaimId, Cycle, Fact as ClaimFact, Happening, Note, NoteKind, Pipeline, PipelineFact, PipelineName,
-    Weight, Word,
+    Change, Claim, ClaimEvent, ClaimId, Cycle, Fact as ClaimFact, ListedStatus, Note, NoteKind, Pipeline, PipelineFact,
+    PipelineName, Weight,
 };
 use haltline_core::{CircuitName, Fact, Reason, State};
 use haltline_engine::claims::claim_options;
@@ -12,17 +12,18 @@ use serde::Serialize;
 
 use super::super::SCHEMA;
 use super::super::constraint::AuditView;
+use super::super::verdict::VerdictName;
 
-/// Any verb that changes something, or is refused.
+/// The result of any verb that changes something or is denied.
 #[derive(Debug, Serialize)]
 pub struct ClaimAnswerView {
     pub schema: u32,
     pub verb: &'static str,
-    pub verdict: &'static str,
+    pub verdict: VerdictName,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     pub pipeline: String,
-    /// The claim it is about.
+    /// The claim that the verb was about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,20 +33,20 @@ pub struct ClaimAnswerView {
     /// Every status that changed, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedView>,
-    /// Claims for which a change waits until their dispute ends.
+    /// Claims with a change that waits until their dispute is resolved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queued: Vec<String>,
-    /// Disputes that were brought up again.
+    /// Claims whose dispute was brought up again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examinations: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round: Option<RoundView>,
+    pub round: Option<ReviewRoundView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
-    /// The stage it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked_stage: Option<String>,
-    /// The stage the pipeline is in.
+    /// The stage that the verb was about.
+    #[serde(rename = "asked_stage", skip_serializing_if = "Option::is_none")]
+    pub requested_stage: Option<String>,
+    /// The current stage of the pipeline.
     pub stage: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closed_stages: Vec<String>,
@@ -55,17 +56,17 @@ pub struct ClaimAnswerView {
     pub summary: Option<CycleView>,
     /// Every claim that is DISPUTED now.
     pub disputed: Vec<DisputedView>,
-    /// The ways out of the dispute this is about.
+    /// The commands that can resolve the dispute of this claim.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// Texts that seem to hold a secret; they are kept word for word.
+    /// Names of the texts that seem to contain a secret; they are stored verbatim.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditView>,
 }
 
-/// A status that changed.
+/// A changed status.
 #[derive(Debug, Serialize)]
 pub struct MovedView {
     pub claim: String,
@@ -73,26 +74,24 @@ pub struct MovedView {
     pub to: &'static str,
 }
 
-/// A claim that is DISPUTED.
 #[derive(Debug, Serialize)]
 pub struct DisputedView {
     pub claim: String,
     pub options: Vec<String>,
 }
 
-/// What a round was counted as.
+/// How a round was counted.
 #[derive(Debug, Serialize)]
-pub struct RoundView {
+pub struct ReviewRoundView {
     pub objection: String,
     pub weight: Weight,
     /// Rounds on the objection without a change.
     pub count: u32,
     pub limit: u32,
-    /// What changed; what was said to change and is equal is not among it.
+    /// What really changed; values that are equal to the old ones are left out.
     pub changes: Vec<&'static str>,
 }
 
-/// A cycle's summary.
 #[derive(Debug, Serialize)]
 pub struct CycleView {
     pub number: u64,
@@ -103,12 +102,13 @@ pub struct CycleView {
     pub added: Vec<String>,
     pub moved: Vec<MovedView>,
     pub queued: Vec<String>,
-    pub refused: Vec<String>,
+    #[serde(rename = "refused")]
+    pub denied: Vec<String>,
     pub left_out: u64,
 }
 
 impl ClaimAnswerView {
-    pub fn new(verb: &'static str, name: &PipelineName, what: &Happening, committed: &Committed, limit: u32) -> Self {
+    pub fn new(verb: &'static str, name: &PipelineName, event: &ClaimEvent, committed: &Committed, limit: u32) -> Self {
         let circuit = CircuitName::pipeline(name.as_str());
         let pipeline = committed.after.state(&circuit).and_then(State::as_pipeline);
         let before = committed.before.state(&circuit).and_then(State::as_pipeline);
@@ -119,26 +119,26 @@ impl ClaimAnswerView {
                 _other => None,
             })
         };
-        let about = about(what).or_else(|| {
+        let claim_id = claim_of_event(event).or_else(|| {
             of_pipeline().find_map(|fact| match fact {
                 PipelineFact::Added { claim, .. } => Some(claim.clone()),
                 _other => None,
             })
         });
-        let row = about.as_ref().map(|id| CircuitName::claim(name.as_str(), id.as_str()));
+        let row = claim_id.as_ref().map(|id| CircuitName::claim(name.as_str(), id.as_str()));
         let claim = row.as_ref().and_then(|row| committed.after.state(row)).and_then(State::as_claim);
         let verdict = &committed.decision.verdict;
         let disputed = pipeline.map(Pipeline::disputed).unwrap_or_default();
         let way_out = |id: &ClaimId| claim_options(&CircuitName::claim(name.as_str(), id.as_str()));
         let is_disputed = claim.is_some_and(|claim| claim.dispute().is_some());
-        let ended = matches!(what, Happening::CycleEnd);
+        let ended = matches!(event, ClaimEvent::CycleEnd);
         Self {
             schema: SCHEMA,
             verb,
-            verdict: verdict.word(),
+            verdict: verdict.into(),
             reason: verdict.reason().cloned(),
             pipeline: name.to_string(),
-            status: claim.map(|claim| claim.word().word()),
+            status: claim.map(|claim| claim.listed_status().as_str()),
             generation: claim.map(|claim| claim.generation),
             moved: moved(before, of_pipeline()),
             queued: of_pipeline()
@@ -156,8 +156,8 @@ impl ClaimAnswerView {
                 .collect(),
             round: facts().find_map(|fact| round(fact, limit)),
             incident: claim.and_then(Claim::dispute).map(|dispute| dispute.incident.clone()),
-            asked_stage: match what {
-                Happening::AdvanceStage { stage } | Happening::CloseStage { stage } => Some(stage.to_string()),
+            requested_stage: match event {
+                ClaimEvent::AdvanceStage { stage } | ClaimEvent::CloseStage { stage } => Some(stage.to_string()),
                 _other => None,
             },
             stage: pipeline.and_then(|pipeline| pipeline.stage.as_ref()).map(|stage| stage.name.to_string()),
@@ -167,33 +167,34 @@ impl ClaimAnswerView {
             cycle: pipeline.map_or(0, Pipeline::cycle_number),
             summary: pipeline.and_then(|pipeline| pipeline.cycle.as_ref()).filter(|_| ended).map(CycleView::new),
             disputed: disputed.iter().map(|id| DisputedView { claim: id.to_string(), options: way_out(id) }).collect(),
-            options: about.as_ref().filter(|_| is_disputed).map(way_out).unwrap_or_default(),
-            claim: about.map(|id| id.to_string()),
+            options: claim_id.as_ref().filter(|_| is_disputed).map(way_out).unwrap_or_default(),
+            claim: claim_id.map(|id| id.to_string()),
             secrets: Vec::new(),
             audit: None,
         }
     }
 }
 
-fn about(what: &Happening) -> Option<ClaimId> {
-    match what {
-        Happening::Add(new) => new.id.clone(),
-        Happening::Round(round) => Some(round.claim.clone()),
-        Happening::Edit(edit) => Some(edit.claim.clone()),
-        Happening::Promote { claim, .. }
-        | Happening::Kill { claim, .. }
-        | Happening::Resolve { claim, .. }
-        | Happening::Reexamine { claim, .. } => Some(claim.clone()),
-        Happening::CycleBegin | Happening::CycleEnd | Happening::AdvanceStage { .. } | Happening::CloseStage { .. } => {
-            None
-        }
+fn claim_of_event(event: &ClaimEvent) -> Option<ClaimId> {
+    match event {
+        ClaimEvent::Add(new) => new.id.clone(),
+        ClaimEvent::Round(round) => Some(round.claim.clone()),
+        ClaimEvent::Edit(edit) => Some(edit.claim.clone()),
+        ClaimEvent::Promote { claim, .. }
+        | ClaimEvent::Kill { claim, .. }
+        | ClaimEvent::Resolve { claim, .. }
+        | ClaimEvent::Reexamine { claim, .. } => Some(claim.clone()),
+        ClaimEvent::CycleBegin
+        | ClaimEvent::CycleEnd
+        | ClaimEvent::AdvanceStage { .. }
+        | ClaimEvent::CloseStage { .. } => None,
     }
 }
 
-fn round(fact: &Fact, limit: u32) -> Option<RoundView> {
+fn round(fact: &Fact, limit: u32) -> Option<ReviewRoundView> {
     let Fact::Claim(ClaimFact::Reviewed(reviewed)) = fact else { return None };
-    let changes = reviewed.changes.kinds().into_iter().map(Change::word);
-    Some(RoundView {
+    let changes = reviewed.changes.kinds().into_iter().map(Change::as_str);
+    Some(ReviewRoundView {
         objection: format!("O-{}", reviewed.objection),
         weight: reviewed.weight,
         count: reviewed.count,
@@ -202,22 +203,22 @@ fn round(fact: &Fact, limit: u32) -> Option<RoundView> {
     })
 }
 
-/// Every status that changed, in order, with the one before it.
+/// Returns every status that changed, in order, with the one before it.
 fn moved<'a>(before: Option<&Pipeline>, facts: impl Iterator<Item = &'a PipelineFact>) -> Vec<MovedView> {
-    let mut words: std::collections::BTreeMap<ClaimId, Word> = std::collections::BTreeMap::new();
+    let mut statuses: std::collections::BTreeMap<ClaimId, ListedStatus> = std::collections::BTreeMap::new();
     let mut moved = Vec::new();
     for fact in facts {
         let (claim, to) = match fact {
             PipelineFact::Moved { claim, to } => (claim, *to),
-            PipelineFact::Added { claim, word, .. } => {
-                words.insert(claim.clone(), *word);
+            PipelineFact::Added { claim, status: word, .. } => {
+                statuses.insert(claim.clone(), *word);
                 continue;
             }
             _other => continue,
         };
-        let indexed = before.and_then(|pipeline| pipeline.claims.get(claim)).map(|entry| entry.word);
-        let from = words.insert(claim.clone(), to).or(indexed).unwrap_or(to);
-        moved.push(MovedView { claim: claim.to_string(), from: from.word(), to: to.word() });
+        let indexed = before.and_then(|pipeline| pipeline.claims.get(claim)).map(|entry| entry.status);
+        let from = statuses.insert(claim.clone(), to).or(indexed).unwrap_or(to);
+        moved.push(MovedView { claim: claim.to_string(), from: from.as_str(), to: to.as_str() });
     }
     moved
 }
@@ -231,23 +232,23 @@ impl CycleView {
             ended: cycle.ended.map(|ended| ended.to_seconds_text()),
             rounds: cycle.rounds,
             reviewed: cycle.reviewed.iter().map(ToString::to_string).collect(),
-            added: noted(|note| (note.what == NoteKind::Added).then(|| note.claim.to_string())),
+            added: noted(|note| (note.kind == NoteKind::Added).then(|| note.claim.to_string())),
             moved: cycle
                 .notes
                 .iter()
-                .filter_map(|note| match note.what {
+                .filter_map(|note| match note.kind {
                     NoteKind::Moved { from, to } => {
-                        Some(MovedView { claim: note.claim.to_string(), from: from.word(), to: to.word() })
+                        Some(MovedView { claim: note.claim.to_string(), from: from.as_str(), to: to.as_str() })
                     }
-                    NoteKind::Added | NoteKind::Queued { .. } | NoteKind::Refused { .. } => None,
+                    NoteKind::Added | NoteKind::Queued { .. } | NoteKind::Denied { .. } => None,
                 })
                 .collect(),
-            queued: noted(|note| match &note.what {
+            queued: noted(|note| match &note.kind {
                 NoteKind::Queued { base } => Some(format!("{} waits: {base} fell", note.claim)),
-                NoteKind::Added | NoteKind::Moved { .. } | NoteKind::Refused { .. } => None,
+                NoteKind::Added | NoteKind::Moved { .. } | NoteKind::Denied { .. } => None,
             }),
-            refused: noted(|note| match &note.what {
-                NoteKind::Refused { verb } => Some(format!("{verb} of {}", note.claim)),
+            denied: noted(|note| match &note.kind {
+                NoteKind::Denied { verb } => Some(format!("{verb} of {}", note.claim)),
                 NoteKind::Added | NoteKind::Moved { .. } | NoteKind::Queued { .. } => None,
             }),
             left_out: cycle.notes_left_out,
@@ -257,7 +258,7 @@ impl CycleView {
 
 /// A claim that is DISPUTED, for `haltline status`.
 #[derive(Debug, Serialize)]
-pub struct StandingDisputeView {
+pub struct OpenDisputeView {
     pub circuit: String,
     pub state: &'static str,
     pub incident: String,
@@ -266,13 +267,13 @@ pub struct StandingDisputeView {
     pub options: Vec<String>,
 }
 
-impl StandingDisputeView {
-    /// The dispute of a claim, where it is in one.
+impl OpenDisputeView {
+    /// Returns the view if the claim is disputed.
     pub fn new(name: &CircuitName, claim: &Claim) -> Option<Self> {
         let dispute = claim.dispute()?;
         Some(Self {
             circuit: name.to_string(),
-            state: claim.word().word(),
+            state: claim.listed_status().as_str(),
             incident: dispute.incident.clone(),
             since: dispute.since.at.to_seconds_text(),
             reason: mask(&dispute.reason).into_owned(),

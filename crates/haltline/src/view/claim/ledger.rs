@@ -1,13 +1,12 @@
-//! The ledger of all claims, and the schema of its JSON form, in which a closed final stage holds no dispute (D5).
+//! The ledger of all claims, and the schema of its JSON, by which a closed final stage contains no dispute (D5).
 
 use haltline_core::claim::{Claim, ClaimId, Pipeline, PipelineName, Settlement, Status};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::SCHEMA;
-use super::Showing;
+use super::TextDisplay;
 
-/// The ledger.
 #[derive(Debug, Serialize)]
 pub struct LedgerView {
     pub schema: u32,
@@ -23,10 +22,10 @@ pub struct LedgerView {
     /// Something that looks like a secret is masked in it.
     pub is_masked: bool,
     #[serde(skip)]
-    pub showing: Showing,
+    pub display: TextDisplay,
 }
 
-/// A claim in it, in the origin's words.
+/// A claim in the ledger, with the field names of the seed.
 #[derive(Debug, Serialize)]
 pub struct LedgerClaimView {
     pub claim_id: String,
@@ -49,7 +48,6 @@ pub struct LedgerClaimView {
     pub resolutions: Vec<LedgerResolutionView>,
 }
 
-/// An objection in it.
 #[derive(Debug, Serialize)]
 pub struct LedgerObjectionView {
     pub objection: String,
@@ -58,7 +56,7 @@ pub struct LedgerObjectionView {
     pub rounds: u64,
 }
 
-/// How a dispute ended.
+/// How a dispute was resolved.
 #[derive(Debug, Serialize)]
 pub struct LedgerResolutionView {
     pub resolution: &'static str,
@@ -72,7 +70,7 @@ pub struct LedgerResolutionView {
 }
 
 impl LedgerView {
-    pub fn new(name: &PipelineName, pipeline: &Pipeline, showing: Showing) -> Self {
+    pub fn new(name: &PipelineName, pipeline: &Pipeline, display: TextDisplay) -> Self {
         Self {
             schema: SCHEMA,
             kind: "claim-ledger",
@@ -85,13 +83,13 @@ impl LedgerView {
             disputed_claims: pipeline.disputed().iter().map(ToString::to_string).collect(),
             claims: Vec::new(),
             is_masked: false,
-            showing,
+            display,
         }
     }
 
-    /// Adds a claim; claims come in the order of their names.
+    /// Adds a claim; call it in the order of the claims' ids.
     pub fn add(&mut self, id: &ClaimId, claim: &Claim) {
-        let (showing, masked) = (self.showing, &mut self.is_masked);
+        let (display, masked) = (self.display, &mut self.is_masked);
         let dispute = claim.dispute();
         let mut reviewers: Vec<String> = Vec::new();
         for reviewer in claim.objections.iter().flat_map(|objection| &objection.reviewers) {
@@ -100,20 +98,20 @@ impl LedgerView {
             }
         }
         let mut resolutions = Vec::new();
-        for settled in &claim.settled {
-            let who = match &settled.how {
+        for resolved in &claim.resolved_disputes {
+            let who = match &resolved.how {
                 Settlement::Overridden { who, .. } => Some(who.clone()),
                 Settlement::NewData { .. } | Settlement::Dropped { .. } | Settlement::Examined { .. } => None,
             };
             resolutions.push(LedgerResolutionView {
-                resolution: settled.how.word(),
-                status: settled.to,
-                at: settled.at.to_seconds_text(),
-                rationale: showing.text(settled.how.said(), masked),
+                resolution: resolved.how.as_str(),
+                status: resolved.to,
+                at: resolved.at.to_seconds_text(),
+                rationale: display.text(resolved.how.text(), masked),
                 who,
-                dispute_reason: showing.text(&settled.dispute.reason, masked),
-                dispute_cycle: settled.dispute.cycle,
-                researcher_position: settled.dispute.position.as_deref().map(|text| showing.text(text, masked)),
+                dispute_reason: display.text(&resolved.dispute.reason, masked),
+                dispute_cycle: resolved.dispute.cycle,
+                researcher_position: resolved.dispute.position.as_deref().map(|text| display.text(text, masked)),
             });
         }
         let overridden = resolutions.iter().rev().find(|resolution| resolution.resolution == "override");
@@ -122,47 +120,47 @@ impl LedgerView {
         for known in &claim.objections {
             objections.push(LedgerObjectionView {
                 objection: known.label(),
-                ids: showing.texts(&known.ids, masked),
-                text: showing.text(&known.text, masked),
+                ids: display.texts(&known.ids, masked),
+                text: display.text(&known.text, masked),
                 rounds: known.rounds,
             });
         }
         self.claims.push(LedgerClaimView {
             claim_id: id.to_string(),
-            text: showing.text(&claim.text, masked),
-            claim_type: claim.kind.as_deref().map(|kind| showing.text(kind, masked)),
-            evidence: showing.texts(&claim.evidence, masked),
-            tests: showing.texts(&claim.tests, masked),
+            text: display.text(&claim.text, masked),
+            claim_type: claim.kind.as_deref().map(|kind| display.text(kind, masked)),
+            evidence: display.texts(&claim.evidence, masked),
+            tests: display.texts(&claim.tests, masked),
             confidence: claim.confidence.map(|number| number.number()),
-            status: claim.word().word(),
-            status_reason: claim.reason.as_deref().map(|text| showing.text(text, masked)),
-            reviewers: showing.texts(&reviewers, masked),
+            status: claim.listed_status().as_str(),
+            status_reason: claim.reason.as_deref().map(|text| display.text(text, masked)),
+            reviewers: display.texts(&reviewers, masked),
             objections,
             depends_on: claim.depends_on.iter().map(ToString::to_string).collect(),
-            assumptions: showing.texts(&claim.assumptions, masked),
+            assumptions: display.texts(&claim.assumptions, masked),
             updated: claim.updated.to_seconds_text(),
-            dispute_reason: dispute.map(|dispute| showing.text(&dispute.reason, masked)),
+            dispute_reason: dispute.map(|dispute| display.text(&dispute.reason, masked)),
             dispute_cycle: dispute.map(|dispute| dispute.cycle),
             researcher_position: dispute
                 .and_then(|dispute| dispute.position.as_deref())
-                .map(|text| showing.text(text, masked)),
+                .map(|text| display.text(text, masked)),
             human_override_rationale,
             resolutions,
         });
     }
 }
 
-/// The JSON schema of the ledger.
+/// Returns the JSON schema of the ledger.
 pub fn ledger_schema() -> Value {
     let text = json!({"type": "string"});
     let maybe = json!({"type": ["string", "null"]});
     let list = json!({"type": "array", "items": {"type": "string"}});
     let name = json!({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"});
     let names = json!({"type": "array", "items": name, "uniqueItems": true});
-    let mut statuses: Vec<&str> = Status::ALL.iter().map(|status| status.word()).collect();
+    let mut statuses: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
     let free = statuses.clone();
     statuses.push("DISPUTED");
-    let last: Vec<&str> = Status::ALL.iter().filter(|status| status.is_final()).map(|status| status.word()).collect();
+    let last: Vec<&str> = Status::ALL.iter().filter(|status| status.is_final()).map(|status| status.as_str()).collect();
     let cycle = json!({"type": "integer", "minimum": 0});
     let resolution = object(
         json!({
@@ -242,7 +240,7 @@ pub fn ledger_schema() -> Value {
     )
 }
 
-/// An object with exactly these members, and more rules.
+/// An object schema with exactly these members, and additional rules.
 fn object(properties: Value, more: Value) -> Value {
     let required: Vec<&String> = properties.as_object().map(|members| members.keys().collect()).unwrap_or_default();
     let mut schema = json!({"type": "object", "required": required, "additionalProperties": false});
@@ -253,7 +251,7 @@ fn object(properties: Value, more: Value) -> Value {
     schema
 }
 
-/// A member with this value.
+/// A schema that requires this value of a member.
 fn is(member: &str, value: &Value) -> Value {
     json!({"properties": {member: {"const": value}}})
 }

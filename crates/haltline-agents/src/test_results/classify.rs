@@ -1,0 +1,431 @@
+//! Classifies one test as passed, failed or not run, by the output of its runner (A3).
+//!
+//! A failure costs one of three attempts and a pass gives them back, so haltline reports neither unless the runner did.
+//! Only a test that was executed and failed has failed: an exception in the test counts, since the test was running; a
+//! broken fixture, hook, import or build does not, even in the file under work. Anything that cannot be determined is
+//! `Unclear`, which the caller treats as infrastructure and reports as such.
+//!
+//! - The runner's output takes precedence over the exit code: `|| true` and pipes hide failures. When every test passed
+//!   and the exit code disagrees, something else broke that may concern the test: `Unclear`.
+//! - A run that was ended from outside is not classified by its output, no matter what it had printed by then.
+//! - A test reported as both passed and failed in one run, or more names than counted tests, means that something other
+//!   than the runner prints what runners print: `Unclear`.
+
+mod evidence;
+mod excerpt;
+
+use super::{OutputListener, OutputListeners, Runner, go_test, junit, readable_end, trouble};
+use crate::terminal_text;
+use evidence::{NamedOutcome, TestEvidence};
+use excerpt::excerpt;
+
+use super::run_record::RunRecord;
+
+/// How a test command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It exited with this code.
+    Code(i32),
+    Signal(i32),
+    /// It took too long, and the process that started it killed it.
+    TimedOut,
+    NotStarted,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct TestRun<'a> {
+    /// What it printed to stdout and stderr, with escape sequences.
+    pub output: &'a str,
+    /// The JUnit reports that it wrote, each as text. The caller must leave out reports from before the run.
+    pub junit: &'a [&'a str],
+    pub exit: Exit,
+    /// The wanted test, by its exact name or the end of the runner's longer name.
+    pub test: &'a str,
+    /// The files changed in this attempt, relative to the root of the repository.
+    pub files: &'a [&'a str],
+}
+
+/// How haltline classifies the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestClass {
+    /// It was executed and passed.
+    Passed,
+    /// It was executed and failed.
+    Failed,
+    /// It was not executed, for this reason.
+    Infrastructure(Trouble),
+    /// The output does not say. The caller treats it as infrastructure, and reports that it does.
+    Unclear,
+}
+
+/// What kept a test from running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A changed file does not compile.
+    BuildUnderWork,
+    /// Another file does not compile, or the output does not name the file.
+    BuildElsewhere,
+    /// An import could not be resolved.
+    MissingModule,
+    /// The test was not among those that ran.
+    RanNone,
+    /// The process died.
+    Crash,
+    /// It took too long.
+    TimedOut,
+    /// Something could not be downloaded.
+    Network,
+    /// The operating system denied access.
+    Permission,
+    /// What a test needs around it is broken: fixtures, hooks, variables, tools.
+    Environment,
+    /// The command could not be started.
+    NotStarted,
+}
+
+impl Trouble {
+    /// The stable name used in reports and journals.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Trouble::BuildUnderWork => "build-under-work",
+            Trouble::BuildElsewhere => "build-elsewhere",
+            Trouble::MissingModule => "missing-module",
+            Trouble::RanNone => "ran-none",
+            Trouble::Crash => "crash",
+            Trouble::TimedOut => "timed-out",
+            Trouble::Network => "network",
+            Trouble::Permission => "permission",
+            Trouble::Environment => "environment",
+            Trouble::NotStarted => "not-started",
+        }
+    }
+}
+
+/// The class of a test, with the evidence for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classification {
+    pub class: TestClass,
+    /// The runner of the tests, if it was recognised.
+    pub runner: Option<Runner>,
+    /// The reason, in one sentence.
+    pub why: String,
+    /// The lines that the class rests on, as a terminal shows them. Never more than a screen or two.
+    pub excerpt: String,
+}
+
+/// A classification before its excerpt is cut.
+struct Conclusion {
+    class: TestClass,
+    why: String,
+    /// The first line of the evidence in the output.
+    line: Option<usize>,
+    /// The evidence itself, when it is not in the output.
+    text: Option<String>,
+}
+
+impl Conclusion {
+    fn new(class: TestClass, why: impl Into<String>) -> Self {
+        Self { class, why: why.into(), line: None, text: None }
+    }
+
+    fn trouble(trouble: Trouble, why: impl Into<String>) -> Self {
+        Self::new(TestClass::Infrastructure(trouble), why)
+    }
+}
+
+/// Classifies the test that a run is about.
+pub fn classify(run: &TestRun<'_>) -> Classification {
+    let mut listeners = OutputListeners::new();
+    let mut lines = Vec::new();
+    for line in readable_end(run.output).lines() {
+        let line = terminal_text::visible_text(line);
+        let line = line.trim_end();
+        listeners.parse_line(line);
+        // The text of `go test -json` is inside its events.
+        lines.push(go_test::event_output(line).map_or_else(|| line.to_owned(), |text| text.trim_end().to_owned()));
+    }
+    let output = ParsedOutput { listener: current_listener(&listeners), lines: &lines };
+    let reports = JunitReports::read(run.junit);
+    let conclusion = ended_from_outside(run, &output).unwrap_or_else(|| conclude(run, &output, &reports));
+    let listener = output.listener;
+    let excerpt = match (&conclusion.text, conclusion.line) {
+        (Some(text), _) => excerpt(&text.lines().collect::<Vec<_>>(), 0, &[]),
+        (None, Some(line)) => excerpt(&lines, line, listener.map_or(&[], |listener| &listener.record.boundaries)),
+        (None, None) => excerpt(&lines, lines.len().saturating_sub(excerpt::TAIL_LINES), &[]),
+    };
+    Classification {
+        class: conclusion.class,
+        runner: listener.map(|listener| listener.runner),
+        why: conclusion.why,
+        excerpt,
+    }
+}
+
+/// The lines of an output, with the listener that recognised them.
+struct ParsedOutput<'a> {
+    listener: Option<&'a OutputListener>,
+    lines: &'a [String],
+}
+
+impl ParsedOutput<'_> {
+    /// The record of the runner, if everything that it announced has arrived.
+    fn complete_record(&self) -> Option<&RunRecord> {
+        let listener = self.listener?;
+        (listener.record.counts.is_some() && !listener.record.is_open && listener.parser.is_complete())
+            .then_some(&listener.record)
+    }
+
+    fn runner_name(&self) -> &'static str {
+        self.listener.map_or("the output", |listener| listener.runner.name())
+    }
+}
+
+/// The listener that reported counts last, unless another runner began after that and did not get to its counts.
+fn current_listener(listeners: &OutputListeners) -> Option<&OutputListener> {
+    let summed_up = listeners.last_counted();
+    let end = summed_up.map_or(0, |listener| listener.record.last_line);
+    let is_unfinished = |listener: &&OutputListener| {
+        listener.record.is_open
+            && listener.record.counts.is_none()
+            && (summed_up.is_none() || listener.record.last_line > end)
+    };
+    listeners.listeners.iter().rfind(is_unfinished).or(summed_up)
+}
+
+/// What the JUnit reports say, together.
+struct JunitReports {
+    record: Option<RunRecord>,
+    problem: Option<String>,
+}
+
+impl JunitReports {
+    fn read(texts: &[&str]) -> Self {
+        let mut reports = Self { record: None, problem: None };
+        let mut sum = super::TestCounts::default();
+        for text in texts {
+            let record = reports.record.get_or_insert_default();
+            match junit::read(text.as_bytes(), record) {
+                Ok(counts) => sum = sum.plus(counts),
+                Err(error) => reports.problem = Some(error.to_string()),
+            }
+        }
+        if let Some(record) = &mut reports.record {
+            record.set_counts(sum);
+            record.names_all_tests = true;
+            // A report may claim tests without listing them.
+            record.counts_other_units = true;
+        }
+        reports
+    }
+}
+
+/// coreutils `timeout` exits with this code, and shells use the codes below for signals.
+const TIMEOUT_CODE: i32 = 124;
+const SIGNAL_CODES: [i32; 7] = [129, 130, 132, 134, 136, 137, 139];
+
+fn ended_from_outside(run: &TestRun<'_>, output: &ParsedOutput<'_>) -> Option<Conclusion> {
+    let is_whole = output.complete_record().is_some();
+    match run.exit {
+        Exit::NotStarted => Some(Conclusion::trouble(Trouble::NotStarted, "the test command could not be started")),
+        Exit::TimedOut => {
+            Some(Conclusion::trouble(Trouble::TimedOut, "the test command was killed because it took too long"))
+        }
+        Exit::Signal(signal) => Some(crash(output, format!("the test command was ended by signal {signal}"))),
+        Exit::Code(TIMEOUT_CODE) if !is_whole => {
+            Some(Conclusion::trouble(Trouble::TimedOut, "the test command ended with code 124, which is a timeout's"))
+        }
+        Exit::Code(code) if !is_whole && SIGNAL_CODES.contains(&code) => {
+            Some(crash(output, format!("the test command ended with code {code}, which is signal {}", code - 128)))
+        }
+        Exit::Code(_) => None,
+    }
+}
+
+fn crash(output: &ParsedOutput<'_>, why: String) -> Conclusion {
+    let found = trouble::find_cause(output.lines, &[]).filter(|found| found.trouble == Trouble::Crash);
+    Conclusion { line: found.map(|found| found.line), ..Conclusion::trouble(Trouble::Crash, why) }
+}
+
+fn conclude(run: &TestRun<'_>, output: &ParsedOutput<'_>, reports: &JunitReports) -> Conclusion {
+    let printed = output.complete_record().map(|record| TestEvidence::from_record(record, run.test));
+    let reported = reports
+        .record
+        .as_ref()
+        .filter(|_| reports.problem.is_none())
+        .map(|record| TestEvidence::from_record(record, run.test));
+    match (&reported, &printed) {
+        (Some(reported), Some(printed)) if reported.named.contradicts(printed.named) => Conclusion::new(
+            TestClass::Unclear,
+            format!("the JUnit report and {} do not agree about {}", output.runner_name(), run.test),
+        ),
+        (Some(reported), _) if reported.named != NamedOutcome::Unlisted => {
+            conclude_named(run, reported, "the JUnit report", output, reports)
+        }
+        (_, Some(printed)) if printed.named != NamedOutcome::Unlisted => {
+            conclude_named(run, printed, output.runner_name(), output, reports)
+        }
+        (Some(reported), None) => conclude_unlisted(run, reported, "the JUnit report", output, reports),
+        (_, Some(printed)) => conclude_unlisted(run, printed, output.runner_name(), output, reports),
+        (None, None) => conclude_without_counts(run, output, reports),
+    }
+}
+
+/// Draws the conclusion when the runner named the test.
+fn conclude_named(
+    run: &TestRun<'_>,
+    evidence: &TestEvidence<'_>,
+    who: &str,
+    output: &ParsedOutput<'_>,
+    reports: &JunitReports,
+) -> Conclusion {
+    let test = run.test;
+    let mut conclusion = match evidence.named {
+        NamedOutcome::Passed if run.exit != Exit::Code(0) && evidence.counts.failing == 0 => Conclusion::new(
+            TestClass::Unclear,
+            format!(
+                "{who} says that {test} and all others passed, but the command did not end well ({})",
+                exit_text(run.exit)
+            ),
+        ),
+        NamedOutcome::Passed => Conclusion::new(TestClass::Passed, format!("{who} says that {test} passed")),
+        NamedOutcome::Failed => Conclusion::new(TestClass::Failed, format!("{who} says that {test} failed")),
+        NamedOutcome::Skipped if evidence.broken > 0 => {
+            let why = format!("{who} skipped {test}, since something around it broke");
+            conclude_broken_setup(run, output, reports, Trouble::Environment, why)
+        }
+        NamedOutcome::Skipped => Conclusion::trouble(Trouble::RanNone, format!("{who} skipped {test}")),
+        NamedOutcome::SetupBroke => {
+            let why = format!("{who} says that what {test} needs around it broke, not the test");
+            conclude_broken_setup(run, output, reports, Trouble::Environment, why)
+        }
+        NamedOutcome::Crashed => {
+            Conclusion::trouble(Trouble::Crash, format!("{who} says that the process died in {test}"))
+        }
+        NamedOutcome::TimedOut => {
+            Conclusion::trouble(Trouble::TimedOut, format!("{who} says that {test} took too long"))
+        }
+        NamedOutcome::Contradicted => Conclusion::new(
+            TestClass::Unclear,
+            format!("{who} is told to say of {test} both that it passed and that it failed"),
+        ),
+        NamedOutcome::Several => Conclusion::new(
+            TestClass::Unclear,
+            format!("{who} has several tests of which {test} may be the name, and they did not end alike"),
+        ),
+        NamedOutcome::Unlisted => Conclusion::new(TestClass::Unclear, format!("{who} does not name {test}")),
+    };
+    conclusion.line = conclusion.line.or(evidence.line);
+    conclusion.text = conclusion.text.or_else(|| evidence.text.map(str::to_owned));
+    conclusion
+}
+
+fn exit_text(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::TimedOut => "killed".to_owned(),
+        Exit::NotStarted => "not started".to_owned(),
+    }
+}
+
+/// Draws the conclusion when the runner printed its counts without naming the test.
+fn conclude_unlisted(
+    run: &TestRun<'_>,
+    evidence: &TestEvidence<'_>,
+    who: &str,
+    output: &ParsedOutput<'_>,
+    reports: &JunitReports,
+) -> Conclusion {
+    let (test, counts) = (run.test, evidence.counts);
+    let executed = counts.passing.saturating_add(evidence.failed);
+    let unclear = |why: String| Conclusion::new(TestClass::Unclear, why);
+    if evidence.is_contradicted {
+        return unclear(format!("{who} names more tests than it counts"));
+    }
+    if evidence.broken > 0 {
+        let why = format!("{who} could not load or prepare everything, and does not name {test}");
+        return conclude_broken_setup(run, output, reports, Trouble::Environment, why);
+    }
+    if executed == 0 {
+        let why = format!("{who} tells of no test that was executed");
+        return conclude_broken_setup(run, output, reports, Trouble::RanNone, why);
+    }
+    if evidence.names_all_tests {
+        return Conclusion::trouble(
+            Trouble::RanNone,
+            format!("{who} names all it executed ({executed}), and {test} is not among them"),
+        );
+    }
+    let is_only_one = executed == 1;
+    match (counts.passing, evidence.unnamed) {
+        (0, 1) if is_only_one && evidence.may_omit_failed_names => {
+            Conclusion::new(TestClass::Failed, format!("{who} executed one test without naming it, and it failed"))
+        }
+        (_, 1..) => unclear(format!("{who} does not say which of {executed} tests failed")),
+        (0, 0) => unclear(format!("{who} names only tests that failed, and {test} is none of them")),
+        _ if evidence.names_some_passed => unclear(format!("{who} names some of its tests only, and not {test}")),
+        _ if counts.skipped > 0 && !(is_only_one && evidence.filter_skips) => {
+            unclear(format!("{who} skipped {} without naming them, and {test} may be one", counts.skipped))
+        }
+        _ if counts.failing == 0 && run.exit != Exit::Code(0) => {
+            unclear(format!("{who} says that all passed, but the command did not end well ({})", exit_text(run.exit)))
+        }
+        _ if counts.failing == 0 => {
+            Conclusion::new(TestClass::Passed, format!("{who} says that all it executed passed"))
+        }
+        _ => Conclusion::new(TestClass::Passed, format!("{who} names all that failed, and {test} is none of them")),
+    }
+}
+
+/// Draws the conclusion when no runner got to its counts.
+fn conclude_without_counts(run: &TestRun<'_>, output: &ParsedOutput<'_>, reports: &JunitReports) -> Conclusion {
+    let found = trouble::find_cause(output.lines, run.files);
+    match (found, &reports.problem, output.listener) {
+        (Some(found), _, _) => conclude_from_trouble(&found, "nothing was executed"),
+        (None, Some(problem), _) => Conclusion::new(TestClass::Unclear, problem.clone()),
+        (None, None, Some(listener)) => Conclusion::new(
+            TestClass::Unclear,
+            format!("the output of {} breaks off before its sum", listener.runner.name()),
+        ),
+        (None, None, None) => Conclusion::new(TestClass::Unclear, "the output is of no test runner that is known here"),
+    }
+}
+
+/// Something around the test broke: finds out what, and falls back to `or_else`.
+fn conclude_broken_setup(
+    run: &TestRun<'_>,
+    output: &ParsedOutput<'_>,
+    reports: &JunitReports,
+    or_else: Trouble,
+    why: String,
+) -> Conclusion {
+    if let Some(found) = trouble::find_cause(output.lines, run.files) {
+        return conclude_from_trouble(&found, &why);
+    }
+    for text in reports.record.iter().flat_map(|record| &record.broken_texts) {
+        let lines: Vec<&str> = text.lines().collect();
+        if let Some(found) = trouble::find_cause(&lines, run.files) {
+            return Conclusion { line: None, text: Some(text.clone()), ..conclude_from_trouble(&found, &why) };
+        }
+    }
+    let line = output.complete_record().and_then(|record| record.broken.first().copied());
+    Conclusion { line, ..Conclusion::trouble(or_else, why) }
+}
+
+fn conclude_from_trouble(found: &trouble::FoundTrouble, why: &str) -> Conclusion {
+    let file = found.file.as_deref();
+    let why = match (found.trouble, file) {
+        (Trouble::BuildUnderWork | Trouble::BuildElsewhere, Some(file)) => format!("{file} does not compile"),
+        (Trouble::BuildUnderWork | Trouble::BuildElsewhere, None) => {
+            "a file does not compile, and is not named".to_owned()
+        }
+        (Trouble::MissingModule, Some(file)) => format!("something that {file} imports is not there"),
+        (Trouble::MissingModule, None) => "something that is imported is not there".to_owned(),
+        (Trouble::Network, _) => "something could not be fetched from the network".to_owned(),
+        (Trouble::Crash, _) => "the process that runs the tests died".to_owned(),
+        (Trouble::TimedOut, _) => "the runner ended its tests because they took too long".to_owned(),
+        (Trouble::Permission, _) => "something is not allowed".to_owned(),
+        (Trouble::RanNone | Trouble::Environment | Trouble::NotStarted, _) => why.to_owned(),
+    };
+    Conclusion { line: Some(found.line), ..Conclusion::trouble(found.trouble, why) }
+}

@@ -1,0 +1,233 @@
+//! The facts about one agent, as its journal keeps them.
+
+use serde::{Deserialize, Serialize};
+
+use super::InFlightCall;
+use super::circuits::CircuitFact;
+use crate::identity::{Digest, ModelText, Outcome, WordHash};
+
+/// Whether a call made progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    None,
+    /// The call wrote something new: repeats and failures counted before it no longer count (L4).
+    Written,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    pub call: Digest,
+    pub outcome: Outcome,
+    /// Digest of the result without its volatile parts.
+    pub normal: Digest,
+    /// Digest of the result as it is.
+    pub raw: Digest,
+    /// True if the call failed and the agent caused the failure.
+    pub is_failed: bool,
+    pub progress: Progress,
+    /// How many completed calls the agent's row keeps.
+    pub keep: u32,
+    /// The words that the error and the call have in common.
+    #[serde(rename = "shared", default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_words: Vec<WordHash>,
+    /// True if the error quotes a part of the call.
+    #[serde(rename = "is_named", default, skip_serializing_if = "std::ops::Not::not")]
+    pub quotes_call: bool,
+    /// True if the result says next to nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_terse: bool,
+    /// The id of the end, if the client gives start and end different ids.
+    #[serde(rename = "end", default, skip_serializing_if = "Option::is_none")]
+    pub end_id: Option<Digest>,
+}
+
+/// A fact about one agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentFact {
+    /// haltline saw the agent for the first time, or its session started again.
+    Began {
+        client: String,
+        /// The root session of the agent's tree, if that is not the agent's own session.
+        #[serde(rename = "root", default, skip_serializing_if = "Option::is_none")]
+        root_session: Option<String>,
+        /// True if an agent started the client itself.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_nested: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        resumed: bool,
+        /// The one hook source that haltline listens to; set only if the client sends no call ids.
+        #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
+        hook_source: Option<Digest>,
+        /// The hook source that delivered the event; set only if the client sends call ids.
+        #[serde(rename = "told_by", default, skip_serializing_if = "Option::is_none")]
+        delivered_by: Option<Digest>,
+        /// haltline did not see the session start: it was installed while the session ran, or its store was taken away.
+        #[serde(rename = "unseen", default, skip_serializing_if = "std::ops::Not::not")]
+        missed_start: bool,
+    },
+    /// The policy differs from the one at the last event.
+    PolicyChanged {
+        /// Digest of the new policy.
+        policy: String,
+    },
+    Prompted {
+        /// True if a person wrote the prompt.
+        by_user: bool,
+        /// True if haltline denied the prompt: it had ended the turn, and only a person may resume the agent.
+        #[serde(rename = "is_refused", default, skip_serializing_if = "std::ops::Not::not")]
+        is_denied: bool,
+        #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
+        hook_source: Option<Digest>,
+    },
+    Started {
+        #[serde(rename = "flight")]
+        call: InFlightCall,
+        /// The id of the response that the call belongs to.
+        #[serde(rename = "message", default, skip_serializing_if = "Option::is_none")]
+        response: Option<Digest>,
+    },
+    Ended(Ending),
+    /// haltline will never see the end of this call.
+    Unended {
+        call: Digest,
+    },
+    /// A call ended whose start haltline did not see.
+    #[serde(rename = "stray")]
+    EndWithoutStart {
+        call: Digest,
+        outcome: Outcome,
+    },
+    /// A permission rule, or a hook that is not haltline's, denied a call.
+    #[serde(rename = "denied")]
+    PermissionDenied {
+        call: Digest,
+        tool: Digest,
+        /// The id of the end, by which haltline recognises a duplicate.
+        #[serde(rename = "end", default, skip_serializing_if = "Option::is_none")]
+        end_id: Option<Digest>,
+    },
+    /// All calls of one response have ended.
+    TurnEnded,
+    HookRan {
+        /// Digest of the hook's name.
+        name: Digest,
+        /// How many runs the agent's row keeps.
+        keep: u32,
+    },
+    /// The agent started a sub-agent.
+    Spawned {
+        /// How many spawns the agent's row keeps.
+        keep: u32,
+    },
+    /// The agent wanted to end its turn.
+    Stopped {
+        /// True if a Stop hook had kept it going.
+        blocked: bool,
+        #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
+        hook_source: Option<Digest>,
+    },
+    /// The client compacted the conversation.
+    Compacted {
+        trigger: String,
+        #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
+        hook_source: Option<Digest>,
+    },
+    /// haltline read the client's transcript up to `offset`.
+    #[serde(rename = "reported")]
+    TranscriptRead {
+        offset: u64,
+        /// The id of the last response that was counted.
+        #[serde(rename = "last")]
+        last_response: Option<String>,
+    },
+    /// A model response was paid for. Recorded only if cost growth is watched.
+    Responded {
+        /// In millionths of a dollar, or in tokens if the price is unknown.
+        spent: u64,
+    },
+    /// The model wrote a text. Recorded only if chanting is watched.
+    Spoke {
+        #[serde(rename = "said")]
+        text: ModelText,
+    },
+    /// haltline cleaned up old files of the memory folder (L9).
+    MemoryCleaned {
+        /// Number of telemetry files rotated.
+        files_rotated: u64,
+        /// Number of session states archived.
+        sessions_pruned: u64,
+        bytes_freed: u64,
+    },
+    /// haltline's hooks were taken out of a client's settings while the session ran; the text names the file.
+    HooksRemoved,
+    #[serde(rename = "over")]
+    SessionEnded {
+        reason: String,
+        #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
+        hook_source: Option<Digest>,
+    },
+    /// A fact about one of the agent's circuits.
+    #[serde(rename = "board")]
+    Circuit(CircuitFact),
+}
+
+impl AgentFact {
+    /// True if the fact must be on disk before haltline answers.
+    pub fn needs_sync(&self) -> bool {
+        match self {
+            AgentFact::Circuit(fact) => fact.needs_sync(),
+            AgentFact::HooksRemoved => true,
+            AgentFact::Began { .. }
+            | AgentFact::PolicyChanged { .. }
+            | AgentFact::Prompted { .. }
+            | AgentFact::Started { .. }
+            | AgentFact::Ended(_)
+            | AgentFact::Unended { .. }
+            | AgentFact::EndWithoutStart { .. }
+            | AgentFact::PermissionDenied { .. }
+            | AgentFact::TurnEnded
+            | AgentFact::HookRan { .. }
+            | AgentFact::Spawned { .. }
+            | AgentFact::Stopped { .. }
+            | AgentFact::Compacted { .. }
+            | AgentFact::TranscriptRead { .. }
+            | AgentFact::Responded { .. }
+            | AgentFact::Spoke { .. }
+            | AgentFact::MemoryCleaned { .. }
+            | AgentFact::SessionEnded { .. } => false,
+        }
+    }
+
+    /// The fact's stable name in listings.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            AgentFact::Began { .. } => "began",
+            AgentFact::PolicyChanged { .. } => "policy_changed",
+            AgentFact::Prompted { by_user: true, .. } => "prompted",
+            AgentFact::Prompted { by_user: false, is_denied: false, .. } => "notified",
+            AgentFact::Prompted { by_user: false, is_denied: true, .. } => "kept_stopped",
+            AgentFact::Started { .. } => "started",
+            AgentFact::Ended(Ending { is_failed: false, .. }) => "ended",
+            AgentFact::Ended(Ending { is_failed: true, .. }) => "failed",
+            AgentFact::Unended { .. } => "unended",
+            AgentFact::EndWithoutStart { .. } => "stray_end",
+            AgentFact::PermissionDenied { .. } => "denied",
+            AgentFact::TurnEnded => "turn_ended",
+            AgentFact::HookRan { .. } => "hook_ran",
+            AgentFact::Spawned { .. } => "spawned",
+            AgentFact::Stopped { blocked: false, .. } => "stopping",
+            AgentFact::Stopped { blocked: true, .. } => "kept_going",
+            AgentFact::Compacted { .. } => "compacted",
+            AgentFact::TranscriptRead { .. } => "reported",
+            AgentFact::Responded { .. } => "responded",
+            AgentFact::Spoke { .. } => "spoke",
+            AgentFact::MemoryCleaned { .. } => "memory_cleaned",
+            AgentFact::HooksRemoved => "hooks_removed",
+            AgentFact::SessionEnded { .. } => "over",
+            AgentFact::Circuit(fact) => fact.as_str(),
+        }
+    }
+}

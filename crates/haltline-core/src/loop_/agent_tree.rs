@@ -1,0 +1,371 @@
+//! What a root session and all its sub-agents share: spawns, calls to external services, and the budget (L7).
+
+use serde::{Deserialize, Serialize};
+
+use super::Usage;
+use super::circuits::{CircuitFact, Circuits};
+use crate::Moment;
+use crate::circuit::increment;
+use crate::identity::Digest;
+
+/// A running sub-agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubAgent {
+    pub id: String,
+    /// The depth below the main agent, which is 0.
+    pub depth: u32,
+    /// When it started.
+    pub since: Moment,
+    /// True if haltline will stop it at its next action.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_ending: bool,
+}
+
+/// A spawn that haltline let through and that has not started yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permit {
+    /// The call that starts the sub-agent.
+    pub call: Digest,
+    /// The depth that the sub-agent will have.
+    pub depth: u32,
+    /// When haltline let it through.
+    pub since: Moment,
+}
+
+/// What the tree has used of its budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Cost in millionths of a dollar, as far as prices are known.
+    pub micros: u64,
+    /// True if some responses had no known price.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
+    /// True if some responses had a known price.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_priced: bool,
+    /// All tokens, read and written.
+    pub tokens: u64,
+    /// Turns with at least one call.
+    pub turns: u64,
+}
+
+/// The price reserved for a call to an external service that is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    pub call: Digest,
+    pub micros: u64,
+}
+
+/// Calls to external services.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiCalls {
+    /// When the newest calls started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recent: Vec<Moment>,
+    /// Number of calls in total.
+    pub count: u64,
+    /// Cost in millionths of a dollar, as far as prices are known.
+    pub micros: u64,
+    /// Prices reserved for calls in flight.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reserved: Vec<Reservation>,
+    /// True if some calls had no known price.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
+}
+
+impl ApiCalls {
+    /// The cost so far plus all reserved prices.
+    pub fn committed(&self) -> u64 {
+        self.reserved.iter().fold(self.micros, |sum, one| sum.saturating_add(one.micros))
+    }
+}
+
+/// What all agents of one root session share, folded from facts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentTree {
+    /// When the first event came.
+    #[serde(rename = "began")]
+    pub first_seen: Moment,
+    /// When the last event came that concerned the tree.
+    #[serde(rename = "seen")]
+    pub last_seen: Moment,
+    /// True if the person lifted the spawn limits until the next prompt (L8).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_bypassed: bool,
+    #[serde(rename = "agents", default, skip_serializing_if = "Vec::is_empty")]
+    pub sub_agents: Vec<SubAgent>,
+    /// Spawns that haltline let through and that have not started yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permits: Vec<Permit>,
+    /// Spawns in total.
+    #[serde(default)]
+    pub spawns: u64,
+    /// The last spawn: the digest of the agent's row, the agent's turn, and when it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_spawn: Option<(Digest, u64, Moment)>,
+    #[serde(default)]
+    pub api: ApiCalls,
+    #[serde(default)]
+    pub spent: Spent,
+    /// Calls that haltline let through after a hard limit so that the agent can save its work.
+    #[serde(rename = "saving", default)]
+    pub saving_calls_used: u32,
+    /// Keys of the limits that haltline has already warned of.
+    #[serde(rename = "told", default, skip_serializing_if = "Vec::is_empty")]
+    pub warned_limits: Vec<Digest>,
+    #[serde(rename = "board", default)]
+    pub circuits: Circuits,
+}
+
+/// A fact about a tree of agents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentTreeFact {
+    /// The person lifted the spawn limits, or a prompt restored them.
+    Bypass {
+        /// True if the limits are lifted.
+        on: bool,
+    },
+    /// haltline let a spawn through.
+    Permitted {
+        permit: Permit,
+        /// Digest of the row of the agent that spawns.
+        #[serde(rename = "lane")]
+        agent: Digest,
+        /// That agent's turn.
+        turn: u64,
+    },
+    /// A spawn that haltline had let through did not happen.
+    Refunded { call: Digest },
+    /// A spawn that haltline had let through happened, whatever became of the sub-agent.
+    PermitUsed { call: Digest },
+    #[serde(rename = "agent_began")]
+    SubAgentBegan {
+        id: String,
+        depth: u32,
+        /// The call whose permit the sub-agent used, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<Digest>,
+    },
+    #[serde(rename = "agent_ended")]
+    SubAgentEnded { id: String },
+    /// haltline will stop this sub-agent at its next action.
+    #[serde(rename = "agent_ending")]
+    SubAgentEnding { id: String },
+    /// The agent calls an external service.
+    ApiCalled {
+        call: Digest,
+        /// The price reserved for the call; `None` if unknown.
+        micros: Option<u64>,
+        /// How many start times the tree keeps.
+        keep: u32,
+    },
+    /// The call's price became known, or the reserved price became final.
+    #[serde(rename = "api_settled")]
+    ApiCharged {
+        call: Digest,
+        /// The price; `None` keeps the reserved price.
+        micros: Option<u64>,
+    },
+    /// Model responses were paid for.
+    Spent {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
+        /// Millionths of a dollar; `None` if unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        micros: Option<u64>,
+    },
+    /// One of the agents started a turn.
+    Turn,
+    /// haltline let a call through after a hard limit so that the agent can save its work.
+    Saved,
+    /// haltline warned the agent of a limit.
+    #[serde(rename = "told")]
+    LimitWarned { key: Digest },
+    /// A fact about one of the tree's circuits.
+    #[serde(rename = "board")]
+    Circuit(CircuitFact),
+}
+
+impl AgentTreeFact {
+    /// True if the fact must be on disk before haltline answers.
+    pub fn needs_sync(&self) -> bool {
+        match self {
+            AgentTreeFact::Circuit(fact) => fact.needs_sync(),
+            AgentTreeFact::Bypass { on } => *on,
+            AgentTreeFact::Permitted { .. }
+            | AgentTreeFact::Refunded { .. }
+            | AgentTreeFact::PermitUsed { .. }
+            | AgentTreeFact::SubAgentBegan { .. }
+            | AgentTreeFact::SubAgentEnded { .. }
+            | AgentTreeFact::SubAgentEnding { .. }
+            | AgentTreeFact::ApiCalled { .. }
+            | AgentTreeFact::ApiCharged { .. }
+            | AgentTreeFact::Spent { .. }
+            | AgentTreeFact::Turn
+            | AgentTreeFact::Saved
+            | AgentTreeFact::LimitWarned { .. } => false,
+        }
+    }
+
+    /// The fact's stable name in listings.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            AgentTreeFact::Bypass { on: true } => "bypassed",
+            AgentTreeFact::Bypass { on: false } => "bypass_over",
+            AgentTreeFact::Permitted { .. } => "spawn_permitted",
+            AgentTreeFact::Refunded { .. } => "spawn_refunded",
+            AgentTreeFact::PermitUsed { .. } => "spawn_used",
+            AgentTreeFact::SubAgentBegan { .. } => "agent_began",
+            AgentTreeFact::SubAgentEnded { .. } => "agent_ended",
+            AgentTreeFact::SubAgentEnding { .. } => "agent_ending",
+            AgentTreeFact::ApiCalled { .. } => "api_called",
+            AgentTreeFact::ApiCharged { .. } => "api_settled",
+            AgentTreeFact::Spent { .. } => "spent",
+            AgentTreeFact::Turn => "turn",
+            AgentTreeFact::Saved => "saved",
+            AgentTreeFact::LimitWarned { .. } => "told",
+            AgentTreeFact::Circuit(fact) => fact.as_str(),
+        }
+    }
+}
+
+impl Usage {
+    /// All tokens, read and written.
+    pub fn tokens(&self) -> u64 {
+        [self.input, self.output, self.cache_read, self.cache_write]
+            .iter()
+            .fold(0, |sum, &part| sum.saturating_add(part))
+    }
+}
+
+/// How many sub-agents are kept; more cannot run at once, because each would have cost a model call.
+const SUB_AGENTS_MAX: usize = 256;
+
+impl AgentTree {
+    /// The state of a tree that haltline sees for the first time.
+    pub fn new(at: Moment) -> Self {
+        Self {
+            first_seen: at,
+            last_seen: at,
+            is_bypassed: false,
+            sub_agents: Vec::new(),
+            permits: Vec::new(),
+            spawns: 0,
+            last_spawn: None,
+            api: ApiCalls::default(),
+            spent: Spent::default(),
+            saving_calls_used: 0,
+            warned_limits: Vec::new(),
+            circuits: Circuits::default(),
+        }
+    }
+
+    /// Number of sub-agents that run or are about to start.
+    pub fn live(&self) -> usize {
+        self.sub_agents.iter().filter(|agent| !agent.is_ending).count() + self.permits.len()
+    }
+
+    /// The depth of an agent; the main agent has depth 0.
+    pub fn depth(&self, agent: Option<&str>) -> u32 {
+        let known = agent.and_then(|id| self.sub_agents.iter().find(|agent| agent.id == id));
+        match (agent, known) {
+            (None, _) => 0,
+            (Some(_), Some(known)) => known.depth,
+            // haltline did not see it start; it is at least one level below the main agent.
+            (Some(_), None) => 1,
+        }
+    }
+
+    /// The state after a fact.
+    pub(super) fn apply(tree: Option<AgentTree>, fact: &AgentTreeFact, at: Moment) -> AgentTree {
+        let mut tree = tree.unwrap_or_else(|| AgentTree::new(at));
+        tree.last_seen = at;
+        match fact {
+            AgentTreeFact::Bypass { on } => tree.is_bypassed = *on,
+            AgentTreeFact::Permitted { permit, agent, turn } => {
+                increment(&mut tree.spawns);
+                tree.permits.push(*permit);
+                tree.permits.drain(..tree.permits.len().saturating_sub(SUB_AGENTS_MAX));
+                tree.last_spawn = Some((*agent, *turn, permit.since));
+            }
+            AgentTreeFact::Refunded { call } => {
+                let before = tree.permits.len();
+                tree.permits.retain(|permit| permit.call != *call);
+                if tree.permits.len() < before {
+                    tree.spawns = tree.spawns.saturating_sub(1);
+                }
+            }
+            AgentTreeFact::PermitUsed { call } => tree.permits.retain(|permit| permit.call != *call),
+            AgentTreeFact::SubAgentBegan { id, depth, call } => tree.begin_sub_agent(id, *depth, *call, at),
+            AgentTreeFact::SubAgentEnded { id } => tree.sub_agents.retain(|agent| agent.id != *id),
+            AgentTreeFact::SubAgentEnding { id } => {
+                for agent in tree.sub_agents.iter_mut().filter(|agent| agent.id == *id) {
+                    agent.is_ending = true;
+                }
+            }
+            AgentTreeFact::ApiCalled { call, micros, keep } => {
+                increment(&mut tree.api.count);
+                tree.api.recent.push(at);
+                let excess = tree.api.recent.len().saturating_sub(*keep as usize);
+                tree.api.recent.drain(..excess);
+                match micros {
+                    Some(micros) => tree.api.reserved.push(Reservation { call: *call, micros: *micros }),
+                    None => tree.api.is_partial = true,
+                }
+            }
+            AgentTreeFact::ApiCharged { call, micros } => {
+                let index = tree.api.reserved.iter().position(|one| one.call == *call);
+                let reserved = index.map(|index| tree.api.reserved.remove(index).micros);
+                let price = micros.or(reserved).unwrap_or_default();
+                tree.api.micros = tree.api.micros.saturating_add(price);
+                tree.spent.micros = tree.spent.micros.saturating_add(price);
+                tree.spent.is_priced |= micros.or(reserved).is_some();
+            }
+            AgentTreeFact::Spent { tokens, micros } => {
+                tree.spent.tokens = tree.spent.tokens.saturating_add(tokens.unwrap_or_default());
+                match micros {
+                    Some(micros) => {
+                        tree.spent.micros = tree.spent.micros.saturating_add(*micros);
+                        tree.spent.is_priced = true;
+                    }
+                    None => tree.spent.is_partial = true,
+                }
+            }
+            AgentTreeFact::Turn => increment(&mut tree.spent.turns),
+            AgentTreeFact::Saved => tree.saving_calls_used = tree.saving_calls_used.saturating_add(1),
+            AgentTreeFact::LimitWarned { key } => tree.warned_limits.push(*key),
+            AgentTreeFact::Circuit(fact) => {
+                match fact {
+                    // A circuit that closes empties its window (L5).
+                    CircuitFact::Recovered { .. } | CircuitFact::Reset { .. } | CircuitFact::FalsePositive { .. } => {
+                        tree.api.recent.clear();
+                    }
+                    CircuitFact::Warned { .. }
+                    | CircuitFact::Tripped { .. }
+                    | CircuitFact::Limited { .. }
+                    | CircuitFact::HalfOpened { .. }
+                    | CircuitFact::ProbeTaken { .. }
+                    | CircuitFact::ProbeAbandoned { .. }
+                    | CircuitFact::Lapsed { .. }
+                    | CircuitFact::Denied { .. } => {}
+                }
+                tree.circuits.apply(fact, at);
+            }
+        }
+        tree
+    }
+
+    fn begin_sub_agent(&mut self, id: &str, depth: u32, call: Option<Digest>, at: Moment) {
+        if let Some(call) = call {
+            self.permits.retain(|permit| permit.call != call);
+        }
+        if let Some(known) = self.sub_agents.iter_mut().find(|agent| agent.id == id) {
+            known.depth = depth;
+            return;
+        }
+        self.sub_agents.push(SubAgent { id: id.to_owned(), depth, since: at, is_ending: false });
+        self.sub_agents.drain(..self.sub_agents.len().saturating_sub(SUB_AGENTS_MAX));
+    }
+}

@@ -1,0 +1,197 @@
+//! Finds the patterns that a call would continue (L6). Denials, warnings and the choice of the circuits that may stop a
+//! call all use this one list; nothing is decided here.
+
+use super::*;
+use crate::identity::Action;
+use crate::loop_::pattern_table::Concerns;
+use crate::loop_::{CallTraits, WarnDenyLimits};
+
+/// Limits are this many times higher for an agent that waits between attempts: a poll that never ends is found late,
+/// one that works is never denied.
+const WAIT_FACTOR: u32 = 5;
+
+/// One pattern that a call would continue.
+pub(super) struct PatternMatch {
+    pub pattern: Pattern,
+    pub key: Digest,
+    /// Ordinal of the pending attempt: earlier occurrences plus one.
+    pub attempt: u32,
+    pub limits: WarnDenyLimits,
+    /// The result that came again and again.
+    pub normal: Option<Digest>,
+}
+
+impl PatternMatch {
+    /// Number of earlier occurrences.
+    pub fn occurrences(&self) -> u32 {
+        self.attempt.saturating_sub(1)
+    }
+
+    /// True if there is enough evidence that the pattern's circuit, if it is not CLOSED, concerns the call.
+    pub fn is_evident(&self) -> bool {
+        self.attempt >= self.limits.warn.min(self.limits.deny) || self.pattern == Pattern::Cycle
+    }
+}
+
+/// The key of the circuit for a call that fails in the same way whatever is written.
+pub(in crate::loop_) fn futile_key(identity: Digest) -> Digest {
+    Digest::from_parts(&[b"futile", &identity.0.to_be_bytes()])
+}
+
+/// The key of the one circuit per agent that a pattern has if it is about the agent's work as a whole.
+fn agent_wide_key(pattern: Pattern) -> Digest {
+    Digest::from_parts(&[b"whole", pattern.as_str().as_bytes()])
+}
+
+/// What may stop a call.
+pub(super) struct Obstacles {
+    /// The keys of the circuits that concern the call: its own, those of the patterns it would continue, and that of
+    /// denials by permission rules.
+    pub keys: Vec<Digest>,
+    /// The patterns that the call would continue. Empty if the call is a probe, which runs in spite of all of them.
+    pub matches: Vec<PatternMatch>,
+}
+
+impl AgentDraft<'_> {
+    /// Finds what may stop a call.
+    pub(super) fn obstacles(&self, action: &Action, traits: CallTraits) -> Obstacles {
+        let tool = Digest::from_parts(&[action.tool.as_bytes()]);
+        let matches = if traits.is_poller { Vec::new() } else { self.pattern_matches(action, tool) };
+        let mut keys = vec![self.key_of(tool, action.identity)];
+        if self.agent.circuits.tripped.is_empty() {
+            return Obstacles { keys, matches };
+        }
+        keys.push(futile_key(action.identity));
+        keys.extend(matches.iter().filter(|matches| matches.is_evident()).map(|matches| matches.key));
+        if self.agent.denied_tools.contains(&tool) {
+            keys.push(denials_key());
+        }
+        let is_probe = keys.iter().any(|key| match self.agent.circuits.state_at(*key, self.now) {
+            CircuitState::HalfOpen(..) => true,
+            CircuitState::Closed | CircuitState::Open(_) | CircuitState::Probing(_) => false,
+        });
+        Obstacles { keys, matches: if is_probe { Vec::new() } else { matches } }
+    }
+
+    /// All patterns that the call would continue, the strongest evidence first.
+    pub(super) fn pattern_matches(&self, action: &Action, tool: Digest) -> Vec<PatternMatch> {
+        let mut found = Vec::new();
+        let completed = self.agent.since_prompt();
+        // Preset `literal` has none of these patterns.
+        if self.is_literal() {
+            return found;
+        }
+        let is_waiting =
+            action.is_wait || pattern::has_waited(completed, action.identity, self.agent.was_idle_at(self.now));
+        let mut add = |pattern, key, times: u32, limits: WarnDenyLimits, normal| {
+            if times > 0 && limits.enabled {
+                found.push(PatternMatch { pattern, key, attempt: times.saturating_add(1), limits, normal });
+            }
+        };
+        let relaxed = |limits: WarnDenyLimits| match is_waiting {
+            true => WarnDenyLimits {
+                warn: limits.warn.saturating_mul(WAIT_FACTOR),
+                deny: limits.deny.saturating_mul(WAIT_FACTOR),
+                ..limits
+            },
+            false => limits,
+        };
+        let limits = self.limits;
+        let identity = action.identity;
+        let last = completed.iter().rev().find(|call| call.identity == identity && call.has_result());
+        let normal = last.map(|call| call.normal);
+        let was_called_before =
+            completed.iter().any(|call| call.identity == identity && call.has_result() && call.is_counted());
+        // A series of one call alone is a repeat and nothing else.
+        let in_a_row = pattern::repeats(completed, identity);
+        add(Pattern::Repeat, identity, in_a_row, relaxed(limits.repeat), normal);
+        if let Some(cycle) = pattern::cycle(completed, identity) {
+            add(Pattern::Cycle, cycle.key, cycle.rounds, relaxed(limits.cycle), None);
+        }
+        let times = pattern::interleaved(completed, identity);
+        if times > in_a_row {
+            add(Pattern::Interleaved, identity, times, relaxed(limits.interleaved), normal);
+        }
+        let no_progress = &self.agent.no_progress;
+        for (index, error) in no_progress.errors.iter().enumerate().rev() {
+            let is_last = index + 1 == no_progress.errors.len();
+            if is_last || self.agent.circuits.is_tripped(error.key()) {
+                let times = error.matching_count(action, tool);
+                add(Pattern::SameError, error.key(), times, relaxed(limits.same_error), Some(error.normal));
+            }
+        }
+        if completed.iter().any(|call| !call.is_counted()) {
+            let times = pattern::futile(completed, identity);
+            add(Pattern::FutileWrites, futile_key(identity), times, limits.futile_writes, normal);
+        }
+        let mut add_agent_wide = |pattern, is_relevant: bool, times, limits| {
+            if is_relevant {
+                add(pattern, agent_wide_key(pattern), times, limits, None);
+            }
+        };
+        add_agent_wide(
+            Pattern::Retread,
+            was_called_before && no_progress.known_results >= in_a_row,
+            no_progress.known_results,
+            relaxed(limits.retread),
+        );
+        let is_alike = action.words.similarity(no_progress.last_words) >= crate::loop_::no_progress::REPHRASED_PERCENT;
+        add_agent_wide(
+            Pattern::Stagnation,
+            is_alike && in_a_row == 0,
+            no_progress.rephrased,
+            relaxed(limits.stagnation),
+        );
+        add_agent_wide(
+            Pattern::Cascade,
+            no_progress.failed_tools.contains(&tool),
+            no_progress.failures,
+            relaxed(limits.cascade),
+        );
+        add_agent_wide(Pattern::Compaction, last.is_some(), self.agent.compaction.fruitless, limits.compaction);
+        add_agent_wide(Pattern::CostGrowth, true, self.agent.cost_growth.times_above_mean(), limits.cost_growth);
+        add_agent_wide(Pattern::Chanting, true, self.agent.repeated_text.repetitions(), limits.chanting);
+        found
+    }
+
+    /// True if a person declared this match a false positive: its circuit or, for patterns that are about more than the
+    /// call, the call itself under any pattern.
+    pub(super) fn is_match_exempt(&self, found: &PatternMatch, action: &Action) -> Result<bool, Halt> {
+        let row = self.memory.require(&CircuitName::exemptions())?;
+        let Some(exemptions) = row.and_then(|state| state.as_exemptions()) else { return Ok(false) };
+        let is_about_work = found.pattern.row().concerns == Concerns::Work;
+        Ok(exemptions.covers(found.pattern, found.key) || (is_about_work && exemptions.has_key(action.identity)))
+    }
+
+    /// True if haltline has already warned the agent of this. Until the agent makes progress it is warned once, unless
+    /// it turns to another call or error.
+    pub(super) fn is_already_warned(&self, found: &PatternMatch) -> bool {
+        match found.pattern {
+            Pattern::Repeat | Pattern::SameError => self.agent.no_progress.last_warning == Some(found.key),
+            // Progress does not clear the counters of these.
+            Pattern::FutileWrites => found.attempt > found.limits.warn,
+            Pattern::Compaction => self.agent.compaction.calls > 0,
+            Pattern::Interleaved
+            | Pattern::Cycle
+            | Pattern::Retread
+            | Pattern::Stagnation
+            | Pattern::Cascade
+            | Pattern::CostGrowth
+            | Pattern::Chanting
+            | Pattern::HookRecursion
+            | Pattern::ToolFailure
+            | Pattern::SequentialTools
+            | Pattern::AgentSpawn
+            | Pattern::ExternalApi
+            | Pattern::Denials
+            | Pattern::Budget
+            | Pattern::Constraint
+            | Pattern::Tampering => self.agent.no_progress.last_warning.is_some(),
+        }
+    }
+
+    /// Explains the match for an action.
+    pub(super) fn explain_match(&self, found: &PatternMatch, action: &Action) -> Explanation {
+        found.pattern.explain(&short(&action.shown), found.occurrences(), self.limits)
+    }
+}

@@ -1,0 +1,85 @@
+//! What people declared a false positive: in this project it never trips that pattern again (X4). People can list and
+//! revoke these exemptions.
+
+use serde::{Deserialize, Serialize};
+
+use super::Pattern;
+use crate::Instant;
+use crate::identity::Digest;
+
+/// How many exemptions a project keeps; the oldest is dropped first.
+const EXEMPTIONS_MAX: usize = 256;
+
+/// One false positive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exemption {
+    /// The pattern that was wrong.
+    pub pattern: Pattern,
+    /// What the circuit was about.
+    pub key: Digest,
+    /// The incident that a person declared a false positive.
+    pub incident: String,
+    /// The person who declared it.
+    pub who: String,
+    pub at: Instant,
+}
+
+/// All exemptions of a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exemptions {
+    /// Oldest first.
+    #[serde(rename = "exemptions")]
+    pub entries: Vec<Exemption>,
+}
+
+/// A fact about the project's exemptions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExemptionFact {
+    Exempted {
+        exemption: Exemption,
+    },
+    Revoked {
+        /// The incident that had been declared a false positive.
+        incident: String,
+        /// The person who revoked the exemption.
+        who: String,
+    },
+}
+
+impl ExemptionFact {
+    /// The fact's stable name in listings.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            ExemptionFact::Exempted { .. } => "exempted",
+            ExemptionFact::Revoked { .. } => "exemption_revoked",
+        }
+    }
+}
+
+impl Exemptions {
+    /// True if `key` never trips `pattern`.
+    pub fn covers(&self, pattern: Pattern, key: Digest) -> bool {
+        self.entries.iter().any(|exemption| exemption.pattern == pattern && exemption.key == key)
+    }
+
+    /// True if `key` is exempt from any pattern.
+    pub fn has_key(&self, key: Digest) -> bool {
+        self.entries.iter().any(|exemption| exemption.key == key)
+    }
+
+    /// The exemptions after a fact.
+    pub(super) fn apply(exemptions: Option<Exemptions>, fact: &ExemptionFact) -> Exemptions {
+        let mut exemptions = exemptions.unwrap_or_default();
+        match fact {
+            ExemptionFact::Exempted { exemption } => {
+                exemptions.entries.retain(|entry| entry.incident != exemption.incident);
+                exemptions.entries.push(exemption.clone());
+                let excess = exemptions.entries.len().saturating_sub(EXEMPTIONS_MAX);
+                exemptions.entries.drain(..excess);
+            }
+            ExemptionFact::Revoked { incident, .. } => exemptions.entries.retain(|entry| entry.incident != *incident),
+        }
+        exemptions
+    }
+}

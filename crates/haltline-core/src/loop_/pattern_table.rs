@@ -1,0 +1,360 @@
+//! The table of patterns: everything that is fixed for a pattern, one row each.
+//!
+//! Which calls a pattern counts is in `pattern.rs` and `no_progress.rs`.
+
+use super::messages::Explanation;
+use super::{Limits, Nature, Pattern};
+
+/// What is fixed for a pattern.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PatternRow {
+    /// The pattern's stable name in configuration, messages and listings.
+    pub name: &'static str,
+    /// A stable code with a page in the docs. Limits and hooks have further codes, see [`super::code`].
+    pub code: &'static str,
+    pub nature: Nature,
+    pub concerns: Concerns,
+    /// The first cooldown. Patterns that have no circuit use that of `repeat`.
+    pub cooldown_s: fn(&Limits) -> u32,
+    /// What closes the circuit when its probe ends; anything else re-opens it.
+    pub closed_by: ClosedBy,
+    /// True if a write makes an OPEN circuit HALF_OPEN, because the same call may now have another result.
+    /// Not so for futile writes: that pattern is about failures in spite of writes, so a write proves nothing.
+    pub is_probed_after_write: bool,
+    explanation: ExplanationTexts,
+}
+
+/// What a pattern is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Concerns {
+    /// One call, or the thing in the circuit's key.
+    Call,
+    /// More than the call that continues it. An exemption of that call under any pattern covers it as well.
+    Work,
+}
+
+/// The end of a probe that closes a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClosedBy {
+    /// The call does not fail.
+    Success,
+    /// The call does not fail, or it fails in another way.
+    SuccessOrChange,
+    /// The call has another result, or it succeeds after a write.
+    Change,
+    /// The call succeeds with a new result, or it succeeds after a write.
+    NewResultOrWrite,
+    /// The call succeeds with a new result.
+    NewResult,
+    /// The agent learns something new, or the call succeeds after a write.
+    Progress,
+    /// A call does not cause what a response says or costs: it is enough that the call was let through.
+    AnyResult,
+}
+
+/// How a pattern is explained to the agent.
+#[derive(Clone, Copy, Debug)]
+struct ExplanationTexts {
+    /// What happened: the action as shown, how often, and the limits.
+    fact: fn(&str, u32, &Limits) -> String,
+    instead: &'static str,
+    avoid: &'static str,
+}
+
+/// The explanation of a repeat. Patterns that explain themselves at each limit have it as well.
+const REPEATED: ExplanationTexts = ExplanationTexts {
+    fact: |shown, times, _limits| {
+        format!("`{shown}` gave the same answer {times} times and nothing new was written since")
+    },
+    instead: "use the answer you have, or change something first; after a change one probe is allowed.",
+    avoid: "run it again unchanged.",
+};
+
+impl Pattern {
+    pub(super) fn row(self) -> PatternRow {
+        match self {
+            Pattern::HookRecursion => PatternRow {
+                name: "hook_recursion",
+                code: "HL-HOOK-01",
+                nature: Nature::Loop,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.hook_recursion.cooldown_s,
+                closed_by: ClosedBy::Success,
+                is_probed_after_write: false,
+                explanation: REPEATED,
+            },
+            Pattern::ToolFailure => PatternRow {
+                name: "tool_failure",
+                code: "HL-FAIL-01",
+                nature: Nature::Loop,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.tool_failure.cooldown_s,
+                closed_by: ClosedBy::SuccessOrChange,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |shown, times, limits| {
+                        format!("`{shown}` failed {times} times in {} turns", limits.tool_failure.window)
+                    },
+                    instead: "change what makes it fail first; after a change, or the cooldown, one probe is allowed.",
+                    avoid: "run it again unchanged.",
+                },
+            },
+            Pattern::SequentialTools => PatternRow {
+                name: "sequential_tools",
+                code: "HL-LOOP-03",
+                nature: Nature::Loop,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.sequential_tools.cooldown_s,
+                closed_by: ClosedBy::Success,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |shown, times, _limits| format!("`{shown}` was called {times} times in a row"),
+                    instead: "use a scratch script, or hand the work to one agent.",
+                    avoid: "call it once more.",
+                },
+            },
+            Pattern::AgentSpawn => PatternRow {
+                name: "agent_spawn",
+                code: "HL-SPAWN-01",
+                nature: Nature::Resource,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.agent_spawn.cooldown_s,
+                closed_by: ClosedBy::Success,
+                is_probed_after_write: false,
+                explanation: REPEATED,
+            },
+            Pattern::ExternalApi => PatternRow {
+                name: "external_api",
+                code: "HL-API-01",
+                nature: Nature::Resource,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.external_api.cooldown_s,
+                closed_by: ClosedBy::Success,
+                is_probed_after_write: false,
+                explanation: REPEATED,
+            },
+            Pattern::Repeat => PatternRow {
+                name: "repeat",
+                code: "HL-LOOP-01",
+                nature: Nature::Loop,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.repeat.cooldown_s,
+                closed_by: ClosedBy::Change,
+                is_probed_after_write: true,
+                explanation: REPEATED,
+            },
+            Pattern::Interleaved => PatternRow {
+                name: "interleaved",
+                code: "HL-LOOP-04",
+                nature: Nature::Loop,
+                concerns: Concerns::Work,
+                cooldown_s: |limits| limits.interleaved.cooldown_s,
+                closed_by: ClosedBy::Change,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |shown, times, _limits| {
+                        format!(
+                            "`{shown}` gave the same answer {times} times, with other calls in between, and nothing new was written since"
+                        )
+                    },
+                    instead: "use the answer you have, or change something first; after a change one probe is allowed.",
+                    avoid: "ask it again between other calls.",
+                },
+            },
+            Pattern::Cycle => PatternRow {
+                name: "cycle",
+                code: "HL-LOOP-02",
+                nature: Nature::Loop,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.cycle.cooldown_s,
+                closed_by: ClosedBy::NewResultOrWrite,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |shown, times, _limits| {
+                        format!("the same calls in turn, `{shown}` among them, gave the same answers {times} times")
+                    },
+                    instead: "leave the circle: take another approach, or write down what you tried and stop.",
+                    avoid: "go round once more.",
+                },
+            },
+            Pattern::SameError => PatternRow {
+                name: "same_error",
+                code: "HL-LOOP-05",
+                nature: Nature::Loop,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.same_error.cooldown_s,
+                closed_by: ClosedBy::SuccessOrChange,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |shown, times, _limits| format!("calls like `{shown}` got the same error {times} times"),
+                    instead: "find out what the error is about: look at what is really there, then change that part.",
+                    avoid: "try one more variant of the same call.",
+                },
+            },
+            Pattern::FutileWrites => PatternRow {
+                name: "futile_writes",
+                code: "HL-LOOP-06",
+                nature: Nature::Loop,
+                concerns: Concerns::Work,
+                cooldown_s: |limits| limits.futile_writes.cooldown_s,
+                closed_by: ClosedBy::SuccessOrChange,
+                is_probed_after_write: false,
+                explanation: ExplanationTexts {
+                    fact: |shown, times, _limits| {
+                        format!("`{shown}` failed in the same way {times} times although files were changed in between")
+                    },
+                    instead: "find out what the failure depends on before the next edit, or say what you tried and stop.",
+                    avoid: "edit and run it once more.",
+                },
+            },
+            Pattern::Retread => PatternRow {
+                name: "retread",
+                code: "HL-LOOP-07",
+                nature: Nature::Loop,
+                concerns: Concerns::Work,
+                cooldown_s: |limits| limits.retread.cooldown_s,
+                closed_by: ClosedBy::Progress,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |shown, times, _limits| {
+                        format!("the last {times} answers were known before, and `{shown}` was asked before as well")
+                    },
+                    instead: "say what you know and what is missing; ask something that was not asked yet.",
+                    avoid: "go through the same questions again.",
+                },
+            },
+            Pattern::Stagnation => PatternRow {
+                name: "stagnation",
+                code: "HL-LOOP-08",
+                nature: Nature::Loop,
+                concerns: Concerns::Work,
+                cooldown_s: |limits| limits.stagnation.cooldown_s,
+                closed_by: ClosedBy::Progress,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |_shown, times, _limits| {
+                        format!("{times} times in a row the same question in other words got an answer that was known")
+                    },
+                    instead: "use the answer you have, or ask something else.",
+                    avoid: "put the same question in other words.",
+                },
+            },
+            Pattern::Cascade => PatternRow {
+                name: "cascade",
+                code: "HL-LOOP-09",
+                nature: Nature::Loop,
+                concerns: Concerns::Work,
+                cooldown_s: |limits| limits.cascade.cooldown_s,
+                closed_by: ClosedBy::Progress,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |_shown, times, _limits| {
+                        format!("{times} calls failed one after another and nothing new was learned in between")
+                    },
+                    instead: "stop and say what you tried, what failed and what you need.",
+                    avoid: "try the next thing that comes to mind.",
+                },
+            },
+            Pattern::Compaction => PatternRow {
+                name: "compaction",
+                code: "HL-LOOP-10",
+                nature: Nature::Loop,
+                concerns: Concerns::Work,
+                cooldown_s: |limits| limits.compaction.cooldown_s,
+                closed_by: ClosedBy::NewResult,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |_shown, times, _limits| {
+                        format!(
+                            "the conversation was shortened {times} times and in between only known things were asked"
+                        )
+                    },
+                    instead: "write down what you know in a file, then go on from there, or stop and report.",
+                    avoid: "read the same things again.",
+                },
+            },
+            Pattern::CostGrowth => PatternRow {
+                name: "cost_growth",
+                code: "HL-LOOP-11",
+                nature: Nature::Loop,
+                concerns: Concerns::Work,
+                cooldown_s: |limits| limits.cost_growth.cooldown_s,
+                closed_by: ClosedBy::AnyResult,
+                is_probed_after_write: false,
+                explanation: ExplanationTexts {
+                    fact: |_shown, times, _limits| {
+                        format!("the last response cost {} times the usual", times.saturating_add(1))
+                    },
+                    instead: "take a smaller step: less context, shorter output, or a summary first.",
+                    avoid: "go on in the same way.",
+                },
+            },
+            Pattern::Chanting => PatternRow {
+                name: "chanting",
+                code: "HL-LOOP-12",
+                nature: Nature::Loop,
+                concerns: Concerns::Work,
+                cooldown_s: |limits| limits.chanting.cooldown_s,
+                closed_by: ClosedBy::AnyResult,
+                is_probed_after_write: true,
+                explanation: ExplanationTexts {
+                    fact: |_shown, times, _limits| {
+                        format!("the same words were said {} times in a row", times.saturating_add(1))
+                    },
+                    instead: "say once what is missing, and stop.",
+                    avoid: "say it again.",
+                },
+            },
+            Pattern::Denials => PatternRow {
+                name: "denials",
+                code: "HL-DENY-01",
+                nature: Nature::Loop,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.denials.cooldown_s,
+                closed_by: ClosedBy::Success,
+                is_probed_after_write: false,
+                explanation: ExplanationTexts {
+                    fact: |_shown, times, _limits| format!("permission was refused {times} times"),
+                    instead: "ask the person for the permission, or do without it.",
+                    avoid: "try the same thing under another name.",
+                },
+            },
+            Pattern::Budget => PatternRow {
+                name: "budget",
+                code: "HL-BUDGET-02",
+                nature: Nature::Resource,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.repeat.cooldown_s,
+                closed_by: ClosedBy::Success,
+                is_probed_after_write: false,
+                explanation: REPEATED,
+            },
+            Pattern::Constraint => PatternRow {
+                name: "constraint",
+                code: "HL-CON-01",
+                nature: Nature::Rule,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.repeat.cooldown_s,
+                closed_by: ClosedBy::Success,
+                is_probed_after_write: false,
+                explanation: REPEATED,
+            },
+            Pattern::Tampering => PatternRow {
+                name: "tampering",
+                code: "HL-OWN-01",
+                nature: Nature::Rule,
+                concerns: Concerns::Call,
+                cooldown_s: |limits| limits.repeat.cooldown_s,
+                closed_by: ClosedBy::Success,
+                is_probed_after_write: false,
+                explanation: REPEATED,
+            },
+        }
+    }
+
+    /// Explains the pattern for an action that occurred `times` times.
+    pub(super) fn explain(self, shown: &str, times: u32, limits: &Limits) -> Explanation {
+        let PatternRow { code, explanation: ExplanationTexts { fact, instead, avoid }, .. } = self.row();
+        Explanation { pattern: self, code, fact: fact(shown, times, limits), instead, avoid }
+    }
+}

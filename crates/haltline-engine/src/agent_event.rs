@@ -1,0 +1,185 @@
+//! The path of an agent's event: gather its context, decide and commit, run the effects, and return the final answer.
+//!
+//! Hooks, plain events and the library all come through [`Engine::handle_agent_event`], so none of them can leave a
+//! protection out.
+
+use haltline_core::identity::Digest;
+use haltline_core::loop_::{AgentRef, CallContext, LoopEvent};
+use haltline_core::{CircuitName, Decision, Event, Reason, Recorded, Verdict};
+
+use crate::context::CallSite;
+use crate::engine::{Engine, EngineError};
+use crate::incident;
+use crate::memory_protection;
+use crate::storable_event::storable_event;
+use crate::store::{Committed, Store};
+
+/// At most this many facts are read to find the last result of a call.
+const EVIDENCE_FACTS_MAX: usize = 64;
+
+/// What haltline answers to an event of an agent. The facts behind it are committed.
+#[derive(Clone, Debug)]
+pub struct AgentAnswer {
+    pub verdict: Verdict,
+    /// What the person should read.
+    pub notices: Vec<String>,
+    /// The facts that were committed.
+    pub facts: Vec<Recorded>,
+}
+
+/// What haltline does after an event, besides the effects of its decision.
+enum FollowUp {
+    Nothing,
+    /// Show the last result of the call if it is denied.
+    ShowEvidence(Digest),
+    /// Hand out the attempts before this session, and clean the memory folder.
+    WelcomeSession,
+    /// A shell command ended: look for files that it changed outside every scope.
+    CheckScopes,
+}
+
+impl FollowUp {
+    fn after(event: &LoopEvent) -> Self {
+        match event {
+            LoopEvent::ToolStart { action, .. } => FollowUp::ShowEvidence(action.identity),
+            LoopEvent::SessionStart { .. } => FollowUp::WelcomeSession,
+            LoopEvent::ToolEnd { action: Some(action), .. } if action.command.is_some() => FollowUp::CheckScopes,
+            LoopEvent::ToolEnd { .. }
+            | LoopEvent::Prompt { .. }
+            | LoopEvent::Message { .. }
+            | LoopEvent::ModelStart
+            | LoopEvent::Batch { .. }
+            | LoopEvent::SpawnStart { .. }
+            | LoopEvent::SpawnEnd { .. }
+            | LoopEvent::Hook { .. }
+            | LoopEvent::Stop { .. }
+            | LoopEvent::Compaction { .. }
+            | LoopEvent::Cleanup { .. }
+            | LoopEvent::HooksRemoved { .. }
+            | LoopEvent::SessionEnd { .. } => FollowUp::Nothing,
+        }
+    }
+}
+
+impl<S: Store> Engine<S> {
+    /// Handles one event of an agent. The verdict is final.
+    pub fn handle_agent_event(
+        &self,
+        agent: &AgentRef,
+        event: LoopEvent,
+        site: CallSite<'_>,
+    ) -> Result<AgentAnswer, EngineError> {
+        let follow_up = FollowUp::after(&event);
+        let decision = self.count_agent_event(agent, event, site)?;
+        let mut answer = AgentAnswer { verdict: decision.verdict, notices: decision.notices, facts: decision.facts };
+        match follow_up {
+            FollowUp::Nothing => {}
+            FollowUp::WelcomeSession | FollowUp::CheckScopes if !self.uses_files() => {}
+            FollowUp::ShowEvidence(identity) => {
+                answer.verdict = self.with_evidence(answer.verdict, agent, identity);
+            }
+            FollowUp::WelcomeSession => {
+                let warning = self.hand_out_prior_attempts(&agent.session)?;
+                answer.verdict = warning.or_stricter(answer.verdict);
+                answer.notices.extend(self.protect_memory(agent));
+            }
+            FollowUp::CheckScopes => {
+                let verdict = self.check_out_of_scope_changes(&agent.session)?;
+                answer.verdict = verdict.or_stricter(answer.verdict);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Decides, commits and runs the effects of an event that nobody waits for any more, such as one that found the store
+    /// busy: nothing is handed out, because nobody would read it.
+    pub fn count_agent_event(
+        &self,
+        agent: &AgentRef,
+        event: LoopEvent,
+        site: CallSite<'_>,
+    ) -> Result<Decision, EngineError> {
+        let event = self.with_context(event, site);
+        if is_guarded(&event) {
+            self.import_mirror();
+        }
+        let Committed { decision, .. } = self.commit_agent_event(agent, event)?;
+        if !decision.facts.is_empty() {
+            self.run_effects(&decision);
+        }
+        Ok(decision)
+    }
+
+    fn commit_agent_event(&self, agent: &AgentRef, event: LoopEvent) -> Result<Committed, EngineError> {
+        let event = Event::Loop { agent: agent.clone(), event, policy: self.policy_digest().to_owned() };
+        self.commit(&storable_event(event))
+    }
+
+    /// Adds to a denial the result that the call had again and again. Facts hold only digests, so the text is read from
+    /// the journal, and only for a denial.
+    fn with_evidence(&self, verdict: Verdict, agent: &AgentRef, identity: Digest) -> Verdict {
+        let add = |reason: Reason| match self.last_result(agent, identity) {
+            Some(result) => {
+                let text = match reason.text.split_once('\n') {
+                    Some((first, rest)) => format!("{first}\nLast answer: {result}\n{rest}"),
+                    None => format!("{}\nLast answer: {result}", reason.text),
+                };
+                Reason { text, ..reason }
+            }
+            None => reason,
+        };
+        match verdict {
+            Verdict::Deny(reason) => Verdict::Deny(add(reason)),
+            Verdict::Stop(reason) => Verdict::Stop(add(reason)),
+            other @ (Verdict::Pass | Verdict::Warn(_)) => other,
+        }
+    }
+
+    /// The last stored result of this action by this agent, shown as evidence when haltline denies the call again.
+    fn last_result(&self, agent: &AgentRef, identity: Digest) -> Option<String> {
+        let row = CircuitName::agent(&agent.session, agent.sub_agent.as_deref());
+        let history = self.store().history(self.project().key, &row, EVIDENCE_FACTS_MAX).ok()?;
+        incident::last_result(&history, identity)
+    }
+
+    /// Cleans the project's memory folder at the start of a session (L9). Returns a message if it cleaned anything or
+    /// failed.
+    fn protect_memory(&self, agent: &AgentRef) -> Option<String> {
+        let folder = self.project().root.join(self.config().memory_directory());
+        if !folder.is_dir() {
+            return None;
+        }
+        match memory_protection::clean(&folder, &self.config().memory_limits(), Some(&agent.session), self.now().at) {
+            Ok(done) => {
+                for problem in &done.problems {
+                    self.add_notice(problem);
+                }
+                let has_work = done.files_rotated + done.sessions_pruned + done.states_truncated > 0;
+                has_work.then(|| {
+                    let cleanup = LoopEvent::Cleanup {
+                        files_rotated: done.files_rotated as u64,
+                        sessions_pruned: done.sessions_pruned as u64,
+                        bytes_freed: done.bytes_freed(),
+                    };
+                    if let Err(error) = self.commit_agent_event(agent, cleanup) {
+                        self.add_notice(error);
+                    }
+                    let freed = done.bytes_freed().div_ceil(1024);
+                    format!(
+                        "Memory cleanup: {} files rotated, {} sessions pruned, {freed} KB freed",
+                        done.files_rotated, done.sessions_pruned
+                    )
+                })
+            }
+            Err(error) => Some(format!("haltline: {}: {error}", folder.display())),
+        }
+    }
+}
+
+/// True if a constraint guards the call, so that the decision may record a violation.
+fn is_guarded(event: &LoopEvent) -> bool {
+    match event {
+        LoopEvent::ToolStart { context: CallContext::Gathered(protections), .. } => !protections.guarded.is_empty(),
+        _other => false,
+    }
+}
