@@ -2,8 +2,9 @@
 //!
 //! The live file is renamed first, so that writers that open it afterwards write into a new one; then it is packed. A
 //! writer that opened it before the rename may still append: what it appends during packing is read from the same open
-//! file and copied into the new one, once before the renamed file is removed and once after. Only a program that keeps
-//! the file open for longer than a rotation takes writes into a deleted file, as with every log rotation.
+//! file and copied into the new one, once before the renamed file is removed and once after. As with every log
+//! rotation, a line that a program appends in several writes can be split between the two files, and a program that
+//! keeps the file open for longer than a rotation takes writes into a deleted file.
 //!
 //! A crash leaves `NAME.STAMP.jsonl.rotating`, and perhaps the packed file beside it. The next cleanup packs it again,
 //! which replaces the packed file by the same content, and removes it.
