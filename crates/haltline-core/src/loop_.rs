@@ -27,7 +27,7 @@ mod pattern_table;
 
 pub use crate::circuit::EscalationLevel;
 pub use agent_fact::{AgentFact, Ending, Progress};
-pub use agent_state::{Activity, AgentState, AgentTotals, HookRun};
+pub use agent_state::{Activity, AgentState, AgentTotals, Deliveries, HookRun, HookRuns, PermissionDenials, Turn};
 pub use agent_tree::{AgentTree, AgentTreeFact, ApiCalls, Permit, Reservation, Spent, SubAgent};
 pub use circuits::{
     CircuitFact, CircuitState, Circuits, HalfOpenCause, Probe, Trip, TripStreak, TrippedCircuit, TrippedState,

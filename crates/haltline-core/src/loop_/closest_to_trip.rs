@@ -1,6 +1,6 @@
 //! How close an agent is to its next trip, for status displays. It counts as the decision counts, and decides nothing.
 
-use super::pattern::{failed_turns, is_within, repeats};
+use super::pattern::{count, failed_turns, repeats};
 use super::{AgentState, AgentTree, Limits, Pattern, Preset};
 use crate::{Elapsed, Moment};
 
@@ -40,14 +40,14 @@ pub fn closest_to_trip(
                 call.identity == last.identity && call.normal == last.normal
             }
         };
-        let failed = failed_turns(completed, agent.turn, failures.window, is_same);
+        let failed = failed_turns(completed, agent.turn.number, failures.window, is_same);
         add(Pattern::ToolFailure, failures.enabled, failed, failures.threshold);
         // A single call is not a repeat yet.
         let times = repeats(completed, last.identity);
         add(Pattern::Repeat, repeat.enabled && !is_literal && times > 1, times, repeat.deny);
         let sequence = limits.sequential_tools;
-        let in_a_row = completed.iter().rev().take_while(|call| call.tool == last.tool && call.is_counted()).count();
-        let in_a_row = u32::try_from(in_a_row).unwrap_or(u32::MAX);
+        let newest_first = completed.iter().rev();
+        let in_a_row = count(newest_first.take_while(|call| call.tool == last.tool && call.is_counted()));
         add(Pattern::SequentialTools, sequence.enabled && is_literal, in_a_row, sequence.threshold);
     }
     if !is_literal {
@@ -64,13 +64,11 @@ pub fn closest_to_trip(
             add(pattern, warn_deny.enabled && count > 1, count, warn_deny.deny);
         }
     }
-    if let Some(last) = agent.hook_runs.last() {
-        let window = limits.hook_recursion.window;
-        let runs = agent.hook_runs.iter().filter(|run| run.0 == last.0 && is_within(run.1, agent.turn, window)).count();
-        let runs = u32::try_from(runs).unwrap_or(u32::MAX);
+    if let Some(last) = agent.hook_runs.since_prompt.last() {
+        let runs = agent.hook_runs.count(last.0, agent.turn.number, limits.hook_recursion.window);
         add(Pattern::HookRecursion, limits.hook_recursion.enabled, runs, limits.hook_recursion.threshold);
     }
-    add(Pattern::Denials, limits.denials.enabled, agent.denied_in_a_row, limits.denials.in_a_row);
+    add(Pattern::Denials, limits.denials.enabled, agent.permission_denials.in_a_row, limits.denials.in_a_row);
     if let Some(tree) = tree {
         let calls = api_calls_within(tree, limits.external_api.window, now);
         add(Pattern::ExternalApi, limits.external_api.enabled, calls, limits.external_api.threshold);
@@ -92,7 +90,7 @@ pub fn api_calls_within(tree: &AgentTree, window_s: u32, now: Moment) -> u32 {
         // A time that cannot be compared counts as recent (E3).
         Elapsed::Unknown => true,
     };
-    u32::try_from(tree.api.recent.iter().filter(is_recent).count()).unwrap_or(u32::MAX)
+    count(tree.api.recent.iter().filter(is_recent))
 }
 
 #[cfg(test)]
@@ -111,10 +109,10 @@ mod tests {
         agent.has_new_prompt = false;
         agent.completed = (0..2).map(|_| CompletedCall::with_result(Digest(1), Digest(2), true)).collect();
         agent.completed[1].turn = 9;
-        agent.turn = 9;
+        agent.turn.number = 9;
         let repeat = ClosestToTrip { pattern: Pattern::Repeat, count: 2, limit: 4 };
         assert_eq!(closest_to_trip(&agent, None, &limits, now), Some(repeat));
-        agent.denied_in_a_row = 2;
+        agent.permission_denials.in_a_row = 2;
         let denials = ClosestToTrip { pattern: Pattern::Denials, count: 2, limit: 3 };
         assert_eq!(closest_to_trip(&agent, None, &limits, now), Some(denials));
     }

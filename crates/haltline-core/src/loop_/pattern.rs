@@ -129,7 +129,7 @@ pub fn futile(completed: &[CompletedCall], identity: Digest) -> u32 {
     let mut same = completed.iter().rev().filter(|call| call.identity == identity && call.has_result()).peekable();
     let Some(last) = same.peek().map(|last| last.normal) else { return 0 };
     let is_again = |call: &&CompletedCall| call.is_failed() && call.normal == last && !call.is_circuit_closed_since();
-    u32::try_from(same.take_while(is_again).count()).unwrap_or(u32::MAX)
+    count(same.take_while(is_again))
 }
 
 /// True if time passed on purpose since a call with this identity was last made, so that there is a reason to repeat
@@ -201,6 +201,11 @@ pub fn failed_turns(completed: &[CompletedCall], turn: u64, window: u32, fits: i
     turns.sort_unstable();
     turns.dedup();
     u32::try_from(turns.len()).unwrap_or(u32::MAX)
+}
+
+/// The number of items, capped.
+pub fn count(items: impl Iterator) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
 }
 
 /// True if `then` is the current turn or one of the `window` − 1 turns before it (L3).

@@ -39,11 +39,9 @@ impl AgentState {
                 self.compaction = Compaction::default();
                 self.repeated_text = RepeatedText::default();
                 self.cost_growth = CostGrowth::default();
-                self.hook_runs.clear();
-                self.hook_runs_before_prompt.clear();
+                self.hook_runs = HookRuns::default();
                 self.spawn_turns.clear();
-                self.denied_in_a_row = 0;
-                self.denied_recent = 0;
+                self.permission_denials.clear_counts();
                 None
             }
             CircuitFact::Warned { .. }
@@ -55,15 +53,12 @@ impl AgentState {
             CircuitFact::Denied { call, response, turn, .. } => {
                 if let Some(call) = call {
                     // A turn whose only call was denied is a turn: the next attempt escalates (E5).
-                    if *turn != self.turn {
-                        self.denied_calls.clear();
+                    if *turn != self.turn.number {
+                        self.deliveries.denied_calls.clear();
                     }
-                    self.turn = *turn;
-                    self.recent_sources.clear();
-                    self.is_turn_empty = false;
-                    self.is_turn_over = false;
-                    self.response = response.or(self.response);
-                    self.remember_denied(*call);
+                    self.turn.add_call(*turn, *response);
+                    self.deliveries.recent_sources.clear();
+                    self.deliveries.remember_denied(*call);
                 }
                 None
             }
@@ -76,15 +71,13 @@ impl AgentState {
 
     /// Makes everything that a circuit had counted no longer count, because the circuit closed (L5).
     fn on_circuit_closed(&mut self, pattern: Pattern, key: Digest) {
-        self.hook_runs.retain(|run| run.0 != key);
-        self.hook_runs_before_prompt.retain(|run| run.0 != key);
+        self.hook_runs.forget(key);
         match pattern.nature() {
             Nature::Loop => self.clear_no_progress(),
             Nature::Resource | Nature::Rule => {}
         }
         if pattern == Pattern::Denials {
-            self.denied_in_a_row = 0;
-            self.denied_recent = 0;
+            self.permission_denials.clear_counts();
         }
         if pattern == Pattern::Compaction {
             self.compaction = Compaction::default();

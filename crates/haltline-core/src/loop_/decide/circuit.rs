@@ -120,7 +120,7 @@ impl AgentDraft<'_> {
     /// Denies, or ends the turn if haltline denied the same key in an earlier turn (E5).
     pub(super) fn deny(&mut self, denial: Denial, text: Option<String>) -> Verdict {
         let Denial { explanation, key, trip, retry } = denial;
-        let level = self.agent.circuits.escalations.next_level(key, self.agent.turn);
+        let level = self.agent.circuits.escalations.next_level(key, self.agent.turn.number);
         self.record_denial(key, explanation.pattern, level, text);
         let denials = self.agent.circuits.escalations.get(key).map_or(1, |escalation| escalation.denials);
         let wait = trip.map(|trip| messages::cooldown(&trip, self.now));
@@ -147,7 +147,7 @@ impl AgentDraft<'_> {
         if self.is_duplicate {
             return;
         }
-        let (call, response, turn) = (self.call, self.response, self.agent.turn);
+        let (call, response, turn) = (self.call, self.response, self.agent.turn.number);
         let fact = CircuitFact::Denied { key, pattern, level, turn, call, response };
         self.record_at(self.now, AgentFact::Circuit(fact), text);
     }

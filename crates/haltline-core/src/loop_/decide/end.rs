@@ -12,7 +12,7 @@ impl AgentDraft<'_> {
             CallIds::Stable | CallIds::None => None,
             CallIds::StartOnly => Some(Digest::from_parts(&[b"end", id.as_bytes()])),
         };
-        if self.end_id.is_some_and(|end| self.agent.ended_ids.contains(&end)) {
+        if self.end_id.is_some_and(|end| self.agent.deliveries.ended_ids.contains(&end)) {
             return Ok(());
         }
         let call = self.call_id(id);
@@ -30,7 +30,7 @@ impl AgentDraft<'_> {
         if let Some(in_flight) = in_flight.cloned() {
             return self.complete_call(&in_flight, action, result);
         }
-        if is_duplicate || self.agent.has_ended(call) || self.agent.denied_calls.contains(&call) {
+        if is_duplicate || self.agent.has_ended(call) || self.agent.deliveries.denied_calls.contains(&call) {
             return Ok(());
         }
         match action {
@@ -58,7 +58,7 @@ impl AgentDraft<'_> {
             let call = call_digest(&end.call);
             let is_announced = self.agent.in_flight_call(call).is_some()
                 || self.agent.has_ended(call)
-                || self.agent.denied_calls.contains(&call);
+                || self.agent.deliveries.denied_calls.contains(&call);
             if is_announced || is_our_denial(&end.result) {
                 self.tool_end(&end.call, Some(&end.action), &end.result)?;
                 continue;
@@ -71,7 +71,7 @@ impl AgentDraft<'_> {
         }
         self.close_in_flight()?;
         // If the batch is a duplicate, nothing has ended since.
-        if !self.agent.is_turn_over {
+        if !self.agent.turn.is_over {
             self.record(AgentFact::TurnEnded);
         }
         Ok(worst)
@@ -115,8 +115,8 @@ impl AgentDraft<'_> {
             is_wait: action.is_wait,
             is_after_idle: false,
         };
-        let is_next = self.agent.is_turn_over && !self.agent.is_turn_empty;
-        let turn = if is_next { self.agent.turn.saturating_add(1) } else { self.agent.turn };
+        let is_next = self.agent.turn.is_over && !self.agent.turn.is_empty;
+        let turn = if is_next { self.agent.turn.next() } else { self.agent.turn.number };
         let generation = self.agent.circuits.generation;
         let (identity, words) = (action.identity, action.words);
         let (transcript_id, tool) = (None, action.tool.clone());
@@ -214,9 +214,8 @@ impl AgentDraft<'_> {
             end_id: self.end_id.or(Some(in_flight.id)),
         });
         let limits = self.limits.denials;
-        let mask = if limits.recent >= 64 { u64::MAX } else { (1 << limits.recent) - 1 };
-        let recent = (self.agent.denied_recent & mask).count_ones();
-        let in_a_row = self.agent.denied_in_a_row;
+        let recent = self.agent.permission_denials.among_last(limits.recent);
+        let in_a_row = self.agent.permission_denials.in_a_row;
         let key = denials_key();
         // A HALF_OPEN circuit opens again if its probe is denied, or if enough other calls are denied.
         let may_open = match self.agent.circuits.state_at(key, self.now) {
@@ -340,7 +339,7 @@ impl AgentDraft<'_> {
         let shown = if self.is_literal() { short(&in_flight.tool) } else { shown };
         let failures = self.limits.tool_failure;
         if is_failed && failures.enabled {
-            let turn = self.agent.turn;
+            let turn = self.agent.turn.number;
             let count = if self.is_literal() {
                 pattern::failed_turns(&self.agent.completed, turn, failures.window, |completed| completed.tool == tool)
             } else {
@@ -360,10 +359,7 @@ impl AgentDraft<'_> {
         if sequence.enabled {
             let count = if self.is_literal() {
                 let newest_first = self.agent.since_prompt().iter().rev();
-                u32::try_from(
-                    newest_first.take_while(|completed| completed.tool == tool && completed.is_counted()).count(),
-                )
-                .unwrap_or(u32::MAX)
+                pattern::count(newest_first.take_while(|completed| completed.tool == tool && completed.is_counted()))
             } else {
                 pattern::repeats(self.agent.since_prompt(), in_flight.identity)
             };

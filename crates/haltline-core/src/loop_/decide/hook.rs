@@ -54,10 +54,7 @@ impl AgentDraft<'_> {
             CircuitState::Closed => {}
         }
         self.record(AgentFact::HookRan { name: key, keep: limits.threshold.max(16) });
-        let turn = self.agent.turn;
-        let runs =
-            self.agent.hook_runs.iter().filter(|run| run.0 == key && pattern::is_within(run.1, turn, limits.window));
-        let count = u32::try_from(runs.count()).unwrap_or(u32::MAX);
+        let count = self.agent.hook_runs.count(key, self.agent.turn.number, limits.window);
         if count >= limits.threshold && !self.is_exempt(Pattern::HookRecursion, key)? {
             self.trip(&self.hook_explanation(name, count), key, None, count, limits.cooldown_s)?;
         }
@@ -108,8 +105,8 @@ impl AgentDraft<'_> {
             CircuitState::Closed | CircuitState::HalfOpen(..) => false,
         };
         let escalation = self.agent.circuits.escalations.get(key).filter(|_| is_open);
-        let is_denied =
-            escalation.is_some_and(|escalation| escalation.level.is_some() && escalation.turn == self.agent.turn);
+        let is_denied = escalation
+            .is_some_and(|escalation| escalation.level.is_some() && escalation.turn == self.agent.turn.number);
         if is_denied { self.stop_hook() } else { Ok(Verdict::Pass) }
     }
 }

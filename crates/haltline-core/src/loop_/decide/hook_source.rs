@@ -22,7 +22,7 @@ impl AgentDraft<'_> {
             CallIds::Stable | CallIds::StartOnly => {
                 let (kind, hook_source) = (self.request.event.unidentified(), self.hook_source());
                 kind.zip(hook_source)
-                    .is_some_and(|(kind, hook_source)| self.agent.is_duplicate(kind, hook_source, self.now))
+                    .is_some_and(|(kind, hook_source)| self.agent.deliveries.is_duplicate(kind, hook_source, self.now))
             }
             // haltline listens to one source, so nothing from it is a duplicate.
             CallIds::None => false,
@@ -37,7 +37,7 @@ impl AgentDraft<'_> {
             CallIds::None => {}
         }
         let is_beginning = matches!(self.request.event, LoopEvent::SessionStart { .. });
-        let (hook_source, chosen) = (self.hook_source(), self.agent.hook_source);
+        let (hook_source, chosen) = (self.hook_source(), self.agent.deliveries.hook_source);
         !is_beginning && hook_source.is_some() && chosen.is_some() && hook_source != chosen
     }
 }

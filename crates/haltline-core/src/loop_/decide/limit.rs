@@ -128,7 +128,7 @@ impl AgentDraft<'_> {
     /// The time since the last spawn and when it was, if it is too recent and not of the same parallel batch.
     fn recent_spawn(&self, tree: &AgentTree) -> Option<(u64, Moment)> {
         let (agent, turn, since) = tree.last_spawn?;
-        if agent == self.agent_digest() && turn == self.agent.turn {
+        if agent == self.agent_digest() && turn == self.agent.turn.number {
             return None;
         }
         match self.now.since(since) {
@@ -165,9 +165,9 @@ impl AgentDraft<'_> {
 
     fn spawns_in_window(&self) -> u32 {
         let window = self.limits.agent_spawn.window;
-        let turn = self.agent.turn;
+        let turn = self.agent.turn.number;
         let recent = self.agent.spawn_turns.iter().filter(|&&then| pattern::is_within(then, turn, window));
-        u32::try_from(recent.count()).unwrap_or(u32::MAX)
+        pattern::count(recent)
     }
 
     /// The warning for an agent that starts sub-agents fast.
@@ -261,7 +261,7 @@ impl AgentDraft<'_> {
                     verdict = self.warn(&explanation, key, count, None);
                 }
             }
-            self.permit_spawn(call, self.agent.turn)?;
+            self.permit_spawn(call, self.agent.turn.number)?;
             let depth = depth.unwrap_or(own);
             self.record_in_tree(AgentTreeFact::SubAgentBegan { id: sub_agent.to_owned(), depth, call: Some(call) });
             return Ok(verdict);

@@ -11,7 +11,7 @@ impl AgentDraft<'_> {
         if self.is_idle() {
             self.close_in_flight()?;
         }
-        if !self.agent.is_turn_empty && !self.agent.is_turn_over {
+        if !self.agent.turn.is_empty && !self.agent.turn.is_over {
             self.record(AgentFact::TurnEnded);
         }
         let is_enforced = match self.policy.mode {

@@ -63,7 +63,7 @@ impl AgentDraft<'_> {
         }
         keys.push(futile_key(action.identity));
         keys.extend(matches.iter().filter(|matches| matches.is_evident()).map(|matches| matches.key));
-        if self.agent.denied_tools.contains(&tool) {
+        if self.agent.permission_denials.tools.contains(&tool) {
             keys.push(denials_key());
         }
         let is_probe = keys.iter().any(|key| match self.agent.circuits.state_at(*key, self.now) {

@@ -39,9 +39,9 @@ impl AgentDraft<'_> {
         self.is_duplicate = self.was_denied(call, start.response);
         let before = self.draft.length();
         let traits = self.call_traits(start.action);
-        let turn = if self.is_duplicate { self.agent.turn } else { self.turn_of_call(start.response, traits) };
-        let is_new_turn = turn != self.agent.turn || self.agent.is_turn_empty;
-        self.agent.turn = turn;
+        let turn = if self.is_duplicate { self.agent.turn.number } else { self.turn_of_call(start.response, traits) };
+        let is_new_turn = turn != self.agent.turn.number || self.agent.turn.is_empty;
+        self.agent.turn.number = turn;
         if traits.is_spawn || traits.is_api || self.limits.budget.is_set() || self.may_be_ending() {
             self.need_tree()?;
         }
@@ -94,10 +94,10 @@ impl AgentDraft<'_> {
     /// the start in each response: an id that comes again in the next response is a new call, so that an agent cannot
     /// hide behind a reused id.
     fn is_next_response(&self, response: Option<&str>) -> bool {
-        match (response, self.agent.response) {
+        match (response, self.agent.turn.response) {
             (Some(response), Some(last)) => Digest::from_parts(&[response.as_bytes()]) != last,
             (Some(_) | None, _) => {
-                (self.request.agent_ref.marks_batches || self.agent.marks_turn_ends) && self.agent.is_turn_over
+                (self.request.agent_ref.marks_batches || self.agent.turn.marks_ends) && self.agent.turn.is_over
             }
         }
     }
@@ -107,7 +107,7 @@ impl AgentDraft<'_> {
     /// hook source never delivers twice, so its repeated start is a new attempt.
     fn was_denied(&self, call: Digest, response: Option<&str>) -> bool {
         self.request.agent_ref.hook_source.is_some()
-            && self.agent.denied_calls.contains(&call)
+            && self.agent.deliveries.denied_calls.contains(&call)
             && match &self.request.agent_ref.call_ids {
                 CallIds::Stable => !self.is_next_response(response),
                 CallIds::StartOnly => true,
@@ -131,21 +131,21 @@ impl AgentDraft<'_> {
     /// The turn that a call belongs to (L3).
     fn turn_of_call(&self, response: Option<&str>, traits: CallTraits) -> u64 {
         let agent = &self.agent;
-        let next = agent.turn.saturating_add(1);
-        if agent.is_turn_empty {
-            return agent.turn;
+        let next = agent.turn.next();
+        if agent.turn.is_empty {
+            return agent.turn.number;
         }
-        if let (Some(response), Some(last)) = (response, agent.response) {
-            return if Digest::from_parts(&[response.as_bytes()]) == last { agent.turn } else { next };
+        if let (Some(response), Some(last)) = (response, agent.turn.response) {
+            return if Digest::from_parts(&[response.as_bytes()]) == last { agent.turn.number } else { next };
         }
         // Some clients report a sub-agent's calls as its parent's. While the parent waits for the sub-agent, these
         // calls have turns of their own; another spawn comes from the parent, in the same response.
         let is_from_sub_agent = !traits.is_spawn && agent.in_flight.iter().any(|in_flight| in_flight.traits.is_spawn);
-        let marks_turn_ends = self.request.agent_ref.marks_batches || (agent.marks_turn_ends && !is_from_sub_agent);
+        let marks_turn_ends = self.request.agent_ref.marks_batches || (agent.turn.marks_ends && !is_from_sub_agent);
         let is_idle = agent.in_flight.is_empty()
             || (is_from_sub_agent && agent.in_flight.iter().all(|in_flight| in_flight.traits.is_spawn));
-        let is_next = agent.is_turn_over || (!marks_turn_ends && is_idle);
-        if is_next { next } else { agent.turn }
+        let is_next = agent.turn.is_over || (!marks_turn_ends && is_idle);
+        if is_next { next } else { agent.turn.number }
     }
 
     fn call_traits(&self, action: &Action) -> CallTraits {
@@ -302,7 +302,7 @@ impl AgentDraft<'_> {
         let reason = guard.verdict.reason()?.clone();
         self.draft.facts.extend(guard.facts.iter().cloned());
         let key = Digest::from_parts(&[reason.circuit.as_str().as_bytes()]);
-        let level = self.agent.circuits.escalations.next_level(key, self.agent.turn);
+        let level = self.agent.circuits.escalations.next_level(key, self.agent.turn.number);
         self.record_denial(key, Pattern::Constraint, level, None);
         let denials = self.agent.circuits.escalations.get(key).map_or(1, |escalation| escalation.denials);
         let explanation = Explanation {

@@ -143,8 +143,8 @@ fn rows(world: &Sessions) -> Vec<State> {
     let mut rows: Vec<State> = world.rows.values().cloned().collect();
     for row in &mut rows {
         if let State::Agent(agent) = row {
-            agent.hook_source = None;
-            agent.recent_sources.clear();
+            agent.deliveries.hook_source = None;
+            agent.deliveries.recent_sources.clear();
         }
     }
     rows

@@ -22,7 +22,7 @@ impl Screen for LoopRules {
             "circuits" => return Some(circuits(agent_state.map(|agent_state| &agent_state.circuits), now)),
             "shared" => return Some(circuits(tree.map(|tree| &tree.circuits), now)),
             "notifies" => return Some(self.notifies(expected)),
-            "turn" => agent_state.map(|agent_state| agent_state.turn),
+            "turn" => agent_state.map(|agent_state| agent_state.turn.number),
             "calls" => agent_state.map(|agent_state| agent_state.totals.calls),
             "failed" => agent_state.map(|agent_state| agent_state.totals.failed),
             "unended" => agent_state.map(|agent_state| agent_state.totals.unended),
