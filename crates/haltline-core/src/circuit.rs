@@ -18,6 +18,12 @@ pub(crate) fn increment(number: &mut u64) {
     *number = number.saturating_add(1);
 }
 
+/// Drops the oldest items, so that at most `max` are left.
+pub(crate) fn keep_newest<T>(items: &mut Vec<T>, max: usize) {
+    let excess = items.len().saturating_sub(max);
+    items.drain(..excess);
+}
+
 /// True if something began in another generation of the circuit than the current one: it is recorded, but changes
 /// nothing (E12). Something without a generation is never stale.
 pub(crate) fn is_stale(began_in: Option<u64>, generation: u64) -> bool {

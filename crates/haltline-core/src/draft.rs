@@ -1,11 +1,7 @@
 //! A decision in the making, as all breakers build it: the facts, effects and notices so far.
 
-use crate::attempt::{self, Slice};
-use crate::claim::{self, Claim, Pipeline};
-use crate::constraint::{self, Circuit};
-use crate::loop_::{self, AgentFact, AgentState, AgentTree, AgentTreeFact};
-use crate::phase::{self, PhaseRun};
-use crate::{CircuitName, Decision, Effect, Fact, Moment, Recorded, Texts, Verdict};
+use crate::memory::RowState;
+use crate::{CircuitName, Decision, Effect, Moment, Recorded, Texts, Verdict};
 
 /// The facts, effects and notices that a decision has so far.
 #[derive(Clone, Debug, Default)]
@@ -59,40 +55,4 @@ impl Draft {
         let Self { facts, effects, notices } = self;
         Decision { facts, verdict, effects, notices }
     }
-}
-
-/// The state of a row that is folded from facts of one kind.
-pub(crate) trait RowState: Sized {
-    type Fact: Into<Fact>;
-
-    /// The state after a fact; `None` stands for a row that does not exist yet.
-    fn apply(state: Option<Self>, fact: &Self::Fact, at: Moment) -> Self;
-}
-
-macro_rules! row_states {
-    ($($state:ty, $fact:ty => $variant:ident, $apply:path;)*) => {$(
-        impl From<$fact> for Fact {
-            fn from(fact: $fact) -> Self {
-                Fact::$variant(fact)
-            }
-        }
-
-        impl RowState for $state {
-            type Fact = $fact;
-
-            fn apply(state: Option<Self>, fact: &$fact, at: Moment) -> Self {
-                $apply(state, fact, at)
-            }
-        }
-    )*};
-}
-
-row_states! {
-    Circuit, constraint::Fact => Constraint, constraint::apply;
-    AgentState, AgentFact => Agent, loop_::apply_agent;
-    AgentTree, AgentTreeFact => Tree, loop_::apply_tree;
-    Slice, attempt::Fact => Attempt, attempt::apply;
-    PhaseRun, phase::Fact => Phase, phase::apply;
-    Claim, claim::Fact => Claim, claim::apply;
-    Pipeline, claim::PipelineFact => Pipeline, claim::apply_pipeline;
 }

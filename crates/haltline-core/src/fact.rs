@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::loop_::{AgentFact, AgentTreeFact, ExemptionFact};
+use crate::loop_::{AgentFact, AgentTreeFact, CircuitFact, ExemptionFact};
 use crate::{attempt, claim, constraint, phase, trust};
 
 /// One thing that became true of one circuit.
@@ -43,6 +43,22 @@ impl Fact {
             Fact::Pipeline(fact) => fact.needs_sync(),
             Fact::Trust(trust::Fact::ContentTrusted { .. } | trust::Fact::LimitsTrusted { .. }) => true,
             Fact::Trust(trust::Fact::LimitsSeen { .. }) => false,
+        }
+    }
+
+    /// What the fact says about a circuit of a running session; `None` for any other fact.
+    pub fn as_circuit(&self) -> Option<&CircuitFact> {
+        match self {
+            Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => Some(fact),
+            Fact::Agent(_)
+            | Fact::Tree(_)
+            | Fact::Exemption(_)
+            | Fact::Constraint(_)
+            | Fact::Phase(_)
+            | Fact::Attempt(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
+            | Fact::Trust(_) => None,
         }
     }
 

@@ -95,6 +95,16 @@ pub enum Outcome {
     Unknown,
 }
 
+impl Outcome {
+    /// True if the call ran and its result says something about the call.
+    pub fn has_result(self) -> bool {
+        match self {
+            Outcome::Ok | Outcome::Failed => true,
+            Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited | Outcome::Unknown => false,
+        }
+    }
+}
+
 /// Who denied a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

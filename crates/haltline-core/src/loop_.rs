@@ -52,17 +52,3 @@ pub use no_progress::{NoProgress, RepeatedError};
 pub use operator::{Verb, decide as decide_verb, decide_revoke};
 pub use own_protection::denial_on_failure;
 pub use pattern::{Nature, Pattern};
-
-use crate::Moment;
-
-pub fn apply_agent(agent: Option<AgentState>, fact: &AgentFact, at: Moment) -> AgentState {
-    AgentState::apply(agent, fact, at)
-}
-
-pub fn apply_tree(tree: Option<AgentTree>, fact: &AgentTreeFact, at: Moment) -> AgentTree {
-    AgentTree::apply(tree, fact, at)
-}
-
-pub fn apply_exemptions(exemptions: Option<Exemptions>, fact: &ExemptionFact) -> Exemptions {
-    Exemptions::apply(exemptions, fact)
-}

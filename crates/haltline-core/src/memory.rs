@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::{self, Slice};
 use crate::claim::{self, Claim, Pipeline};
 use crate::constraint::{self, Circuit, CircuitState};
-use crate::loop_::{self, AgentState, AgentTree, Circuits, Exemptions};
+use crate::loop_::{AgentFact, AgentState, AgentTree, AgentTreeFact, Circuits, ExemptionFact, Exemptions};
 use crate::phase::{self, PhaseRun};
 use crate::trust::{self, Trust};
 use crate::{CircuitName, Elapsed, Fact, Halt, Moment, Recorded};
@@ -24,7 +24,7 @@ pub enum State {
     Tree(Box<AgentTree>),
     /// The project's list of false positives.
     #[serde(rename = "exempt")]
-    Exemptions(Exemptions),
+    Exemptions(Box<Exemptions>),
     Slice(Box<Slice>),
     #[serde(rename = "course")]
     PhaseRun(Box<PhaseRun>),
@@ -32,26 +32,10 @@ pub enum State {
     /// A pipeline of claims.
     Pipeline(Box<Pipeline>),
     /// The operator's trust in the project's files.
-    Trust(Trust),
+    Trust(Box<Trust>),
 }
 
 impl State {
-    pub fn as_constraint(&self) -> Option<&Circuit> {
-        if let State::Constraint(circuit) = self { Some(circuit) } else { None }
-    }
-
-    pub fn as_agent(&self) -> Option<&AgentState> {
-        if let State::Agent(agent) = self { Some(agent) } else { None }
-    }
-
-    pub fn as_tree(&self) -> Option<&AgentTree> {
-        if let State::Tree(tree) = self { Some(tree) } else { None }
-    }
-
-    pub fn as_exemptions(&self) -> Option<&Exemptions> {
-        if let State::Exemptions(exemptions) = self { Some(exemptions) } else { None }
-    }
-
     /// True when losing this state would let through something that is denied or being probed now.
     pub fn is_tripped(&self) -> bool {
         match self {
@@ -119,26 +103,6 @@ impl State {
             | State::Trust(_) => None,
         }
     }
-
-    pub fn as_trust(&self) -> Option<&Trust> {
-        if let State::Trust(trust) = self { Some(trust) } else { None }
-    }
-
-    pub fn as_slice(&self) -> Option<&Slice> {
-        if let State::Slice(slice) = self { Some(slice) } else { None }
-    }
-
-    pub fn as_claim(&self) -> Option<&Claim> {
-        if let State::Claim(claim) = self { Some(claim) } else { None }
-    }
-
-    pub fn as_pipeline(&self) -> Option<&Pipeline> {
-        if let State::Pipeline(pipeline) = self { Some(pipeline) } else { None }
-    }
-
-    pub fn as_phase_run(&self) -> Option<&PhaseRun> {
-        if let State::PhaseRun(phase_run) = self { Some(phase_run) } else { None }
-    }
 }
 
 /// The rows read so far for one decision. A row with `None` was read and is empty; a row that is missing was never
@@ -184,45 +148,60 @@ impl Memory {
     }
 }
 
-/// Returns the state after a fact. A fact of a different kind than the state starts a new state: this happens only
-/// when a store's rows were mixed up, and then the journal is trusted.
-pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
-    match fact {
-        Fact::Constraint(fact) => {
-            let circuit = if let Some(State::Constraint(circuit)) = state { Some(*circuit) } else { None };
-            State::Constraint(Box::new(constraint::apply(circuit, fact, at)))
+/// The state of a row that is folded from facts of one kind.
+pub(crate) trait RowState: Sized {
+    type Fact: Into<Fact>;
+
+    /// The state after a fact; `None` stands for a row that does not exist yet.
+    fn apply(state: Option<Self>, fact: &Self::Fact, at: Moment) -> Self;
+}
+
+macro_rules! rows {
+    ($($kind:ident($state:ty), $accessor:ident; $fact_kind:ident($fact:ty), $apply:path;)*) => {
+        impl State {$(
+            pub fn $accessor(&self) -> Option<&$state> {
+                if let State::$kind(row) = self { Some(row) } else { None }
+            }
+        )*}
+
+        $(
+            impl From<$fact> for Fact {
+                fn from(fact: $fact) -> Self {
+                    Fact::$fact_kind(fact)
+                }
+            }
+
+            impl RowState for $state {
+                type Fact = $fact;
+
+                fn apply(state: Option<Self>, fact: &$fact, at: Moment) -> Self {
+                    $apply(state, fact, at)
+                }
+            }
+        )*
+
+        /// Returns the state after a fact. A fact of a different kind than the state starts a new state: this happens
+        /// only when a store's rows were mixed up, and then the journal is trusted.
+        pub fn apply(state: Option<State>, fact: &Fact, at: Moment) -> State {
+            match fact {$(
+                Fact::$fact_kind(fact) => {
+                    let row = if let Some(State::$kind(row)) = state { Some(*row) } else { None };
+                    State::$kind(Box::new($apply(row, fact, at)))
+                }
+            )*}
         }
-        Fact::Agent(fact) => {
-            let agent = if let Some(State::Agent(agent)) = state { Some(*agent) } else { None };
-            State::Agent(Box::new(loop_::apply_agent(agent, fact, at)))
-        }
-        Fact::Tree(fact) => {
-            let tree = if let Some(State::Tree(tree)) = state { Some(*tree) } else { None };
-            State::Tree(Box::new(loop_::apply_tree(tree, fact, at)))
-        }
-        Fact::Exemption(fact) => {
-            let exemptions = if let Some(State::Exemptions(exemptions)) = state { Some(exemptions) } else { None };
-            State::Exemptions(loop_::apply_exemptions(exemptions, fact))
-        }
-        Fact::Attempt(fact) => {
-            let slice = if let Some(State::Slice(slice)) = state { Some(*slice) } else { None };
-            State::Slice(Box::new(attempt::apply(slice, fact, at)))
-        }
-        Fact::Phase(fact) => {
-            let phase_run = if let Some(State::PhaseRun(phase_run)) = state { Some(*phase_run) } else { None };
-            State::PhaseRun(Box::new(phase::apply(phase_run, fact, at)))
-        }
-        Fact::Claim(fact) => {
-            let claim = if let Some(State::Claim(claim)) = state { Some(*claim) } else { None };
-            State::Claim(Box::new(claim::apply(claim, fact, at)))
-        }
-        Fact::Pipeline(fact) => {
-            let pipeline = if let Some(State::Pipeline(pipeline)) = state { Some(*pipeline) } else { None };
-            State::Pipeline(Box::new(claim::apply_pipeline(pipeline, fact, at)))
-        }
-        Fact::Trust(fact) => {
-            let trust = if let Some(State::Trust(trust)) = state { Some(trust) } else { None };
-            State::Trust(trust::apply(trust, fact))
-        }
-    }
+    };
+}
+
+// Each kind of row with its accessor; the facts that change it, and how.
+rows! {
+    Constraint(Circuit), as_constraint; Constraint(constraint::Fact), constraint::apply;
+    Agent(AgentState), as_agent; Agent(AgentFact), AgentState::apply;
+    Tree(AgentTree), as_tree; Tree(AgentTreeFact), AgentTree::apply;
+    Exemptions(Exemptions), as_exemptions; Exemption(ExemptionFact), Exemptions::apply;
+    Slice(Slice), as_slice; Attempt(attempt::Fact), attempt::apply;
+    PhaseRun(PhaseRun), as_phase_run; Phase(phase::Fact), phase::apply;
+    Claim(Claim), as_claim; Claim(claim::Fact), claim::apply;
+    Pipeline(Pipeline), as_pipeline; Pipeline(claim::PipelineFact), claim::apply_pipeline;
+    Trust(Trust), as_trust; Trust(trust::Fact), trust::apply;
 }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::shorten;
 
-/// A point in UTC time, in whole milliseconds since the epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A point in UTC time, in whole milliseconds since the epoch, which is the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Instant(i64);
 
@@ -89,7 +89,7 @@ pub struct Boot {
 }
 
 /// When something happened, by the wall clock and, if it was read, by the boot clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     pub at: Instant,
     /// The boot clock; absent for recorded or imported moments.

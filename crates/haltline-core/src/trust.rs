@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CircuitName, Decision, Halt, Operator, Recorded, Rejection, Texts, Verdict};
+use crate::{CircuitName, Decision, Halt, Moment, Operator, Recorded, Rejection, Texts, Verdict};
 
 /// Limits by key: numbers, flags as 0 and 1, dollars in millionths. A missing key means the built-in limit.
 pub type Values = BTreeMap<String, i64>;
@@ -76,7 +76,7 @@ impl TrustEvent {
     }
 }
 
-pub(crate) fn decide(trust: Option<&Trust>, event: &TrustEvent, now: crate::Moment) -> Result<Decision, Halt> {
+pub(crate) fn decide(trust: Option<&Trust>, event: &TrustEvent, now: Moment) -> Result<Decision, Halt> {
     let in_force = trust.and_then(|trust| trust.limits.as_ref());
     let (fact, text) = match event {
         TrustEvent::LimitsSeen { before, values } => {
@@ -104,7 +104,7 @@ pub(crate) fn decide(trust: Option<&Trust>, event: &TrustEvent, now: crate::Mome
 }
 
 /// Returns the trust after a fact.
-pub fn apply(trust: Option<Trust>, fact: &Fact) -> Trust {
+pub fn apply(trust: Option<Trust>, fact: &Fact, _at: Moment) -> Trust {
     let trust = trust.unwrap_or_default();
     match fact {
         Fact::ContentTrusted { digest, .. } => Trust { digest: Some(digest.clone()), ..trust },

@@ -4,12 +4,12 @@ use super::{
     Attempted, Deviation, Fact, Prior, PriorTest, Rule, Scope, Slice, SliceState, TestName, TestResult, TestState,
 };
 use crate::Moment;
-use crate::circuit::increment;
+use crate::circuit::{increment, keep_newest};
 use crate::identity::Digest;
 
 /// Returns the slice after a fact.
 pub fn apply(slice: Option<Slice>, fact: &Fact, at: Moment) -> Slice {
-    let mut slice = slice.unwrap_or_else(|| Slice::new(Scope::inferred(Vec::new(), None), None, at));
+    let mut slice = slice.unwrap_or_else(|| Slice::new(Scope::default(), None, at));
     slice.last_seen = at;
     match fact {
         Fact::Began { scope, checkpoint } => {
@@ -150,8 +150,7 @@ fn reset(slice: &mut Slice, guidance: &str, is_rolled_back: bool, at: Moment) {
         at: at.at,
     };
     slice.priors.push(prior);
-    let excess = slice.priors.len().saturating_sub(Slice::PRIORS_MAX);
-    slice.priors.drain(..excess);
+    keep_newest(&mut slice.priors, Slice::PRIORS_MAX);
     slice.has_undelivered_prior = true;
     slice.total_failed_attempts = 0;
     slice.denied_paths.clear();

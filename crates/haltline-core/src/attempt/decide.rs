@@ -40,8 +40,7 @@ pub fn decide(
             // A program that reports only attempts need not report the begin: the slice then begins without a scope, so
             // the scope lock is off. A run that began before the slice ended does not begin it again (E12).
             if !is_stale {
-                let scope = Scope::inferred(Vec::new(), None);
-                draft.push(Fact::Began { scope, checkpoint: attempt.checkpoint.clone() });
+                draft.push(Fact::Began { scope: Scope::default(), checkpoint: attempt.checkpoint.clone() });
             }
             Ok(draft.attempt(attempt, is_stale))
         }

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::glob_matches;
 
 /// What a scope was made from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A list that was written for this slice.
@@ -23,6 +23,7 @@ pub enum Origin {
     /// Contracts and graph.
     Inferred,
     /// Nothing defines the scope: the lock is off.
+    #[default]
     None,
 }
 
@@ -209,8 +210,8 @@ pub enum Covered<'scope> {
     LockOff,
 }
 
-/// What a slice may change; fixed when the slice begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a slice may change; fixed when the slice begins. By default nothing defines it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     pub origin: Origin,
     /// The entries, sorted and without duplicates.
@@ -234,10 +235,7 @@ impl Scope {
 
     /// True if nothing defines the scope.
     pub fn is_lock_off(&self) -> bool {
-        match self.origin {
-            Origin::None => true,
-            Origin::Explicit | Origin::Inferred => false,
-        }
+        self.origin == Origin::None
     }
 
     /// Whether a path is in scope. The path must be relative to the project, normalised, and resolved to where the

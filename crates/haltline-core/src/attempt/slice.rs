@@ -9,7 +9,7 @@ use crate::identity::Digest;
 use crate::{Instant, Moment};
 
 /// One slice of work in one work tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// What may be changed without a justification; fixed at the begin.
     pub scope: Scope,
@@ -57,10 +57,11 @@ pub struct Slice {
 }
 
 /// The state of a slice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceState {
     /// Attempts may be made.
+    #[default]
     UnderWay,
     /// Stopped until a person decides.
     Open(Trip),
@@ -197,24 +198,7 @@ impl Slice {
 
     /// A slice that begins.
     pub fn new(scope: Scope, checkpoint: Option<String>, at: Moment) -> Self {
-        Self {
-            scope,
-            state: SliceState::UnderWay,
-            tests: BTreeMap::new(),
-            total_failed_attempts: 0,
-            checkpoint,
-            justified: Vec::new(),
-            denied_paths: Vec::new(),
-            out_of_scope_changes: Vec::new(),
-            deviations: Vec::new(),
-            priors: Vec::new(),
-            has_undelivered_prior: false,
-            begun: at,
-            changed: at,
-            last_seen: at,
-            totals: Totals::default(),
-            generation: 0,
-        }
+        Self { scope, checkpoint, begun: at, changed: at, last_seen: at, ..Self::default() }
     }
 
     /// The trip that opened the circuit, while it is OPEN.

@@ -4,12 +4,13 @@ use super::{
     Changes, Claim, ClaimState, Denial, Dispute, ExaminationOutcome, Examined, Fact, HistoryLine, Objection,
     OpenExamination, Queued, ResolvedDispute, Reviewed, Settlement, Status, Weight,
 };
-use crate::circuit::increment;
+use crate::circuit::{increment, keep_newest};
 use crate::{Instant, Moment};
 
 /// Returns the claim after a fact.
 pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
-    let mut claim = claim.unwrap_or_else(|| unknown(at));
+    let new = || Claim { created: at.at, updated: at.at, last_seen: at, ..Claim::default() };
+    let mut claim = claim.unwrap_or_else(new);
     claim.last_seen = at;
     match fact {
         Fact::Added(added) => {
@@ -68,8 +69,7 @@ pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
                 let triggers = dispute.examinations.drain(..).map(|open| open.trigger).collect();
                 let over = Examined { triggers, outcome: *outcome, reason: reason.clone(), at: at.at };
                 dispute.examined.push(over);
-                let excess = dispute.examined.len().saturating_sub(Dispute::EXAMINED_MAX);
-                dispute.examined.drain(..excess);
+                keep_newest(&mut dispute.examined, Dispute::EXAMINED_MAX);
                 if *outcome == ExaminationOutcome::Unresolved {
                     increment(&mut dispute.unresolved);
                 }
@@ -78,33 +78,8 @@ pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
         Fact::Denied { .. } => increment(&mut claim.totals.denied),
     }
     claim.history.push(HistoryLine { at: at.at, kind: fact.as_str().to_owned(), text: history_text(&claim, fact) });
-    let excess = claim.history.len().saturating_sub(Claim::HISTORY_MAX);
-    claim.history.drain(..excess);
+    keep_newest(&mut claim.history, Claim::HISTORY_MAX);
     claim
-}
-
-fn unknown(at: Moment) -> Claim {
-    Claim {
-        text: String::new(),
-        kind: None,
-        evidence: Vec::new(),
-        tests: Vec::new(),
-        assumptions: Vec::new(),
-        confidence: None,
-        depends_on: Vec::new(),
-        state: ClaimState::Free(Status::Unverified),
-        objections: Vec::new(),
-        changed_in: Vec::new(),
-        position: None,
-        resolved_disputes: Vec::new(),
-        history: Vec::new(),
-        reason: None,
-        totals: super::Totals::default(),
-        generation: 0,
-        created: at.at,
-        updated: at.at,
-        last_seen: at,
-    }
 }
 
 /// Sets the status of a claim that is not DISPUTED: only a resolution ends a dispute.
@@ -134,8 +109,7 @@ fn review(claim: &mut Claim, reviewed: &Reviewed, at: Instant) {
     if let (Weight::Changed, Some(name)) = (reviewed.weight, &reviewed.round) {
         claim.changed_in.retain(|known| known != name);
         claim.changed_in.push(name.clone());
-        let excess = claim.changed_in.len().saturating_sub(Claim::CHANGED_IN_MAX);
-        claim.changed_in.drain(..excess);
+        keep_newest(&mut claim.changed_in, Claim::CHANGED_IN_MAX);
     }
     record_objection(claim, reviewed);
 }
@@ -156,16 +130,7 @@ fn record_objection(claim: &mut Claim, reviewed: &Reviewed) {
         !is_joined
     });
     if claim.objection(reviewed.objection).is_none() {
-        claim.objections.push(Objection {
-            numbers: vec![reviewed.objection],
-            ids: Vec::new(),
-            wordings: Vec::new(),
-            text: String::new(),
-            reviewers: Vec::new(),
-            count: 0,
-            counted: Vec::new(),
-            rounds: 0,
-        });
+        claim.objections.push(Objection { numbers: vec![reviewed.objection], ..Objection::default() });
     }
     let wanted = |known: &&mut Objection| known.numbers.contains(&reviewed.objection);
     let Some(objection) = claim.objections.iter_mut().find(wanted) else { return };
@@ -223,8 +188,7 @@ fn resolve(claim: &mut Claim, how: &Settlement, to: Status, at: Instant) {
         claim.evidence.push(evidence.clone());
     }
     claim.resolved_disputes.push(ResolvedDispute { dispute: *dispute, how: how.clone(), to, at });
-    let excess = claim.resolved_disputes.len().saturating_sub(Claim::RESOLVED_DISPUTES_MAX);
-    claim.resolved_disputes.drain(..excess);
+    keep_newest(&mut claim.resolved_disputes, Claim::RESOLVED_DISPUTES_MAX);
 }
 
 /// Adds an item that is not in the list yet; a full list drops its oldest item.

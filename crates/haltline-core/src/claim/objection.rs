@@ -17,7 +17,7 @@ pub struct ObjectionText {
 }
 
 /// An objection to a claim.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
     /// Its numbers within the claim; more than one if several objections were merged. The first is its own.
     pub numbers: Vec<u32>,

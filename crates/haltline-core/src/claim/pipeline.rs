@@ -62,7 +62,7 @@ pub struct ClosedStage {
 }
 
 /// A cycle and what happened in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
     pub number: u64,
     pub began: Instant,

@@ -1,7 +1,5 @@
 //! The facts of a pipeline, and how each changes it. Nothing is decided here.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -157,15 +155,7 @@ pub fn apply_pipeline(pipeline: Option<Pipeline>, fact: &PipelineFact, at: Momen
         }
         PipelineFact::CycleBegan { number } => {
             increment(&mut pipeline.generation);
-            pipeline.cycle = Some(Cycle {
-                number: *number,
-                began: at.at,
-                ended: None,
-                rounds: 0,
-                reviewed: BTreeSet::new(),
-                notes: Vec::new(),
-                notes_left_out: 0,
-            });
+            pipeline.cycle = Some(Cycle { number: *number, began: at.at, ..Cycle::default() });
         }
         PipelineFact::CycleEnded { .. } => {
             increment(&mut pipeline.generation);

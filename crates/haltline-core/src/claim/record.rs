@@ -6,7 +6,7 @@ use super::{ClaimId, Confidence, Dispute, Limits, ListedStatus, Objection, Resol
 use crate::{Instant, Moment};
 
 /// One claim.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The claim's text, verbatim.
     pub text: String,
@@ -68,6 +68,12 @@ pub enum ClaimState {
     Free(Status),
     /// Frozen.
     Disputed(Box<Dispute>),
+}
+
+impl Default for ClaimState {
+    fn default() -> Self {
+        ClaimState::Free(Status::Unverified)
+    }
 }
 
 /// A line of a claim's history. It contains no texts of the claim; the journal has those.

@@ -2,7 +2,7 @@
 
 use super::circuit::is_in_window;
 use super::{Circuit, CircuitState, Fact, RequestedRule, StateName, Trip, TripRecord, Weight};
-use crate::circuit::increment;
+use crate::circuit::{increment, keep_newest};
 use crate::{Instant, Moment};
 
 /// Returns the circuit after a fact.
@@ -112,8 +112,7 @@ fn tripped(circuit: &mut Circuit, trip: &Trip) {
     increment(&mut circuit.totals.trips);
     circuit.last_trip = Some(trip.since.at);
     circuit.trips.push(TripRecord { tripped: trip.since.at, closed: None, by_person: false });
-    let excess = circuit.trips.len().saturating_sub(Circuit::TRIPS_MAX);
-    circuit.trips.drain(..excess);
+    keep_newest(&mut circuit.trips, Circuit::TRIPS_MAX);
     circuit.state = CircuitState::Open(trip.clone());
     // An override allows one action under the previous trip only.
     circuit.granted = None;

@@ -24,8 +24,8 @@ use super::{
     AgentFact, Compaction, CompletedCall, CostGrowth, Ending, InFlightCall, Nature, Pattern, Progress, RepeatedText,
     UnidentifiedEvent,
 };
-use crate::circuit::{EscalationLevel, increment};
-use crate::identity::{Action, Digest, Outcome};
+use crate::circuit::{EscalationLevel, increment, keep_newest};
+use crate::identity::{Action, Digest};
 use crate::{Elapsed, Moment};
 
 /// What the agent has been doing since it last wanted to end its turn.
@@ -60,7 +60,7 @@ pub struct AgentTotals {
 ///
 /// Each switch can be on without the others. An agent that haltline stopped still ends its turn, and a prompt that no
 /// person wrote may set it going again before haltline denies that prompt; so `is_stopped` is not an [`Activity`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentState {
     pub client: String,
     /// The root session of the agent's tree; `None` if that is the agent's own session.
@@ -117,34 +117,7 @@ const IN_FLIGHT_MAX: usize = 64;
 impl AgentState {
     /// The state of an agent that haltline sees for the first time.
     pub fn new(at: Moment) -> Self {
-        Self {
-            client: String::new(),
-            root_session: None,
-            is_nested: false,
-            last_seen: at,
-            first_seen: at,
-            turn: Turn::first(),
-            has_new_prompt: true,
-            has_new_compaction: false,
-            was_idle: false,
-            is_stopped: false,
-            activity: Activity::Working,
-            in_flight: Vec::new(),
-            completed: Vec::new(),
-            deliveries: Deliveries::default(),
-            no_progress: NoProgress::default(),
-            compaction: Compaction::default(),
-            repeated_text: RepeatedText::default(),
-            cost_growth: CostGrowth::default(),
-            hook_runs: HookRuns::default(),
-            spawn_turns: Vec::new(),
-            permission_denials: PermissionDenials::default(),
-            transcript_offset: 0,
-            last_response: None,
-            policy_digest: String::new(),
-            circuits: Circuits::default(),
-            totals: AgentTotals::default(),
-        }
+        Self { last_seen: at, first_seen: at, has_new_prompt: true, ..Self::default() }
     }
 
     /// The in-flight call with this id.
@@ -188,7 +161,7 @@ impl AgentState {
     }
 
     /// The state after a fact.
-    pub(super) fn apply(agent: Option<AgentState>, fact: &AgentFact, at: Moment) -> AgentState {
+    pub(crate) fn apply(agent: Option<AgentState>, fact: &AgentFact, at: Moment) -> AgentState {
         let mut agent = agent.unwrap_or_else(|| AgentState::new(at));
         agent.was_idle = agent.was_idle_at(at);
         agent.last_seen = at;
@@ -310,10 +283,7 @@ impl AgentState {
         let Some(index) = self.in_flight.iter().position(|call| call.id == ending.call) else { return };
         let call = self.in_flight.remove(index);
         self.deliveries.remember_ended([Some(ending.call), ending.end_id].into_iter().flatten());
-        let is_answered = match ending.outcome {
-            Outcome::Ok | Outcome::Failed => true,
-            Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited | Outcome::Unknown => false,
-        };
+        let is_answered = ending.outcome.has_result();
         let has_result = is_answered && !call.traits.is_poller && call.generation >= self.circuits.closed_generation;
         if is_answered {
             self.permission_denials.end_row();
@@ -387,10 +357,4 @@ impl AgentState {
 /// True for a field that need not be written.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// Drops the oldest items, so that at most `max` are left.
-pub(super) fn keep_newest<T>(items: &mut Vec<T>, max: usize) {
-    let excess = items.len().saturating_sub(max);
-    items.drain(..excess);
 }

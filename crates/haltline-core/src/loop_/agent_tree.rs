@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Usage;
 use super::circuits::{CircuitFact, Circuits};
 use crate::Moment;
-use crate::circuit::increment;
+use crate::circuit::{increment, keep_newest};
 use crate::identity::Digest;
 
 /// A running sub-agent.
@@ -82,7 +82,7 @@ impl ApiCalls {
 }
 
 /// What all agents of one root session share, folded from facts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentTree {
     /// When the first event came.
     #[serde(rename = "began")]
@@ -246,20 +246,7 @@ const SUB_AGENTS_MAX: usize = 256;
 impl AgentTree {
     /// The state of a tree that haltline sees for the first time.
     pub fn new(at: Moment) -> Self {
-        Self {
-            first_seen: at,
-            last_seen: at,
-            is_bypassed: false,
-            sub_agents: Vec::new(),
-            permits: Vec::new(),
-            spawns: 0,
-            last_spawn: None,
-            api: ApiCalls::default(),
-            spent: Spent::default(),
-            saving_calls_used: 0,
-            warned_limits: Vec::new(),
-            circuits: Circuits::default(),
-        }
+        Self { first_seen: at, last_seen: at, ..Self::default() }
     }
 
     /// Number of sub-agents that run or are about to start.
@@ -279,7 +266,7 @@ impl AgentTree {
     }
 
     /// The state after a fact.
-    pub(super) fn apply(tree: Option<AgentTree>, fact: &AgentTreeFact, at: Moment) -> AgentTree {
+    pub(crate) fn apply(tree: Option<AgentTree>, fact: &AgentTreeFact, at: Moment) -> AgentTree {
         let mut tree = tree.unwrap_or_else(|| AgentTree::new(at));
         tree.last_seen = at;
         match fact {
@@ -287,7 +274,7 @@ impl AgentTree {
             AgentTreeFact::Permitted { permit, agent, turn } => {
                 increment(&mut tree.spawns);
                 tree.permits.push(*permit);
-                tree.permits.drain(..tree.permits.len().saturating_sub(SUB_AGENTS_MAX));
+                keep_newest(&mut tree.permits, SUB_AGENTS_MAX);
                 tree.last_spawn = Some((*agent, *turn, permit.since));
             }
             AgentTreeFact::Refunded { call } => {
@@ -308,8 +295,7 @@ impl AgentTree {
             AgentTreeFact::ApiCalled { call, micros, keep } => {
                 increment(&mut tree.api.count);
                 tree.api.recent.push(at);
-                let excess = tree.api.recent.len().saturating_sub(*keep as usize);
-                tree.api.recent.drain(..excess);
+                keep_newest(&mut tree.api.recent, *keep as usize);
                 match micros {
                     Some(micros) => tree.api.reserved.push(Reservation { call: *call, micros: *micros }),
                     None => tree.api.is_partial = true,
@@ -337,19 +323,11 @@ impl AgentTree {
             AgentTreeFact::Saved => tree.saving_calls_used = tree.saving_calls_used.saturating_add(1),
             AgentTreeFact::LimitWarned { key } => tree.warned_limits.push(*key),
             AgentTreeFact::Circuit(fact) => {
-                match fact {
-                    // A circuit that closes empties its window (L5).
-                    CircuitFact::Recovered { .. } | CircuitFact::Reset { .. } | CircuitFact::FalsePositive { .. } => {
-                        tree.api.recent.clear();
-                    }
-                    CircuitFact::Warned { .. }
-                    | CircuitFact::Tripped { .. }
-                    | CircuitFact::Limited { .. }
-                    | CircuitFact::HalfOpened { .. }
-                    | CircuitFact::ProbeTaken { .. }
-                    | CircuitFact::ProbeAbandoned { .. }
-                    | CircuitFact::Lapsed { .. }
-                    | CircuitFact::Denied { .. } => {}
+                // A circuit that closes empties its window (L5).
+                if let CircuitFact::Recovered { .. } | CircuitFact::Reset { .. } | CircuitFact::FalsePositive { .. } =
+                    fact
+                {
+                    tree.api.recent.clear();
                 }
                 tree.circuits.apply(fact, at);
             }
@@ -366,6 +344,6 @@ impl AgentTree {
             return;
         }
         self.sub_agents.push(SubAgent { id: id.to_owned(), depth, since: at, is_ending: false });
-        self.sub_agents.drain(..self.sub_agents.len().saturating_sub(SUB_AGENTS_MAX));
+        keep_newest(&mut self.sub_agents, SUB_AGENTS_MAX);
     }
 }

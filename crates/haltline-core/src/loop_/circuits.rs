@@ -133,6 +133,20 @@ pub enum CircuitState<'a> {
     Probing(&'a Trip),
 }
 
+impl<'a> CircuitState<'a> {
+    /// The trip for which haltline denies calls now.
+    pub fn denying_trip(self) -> Option<&'a Trip> {
+        match self {
+            CircuitState::Open(trip) | CircuitState::Probing(trip) => Some(trip),
+            CircuitState::Closed | CircuitState::HalfOpen(..) => None,
+        }
+    }
+
+    pub fn is_half_open(self) -> bool {
+        matches!(self, CircuitState::HalfOpen(..))
+    }
+}
+
 /// How often a pattern tripped in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TripStreak {
@@ -249,10 +263,7 @@ impl CircuitFact {
             | CircuitFact::Recovered { .. }
             | CircuitFact::Reset { .. }
             | CircuitFact::FalsePositive { .. } => true,
-            CircuitFact::HalfOpened { cause, .. } => match cause {
-                HalfOpenCause::Person => true,
-                HalfOpenCause::Cooldown | HalfOpenCause::Write | HalfOpenCause::NewResult => false,
-            },
+            CircuitFact::HalfOpened { cause, .. } => *cause == HalfOpenCause::Person,
             CircuitFact::Warned { .. }
             | CircuitFact::ProbeTaken { .. }
             | CircuitFact::ProbeAbandoned { .. }
@@ -299,9 +310,7 @@ impl CircuitFact {
 impl Circuits {
     /// The state at `now` of the circuit for `key`.
     pub fn state_at(&self, key: Digest, now: Moment) -> CircuitState<'_> {
-        let Some(tripped) = self.tripped.iter().find(|tripped| tripped.trip.key == key) else {
-            return CircuitState::Closed;
-        };
+        let Some(tripped) = self.tripped_for(key) else { return CircuitState::Closed };
         match &tripped.state {
             TrippedState::Open if tripped.trip.remaining_ms(now).is_some() => CircuitState::Open(&tripped.trip),
             TrippedState::Open => CircuitState::HalfOpen(&tripped.trip, HalfOpenCause::Cooldown),
@@ -316,9 +325,14 @@ impl Circuits {
         self.tripped.iter().find(|tripped| tripped.trip.incident == incident)
     }
 
+    /// The circuit for `key`, unless it is CLOSED.
+    pub fn tripped_for(&self, key: Digest) -> Option<&TrippedCircuit> {
+        self.tripped.iter().find(|tripped| tripped.trip.key == key)
+    }
+
     /// True if the circuit for `key` is not CLOSED.
     pub fn is_tripped(&self, key: Digest) -> bool {
-        self.tripped.iter().any(|tripped| tripped.trip.key == key)
+        self.tripped_for(key).is_some()
     }
 
     /// True if the incident has not ended: its circuit is not CLOSED, or it is a limit's incident with an escalation.
@@ -328,10 +342,7 @@ impl Circuits {
 
     /// The circuit whose probe is this call.
     pub fn probed_by(&self, call: Digest) -> Option<&TrippedCircuit> {
-        self.tripped.iter().find(|tripped| match &tripped.state {
-            TrippedState::Probing(probe) => probe.call == call,
-            TrippedState::Open | TrippedState::HalfOpen(_) => false,
-        })
+        self.tripped.iter().find(|tripped| matches!(&tripped.state, TrippedState::Probing(probe) if probe.call == call))
     }
 
     /// The length that the streak of this pattern would have after one more trip.
@@ -369,13 +380,14 @@ impl Circuits {
             CircuitFact::ProbeAbandoned { incident } => {
                 self.set_state(incident, TrippedState::HalfOpen(HalfOpenCause::Cooldown))
             }
-            CircuitFact::Recovered { incident } => self.close(incident, true),
+            CircuitFact::Recovered { incident }
+            | CircuitFact::FalsePositive { incident, .. }
+            | CircuitFact::Reset { incident: Some(incident), .. } => self.close(incident, true),
             CircuitFact::Lapsed { incident } => self.close(incident, false),
             CircuitFact::Denied { key, level, turn, .. } => {
                 increment(&mut self.denied);
                 self.escalations.record(*key, *level, *turn);
             }
-            CircuitFact::Reset { incident: Some(incident), .. } => self.close(incident, true),
             CircuitFact::Reset { incident: None, .. } => {
                 self.tripped.clear();
                 self.streaks.clear();
@@ -383,14 +395,13 @@ impl Circuits {
                 increment(&mut self.generation);
                 self.closed_generation = self.generation;
             }
-            CircuitFact::FalsePositive { incident, .. } => self.close(incident, true),
         }
     }
 
     fn trip(&mut self, trip: &Trip, at: Moment) {
         increment(&mut self.trips);
         increment(&mut self.generation);
-        let is_again = self.tripped.iter().any(|tripped| tripped.trip.key == trip.key);
+        let is_again = self.is_tripped(trip.key);
         self.tripped.retain(|tripped| tripped.trip.key != trip.key && !is_stale(tripped, at));
         if self.tripped.len() >= TRIPPED_MAX {
             let waiting =

@@ -26,19 +26,12 @@ pub fn closest_to_trip(
             found.push(ClosestToTrip { pattern, count, limit });
         }
     };
-    let is_literal = match limits.preset {
-        Preset::Literal => true,
-        Preset::Default => false,
-    };
+    let is_literal = limits.preset == Preset::Literal;
     let completed = agent.since_prompt();
     if let Some(last) = completed.iter().rev().find(|call| call.has_result()) {
         let (failures, repeat) = (limits.tool_failure, limits.repeat);
         let is_same = |call: &super::CompletedCall| {
-            if is_literal {
-                call.tool == last.tool
-            } else {
-                call.identity == last.identity && call.normal == last.normal
-            }
+            if is_literal { call.tool == last.tool } else { call.is_same(last.identity, last.normal) }
         };
         let failed = failed_turns(completed, agent.turn.number, failures.window, is_same);
         add(Pattern::ToolFailure, failures.enabled, failed, failures.threshold);

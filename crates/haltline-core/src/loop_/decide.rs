@@ -24,7 +24,7 @@ use super::{
 use crate::circuit::{EscalationLevel, cooldown_ms_in_streak, incident_id_for_key};
 use crate::draft::Draft;
 use crate::identity::{Digest, ModelText};
-use crate::{CircuitName, Decision, Halt, Memory, Moment, Policy, Reason, Rejection, Retry, Texts, Verdict};
+use crate::{CircuitName, Decision, Halt, Memory, Mode, Moment, Policy, Reason, Rejection, Retry, Texts, Verdict};
 
 /// The name under which runs of Stop hooks are counted.
 pub(super) const STOP_HOOK: &str = "Stop";
@@ -96,6 +96,13 @@ struct Denial {
     retry: Retry,
 }
 
+impl Denial {
+    /// The denial by a circuit that is not CLOSED.
+    fn by_trip(explanation: Explanation, trip: &Trip) -> Self {
+        Self { explanation, key: trip.key, retry: Retry::At(trip.until()), trip: Some(trip.clone()) }
+    }
+}
+
 impl<'a> AgentDraft<'a> {
     fn open(memory: &'a Memory, policy: &'a Policy, request: &'a LoopRequest<'a>, now: Moment) -> Result<Self, Halt> {
         let agent_ref = request.agent_ref;
@@ -146,23 +153,12 @@ impl<'a> AgentDraft<'a> {
     /// Records the first event of an agent, and a change of the policy.
     fn record_begin(&mut self, root_session: Option<String>) {
         let agent_ref = self.request.agent_ref;
-        let (starts, resumed, is_nested) = match self.request.event {
-            LoopEvent::SessionStart { resumed, is_nested, .. } => (true, *resumed, *is_nested),
-            LoopEvent::Prompt { .. }
-            | LoopEvent::Message { .. }
-            | LoopEvent::ModelStart
-            | LoopEvent::ToolStart { .. }
-            | LoopEvent::ToolEnd { .. }
-            | LoopEvent::Batch { .. }
-            | LoopEvent::SpawnStart { .. }
-            | LoopEvent::SpawnEnd { .. }
-            | LoopEvent::Hook { .. }
-            | LoopEvent::Stop { .. }
-            | LoopEvent::Compaction { .. }
-            | LoopEvent::Cleanup { .. }
-            | LoopEvent::HooksRemoved { .. }
-            | LoopEvent::SessionEnd { .. } => (false, false, self.agent.is_nested),
-        };
+        let (starts, resumed, is_nested) =
+            if let LoopEvent::SessionStart { resumed, is_nested, .. } = self.request.event {
+                (true, *resumed, *is_nested)
+            } else {
+                (false, false, self.agent.is_nested)
+            };
         if self.is_new || (starts && !self.is_duplicate) {
             let missed_start = self.is_new && agent_ref.marks_batches && agent_ref.sub_agent.is_none() && !starts;
             let client = agent_ref.client.clone();
@@ -349,26 +345,15 @@ impl<'a> AgentDraft<'a> {
             return Ok(None);
         }
         let key = hook_key(NESTED_SESSION);
-        let open = self.at_root(|draft| {
-            Ok(match draft.agent.circuits.state_at(key, draft.now) {
-                CircuitState::Open(trip) | CircuitState::Probing(trip) => Some(trip.clone()),
-                CircuitState::Closed | CircuitState::HalfOpen(..) => None,
-            })
-        })?;
+        let open = self.at_root(|draft| Ok(draft.agent.circuits.state_at(key, draft.now).denying_trip().cloned()))?;
         let Some(trip) = open.flatten() else { return Ok(None) };
         let explanation = self.hook_explanation(NESTED_SESSION, trip.count);
-        let denial = Denial { explanation, key, retry: Retry::At(trip.until()), trip: Some(trip) };
-        Ok(Some(self.deny(denial, None)))
+        Ok(Some(self.deny(Denial::by_trip(explanation, &trip), None)))
     }
 
     fn prompt(&mut self, by_user: bool, bypass: bool) -> Result<Verdict, Halt> {
         // A prompt from the client itself, such as a sub-agent's result, would resume a stopped agent.
-        let is_stopped = match self.policy.mode {
-            crate::Mode::Enforce => self.agent.is_stopped,
-            // In observe mode nobody was stopped.
-            crate::Mode::Observe => false,
-        };
-        let is_denied = !by_user && is_stopped;
+        let is_denied = !by_user && self.is_stopped();
         if !self.is_duplicate {
             self.record(AgentFact::Prompted { by_user, is_denied, hook_source: self.hook_source() });
         }
@@ -456,10 +441,12 @@ impl<'a> AgentDraft<'a> {
     }
 
     fn is_literal(&self) -> bool {
-        match self.limits.preset {
-            Preset::Default => false,
-            Preset::Literal => true,
-        }
+        self.limits.preset == Preset::Literal
+    }
+
+    /// True if haltline ended the turn. In observe mode nobody was stopped.
+    fn is_stopped(&self) -> bool {
+        self.policy.mode == Mode::Enforce && self.agent.is_stopped
     }
 }
 

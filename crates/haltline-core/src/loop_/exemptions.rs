@@ -4,8 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Pattern;
-use crate::Instant;
+use crate::circuit::keep_newest;
 use crate::identity::Digest;
+use crate::{Instant, Moment};
 
 /// How many exemptions a project keeps; the oldest is dropped first.
 const EXEMPTIONS_MAX: usize = 256;
@@ -69,14 +70,13 @@ impl Exemptions {
     }
 
     /// The exemptions after a fact.
-    pub(super) fn apply(exemptions: Option<Exemptions>, fact: &ExemptionFact) -> Exemptions {
+    pub(crate) fn apply(exemptions: Option<Exemptions>, fact: &ExemptionFact, _at: Moment) -> Exemptions {
         let mut exemptions = exemptions.unwrap_or_default();
         match fact {
             ExemptionFact::Exempted { exemption } => {
                 exemptions.entries.retain(|entry| entry.incident != exemption.incident);
                 exemptions.entries.push(exemption.clone());
-                let excess = exemptions.entries.len().saturating_sub(EXEMPTIONS_MAX);
-                exemptions.entries.drain(..excess);
+                keep_newest(&mut exemptions.entries, EXEMPTIONS_MAX);
             }
             ExemptionFact::Revoked { incident, .. } => exemptions.entries.retain(|entry| entry.incident != *incident),
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::identity::{Digest, WordSet};
+use crate::identity::{Action, Digest, WordSet};
 
 /// A call that has started and not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,14 @@ pub struct CallTraits {
     pub is_wait: bool,
     /// The agent was idle for a while before the call.
     pub is_after_idle: bool,
+}
+
+impl CallTraits {
+    /// What the action alone says.
+    pub(super) fn of(action: &Action) -> Self {
+        let Action { is_write, is_search, is_spawn, is_wait, .. } = *action;
+        Self { is_write, is_search, is_spawn, is_wait, ..Self::default() }
+    }
 }
 
 impl From<u8> for CallTraits {

@@ -46,35 +46,11 @@ pub fn decide(
     let (Some(state), Some(listed)) = (memory.row(row), memory.row(&exemptions)) else {
         return Err(Halt::Needs(vec![row.clone(), exemptions]));
     };
-    let circuits = match state {
-        Some(State::Agent(agent)) => &agent.circuits,
-        Some(State::Tree(tree)) => &tree.circuits,
-        Some(
-            State::Constraint(_)
-            | State::PhaseRun(_)
-            | State::Slice(_)
-            | State::Claim(_)
-            | State::Pipeline(_)
-            | State::Trust(_)
-            | State::Exemptions(_),
-        )
-        | None => {
-            return Err(Rejection::NoIncident.into());
-        }
-    };
-    let wrap = |fact: CircuitFact| match state {
-        Some(State::Tree(_)) => Fact::Tree(AgentTreeFact::Circuit(fact)),
-        Some(
-            State::Agent(_)
-            | State::Constraint(_)
-            | State::PhaseRun(_)
-            | State::Slice(_)
-            | State::Claim(_)
-            | State::Pipeline(_)
-            | State::Trust(_)
-            | State::Exemptions(_),
-        )
-        | None => Fact::Agent(AgentFact::Circuit(fact)),
+    let Some(circuits) = state.and_then(State::circuits) else { return Err(Rejection::NoIncident.into()) };
+    let is_tree = state.and_then(State::as_tree).is_some();
+    let wrap = |fact: CircuitFact| match is_tree {
+        true => Fact::Tree(AgentTreeFact::Circuit(fact)),
+        false => Fact::Agent(AgentFact::Circuit(fact)),
     };
     let record = |circuit: CircuitName, fact: Fact| {
         let texts = Texts { session: None, text: operator.reason.clone() };

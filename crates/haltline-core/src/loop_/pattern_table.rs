@@ -70,27 +70,38 @@ const REPEATED: ExplanationTexts = ExplanationTexts {
     avoid: "run it again unchanged.",
 };
 
+/// A pattern that only a call without a failure ends. It explains itself at each of its limits.
+fn limit(name: &'static str, code: &'static str, nature: Nature, cooldown_s: fn(&Limits) -> u32) -> PatternRow {
+    let (concerns, closed_by) = (Concerns::Call, ClosedBy::Success);
+    PatternRow {
+        name,
+        code,
+        nature,
+        concerns,
+        cooldown_s,
+        closed_by,
+        is_probed_after_write: false,
+        explanation: REPEATED,
+    }
+}
+
+/// A pattern of calls that repeat something.
+fn calls(name: &'static str, code: &'static str, closed_by: ClosedBy, cooldown_s: fn(&Limits) -> u32) -> PatternRow {
+    PatternRow { closed_by, is_probed_after_write: true, ..limit(name, code, Nature::Loop, cooldown_s) }
+}
+
+/// A pattern of the agent's work as a whole.
+fn work(name: &'static str, code: &'static str, closed_by: ClosedBy, cooldown_s: fn(&Limits) -> u32) -> PatternRow {
+    PatternRow { concerns: Concerns::Work, ..calls(name, code, closed_by, cooldown_s) }
+}
+
 impl Pattern {
     pub(super) fn row(self) -> PatternRow {
         match self {
-            Pattern::HookRecursion => PatternRow {
-                name: "hook_recursion",
-                code: "HL-HOOK-01",
-                nature: Nature::Loop,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.hook_recursion.cooldown_s,
-                closed_by: ClosedBy::Success,
-                is_probed_after_write: false,
-                explanation: REPEATED,
-            },
+            Pattern::HookRecursion => {
+                limit("hook_recursion", "HL-HOOK-01", Nature::Loop, |limits| limits.hook_recursion.cooldown_s)
+            }
             Pattern::ToolFailure => PatternRow {
-                name: "tool_failure",
-                code: "HL-FAIL-01",
-                nature: Nature::Loop,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.tool_failure.cooldown_s,
-                closed_by: ClosedBy::SuccessOrChange,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |shown, times, limits| {
                         format!("`{shown}` failed {times} times in {} turns", limits.tool_failure.window)
@@ -98,59 +109,28 @@ impl Pattern {
                     instead: "change what makes it fail first; after a change, or the cooldown, one probe is allowed.",
                     avoid: "run it again unchanged.",
                 },
+                ..calls("tool_failure", "HL-FAIL-01", ClosedBy::SuccessOrChange, |limits| {
+                    limits.tool_failure.cooldown_s
+                })
             },
             Pattern::SequentialTools => PatternRow {
-                name: "sequential_tools",
-                code: "HL-LOOP-03",
-                nature: Nature::Loop,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.sequential_tools.cooldown_s,
-                closed_by: ClosedBy::Success,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| format!("`{shown}` was called {times} times in a row"),
                     instead: "use a scratch script, or hand the work to one agent.",
                     avoid: "call it once more.",
                 },
+                ..calls("sequential_tools", "HL-LOOP-03", ClosedBy::Success, |limits| {
+                    limits.sequential_tools.cooldown_s
+                })
             },
-            Pattern::AgentSpawn => PatternRow {
-                name: "agent_spawn",
-                code: "HL-SPAWN-01",
-                nature: Nature::Resource,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.agent_spawn.cooldown_s,
-                closed_by: ClosedBy::Success,
-                is_probed_after_write: false,
-                explanation: REPEATED,
-            },
-            Pattern::ExternalApi => PatternRow {
-                name: "external_api",
-                code: "HL-API-01",
-                nature: Nature::Resource,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.external_api.cooldown_s,
-                closed_by: ClosedBy::Success,
-                is_probed_after_write: false,
-                explanation: REPEATED,
-            },
-            Pattern::Repeat => PatternRow {
-                name: "repeat",
-                code: "HL-LOOP-01",
-                nature: Nature::Loop,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.repeat.cooldown_s,
-                closed_by: ClosedBy::Change,
-                is_probed_after_write: true,
-                explanation: REPEATED,
-            },
+            Pattern::AgentSpawn => {
+                limit("agent_spawn", "HL-SPAWN-01", Nature::Resource, |limits| limits.agent_spawn.cooldown_s)
+            }
+            Pattern::ExternalApi => {
+                limit("external_api", "HL-API-01", Nature::Resource, |limits| limits.external_api.cooldown_s)
+            }
+            Pattern::Repeat => calls("repeat", "HL-LOOP-01", ClosedBy::Change, |limits| limits.repeat.cooldown_s),
             Pattern::Interleaved => PatternRow {
-                name: "interleaved",
-                code: "HL-LOOP-04",
-                nature: Nature::Loop,
-                concerns: Concerns::Work,
-                cooldown_s: |limits| limits.interleaved.cooldown_s,
-                closed_by: ClosedBy::Change,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| {
                         format!(
@@ -160,15 +140,9 @@ impl Pattern {
                     instead: "use the answer you have, or change something first; after a change one probe is allowed.",
                     avoid: "ask it again between other calls.",
                 },
+                ..work("interleaved", "HL-LOOP-04", ClosedBy::Change, |limits| limits.interleaved.cooldown_s)
             },
             Pattern::Cycle => PatternRow {
-                name: "cycle",
-                code: "HL-LOOP-02",
-                nature: Nature::Loop,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.cycle.cooldown_s,
-                closed_by: ClosedBy::NewResultOrWrite,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| {
                         format!("the same calls in turn, `{shown}` among them, gave the same answers {times} times")
@@ -176,28 +150,17 @@ impl Pattern {
                     instead: "leave the circle: take another approach, or write down what you tried and stop.",
                     avoid: "go round once more.",
                 },
+                ..calls("cycle", "HL-LOOP-02", ClosedBy::NewResultOrWrite, |limits| limits.cycle.cooldown_s)
             },
             Pattern::SameError => PatternRow {
-                name: "same_error",
-                code: "HL-LOOP-05",
-                nature: Nature::Loop,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.same_error.cooldown_s,
-                closed_by: ClosedBy::SuccessOrChange,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| format!("calls like `{shown}` got the same error {times} times"),
                     instead: "find out what the error is about: look at what is really there, then change that part.",
                     avoid: "try one more variant of the same call.",
                 },
+                ..calls("same_error", "HL-LOOP-05", ClosedBy::SuccessOrChange, |limits| limits.same_error.cooldown_s)
             },
             Pattern::FutileWrites => PatternRow {
-                name: "futile_writes",
-                code: "HL-LOOP-06",
-                nature: Nature::Loop,
-                concerns: Concerns::Work,
-                cooldown_s: |limits| limits.futile_writes.cooldown_s,
-                closed_by: ClosedBy::SuccessOrChange,
                 is_probed_after_write: false,
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| {
@@ -206,15 +169,11 @@ impl Pattern {
                     instead: "find out what the failure depends on before the next edit, or say what you tried and stop.",
                     avoid: "edit and run it once more.",
                 },
+                ..work("futile_writes", "HL-LOOP-06", ClosedBy::SuccessOrChange, |limits| {
+                    limits.futile_writes.cooldown_s
+                })
             },
             Pattern::Retread => PatternRow {
-                name: "retread",
-                code: "HL-LOOP-07",
-                nature: Nature::Loop,
-                concerns: Concerns::Work,
-                cooldown_s: |limits| limits.retread.cooldown_s,
-                closed_by: ClosedBy::Progress,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| {
                         format!("the last {times} answers were known before, and `{shown}` was asked before as well")
@@ -222,15 +181,9 @@ impl Pattern {
                     instead: "say what you know and what is missing; ask something that was not asked yet.",
                     avoid: "go through the same questions again.",
                 },
+                ..work("retread", "HL-LOOP-07", ClosedBy::Progress, |limits| limits.retread.cooldown_s)
             },
             Pattern::Stagnation => PatternRow {
-                name: "stagnation",
-                code: "HL-LOOP-08",
-                nature: Nature::Loop,
-                concerns: Concerns::Work,
-                cooldown_s: |limits| limits.stagnation.cooldown_s,
-                closed_by: ClosedBy::Progress,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
                         format!("{times} times in a row the same question in other words got an answer that was known")
@@ -238,15 +191,9 @@ impl Pattern {
                     instead: "use the answer you have, or ask something else.",
                     avoid: "put the same question in other words.",
                 },
+                ..work("stagnation", "HL-LOOP-08", ClosedBy::Progress, |limits| limits.stagnation.cooldown_s)
             },
             Pattern::Cascade => PatternRow {
-                name: "cascade",
-                code: "HL-LOOP-09",
-                nature: Nature::Loop,
-                concerns: Concerns::Work,
-                cooldown_s: |limits| limits.cascade.cooldown_s,
-                closed_by: ClosedBy::Progress,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
                         format!("{times} calls failed one after another and nothing new was learned in between")
@@ -254,15 +201,9 @@ impl Pattern {
                     instead: "stop and say what you tried, what failed and what you need.",
                     avoid: "try the next thing that comes to mind.",
                 },
+                ..work("cascade", "HL-LOOP-09", ClosedBy::Progress, |limits| limits.cascade.cooldown_s)
             },
             Pattern::Compaction => PatternRow {
-                name: "compaction",
-                code: "HL-LOOP-10",
-                nature: Nature::Loop,
-                concerns: Concerns::Work,
-                cooldown_s: |limits| limits.compaction.cooldown_s,
-                closed_by: ClosedBy::NewResult,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
                         format!(
@@ -272,14 +213,9 @@ impl Pattern {
                     instead: "write down what you know in a file, then go on from there, or stop and report.",
                     avoid: "read the same things again.",
                 },
+                ..work("compaction", "HL-LOOP-10", ClosedBy::NewResult, |limits| limits.compaction.cooldown_s)
             },
             Pattern::CostGrowth => PatternRow {
-                name: "cost_growth",
-                code: "HL-LOOP-11",
-                nature: Nature::Loop,
-                concerns: Concerns::Work,
-                cooldown_s: |limits| limits.cost_growth.cooldown_s,
-                closed_by: ClosedBy::AnyResult,
                 is_probed_after_write: false,
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
@@ -288,15 +224,9 @@ impl Pattern {
                     instead: "take a smaller step: less context, shorter output, or a summary first.",
                     avoid: "go on in the same way.",
                 },
+                ..work("cost_growth", "HL-LOOP-11", ClosedBy::AnyResult, |limits| limits.cost_growth.cooldown_s)
             },
             Pattern::Chanting => PatternRow {
-                name: "chanting",
-                code: "HL-LOOP-12",
-                nature: Nature::Loop,
-                concerns: Concerns::Work,
-                cooldown_s: |limits| limits.chanting.cooldown_s,
-                closed_by: ClosedBy::AnyResult,
-                is_probed_after_write: true,
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
                         format!("the same words were said {} times in a row", times.saturating_add(1))
@@ -304,51 +234,19 @@ impl Pattern {
                     instead: "say once what is missing, and stop.",
                     avoid: "say it again.",
                 },
+                ..work("chanting", "HL-LOOP-12", ClosedBy::AnyResult, |limits| limits.chanting.cooldown_s)
             },
             Pattern::Denials => PatternRow {
-                name: "denials",
-                code: "HL-DENY-01",
-                nature: Nature::Loop,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.denials.cooldown_s,
-                closed_by: ClosedBy::Success,
-                is_probed_after_write: false,
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| format!("permission was refused {times} times"),
                     instead: "ask the person for the permission, or do without it.",
                     avoid: "try the same thing under another name.",
                 },
+                ..limit("denials", "HL-DENY-01", Nature::Loop, |limits| limits.denials.cooldown_s)
             },
-            Pattern::Budget => PatternRow {
-                name: "budget",
-                code: "HL-BUDGET-02",
-                nature: Nature::Resource,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.repeat.cooldown_s,
-                closed_by: ClosedBy::Success,
-                is_probed_after_write: false,
-                explanation: REPEATED,
-            },
-            Pattern::Constraint => PatternRow {
-                name: "constraint",
-                code: "HL-CON-01",
-                nature: Nature::Rule,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.repeat.cooldown_s,
-                closed_by: ClosedBy::Success,
-                is_probed_after_write: false,
-                explanation: REPEATED,
-            },
-            Pattern::Tampering => PatternRow {
-                name: "tampering",
-                code: "HL-OWN-01",
-                nature: Nature::Rule,
-                concerns: Concerns::Call,
-                cooldown_s: |limits| limits.repeat.cooldown_s,
-                closed_by: ClosedBy::Success,
-                is_probed_after_write: false,
-                explanation: REPEATED,
-            },
+            Pattern::Budget => limit("budget", "HL-BUDGET-02", Nature::Resource, |limits| limits.repeat.cooldown_s),
+            Pattern::Constraint => limit("constraint", "HL-CON-01", Nature::Rule, |limits| limits.repeat.cooldown_s),
+            Pattern::Tampering => limit("tampering", "HL-OWN-01", Nature::Rule, |limits| limits.repeat.cooldown_s),
         }
     }
 

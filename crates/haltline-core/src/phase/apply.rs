@@ -5,7 +5,7 @@ use super::{
     PhaseName, PhaseRun, Precedence, RunState, Trip, TripCause, Underway, messages::AUTO_RESET, trip_text,
 };
 use crate::Moment;
-use crate::circuit::{incident_id_of_state_file, increment};
+use crate::circuit::{incident_id_of_state_file, increment, keep_newest};
 use crate::identity::Digest;
 
 /// Limit on the improvements that one history line names.
@@ -167,8 +167,7 @@ fn remember_tree(phase_run: &mut PhaseRun, tree: Option<Digest>) {
     let Some(tree) = tree else { return };
     phase_run.trees.retain(|known| *known != tree);
     phase_run.trees.push(tree);
-    let excess = phase_run.trees.len().saturating_sub(PhaseRun::TREES_MAX);
-    phase_run.trees.drain(..excess);
+    keep_newest(&mut phase_run.trees, PhaseRun::TREES_MAX);
 }
 
 /// A first or a different error counts 1; an iteration without an error sets the count to 0 (P3).
@@ -278,6 +277,5 @@ fn add_history_line(phase_run: &mut PhaseRun, event: HistoryEvent, from: &str, a
         is_trip: event == HistoryEvent::StateChange && matches!(phase_run.state, RunState::Open(_)),
         iteration: phase_run.iteration,
     });
-    let excess = phase_run.history.len().saturating_sub(PhaseRun::HISTORY_MAX);
-    phase_run.history.drain(..excess);
+    keep_newest(&mut phase_run.history, PhaseRun::HISTORY_MAX);
 }

@@ -10,7 +10,7 @@ use crate::identity::Digest;
 use crate::{Instant, Moment};
 
 /// One pass through phases, with its counts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseRun {
     /// The current phase; `None` if another program's file did not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,9 +92,10 @@ pub struct Underway {
 }
 
 /// The state of a phase run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
+    #[default]
     Closed,
     /// HALF_OPEN: haltline warned, and work goes on.
     Warned,
@@ -277,32 +278,7 @@ impl PhaseRun {
 
     /// A run without any history.
     pub fn new(at: Moment) -> Self {
-        Self {
-            phase: None,
-            state: RunState::Closed,
-            iteration: 0,
-            underway: None,
-            no_progress: 0,
-            same_error: 0,
-            error: None,
-            permission_denials: 0,
-            neutral: 0,
-            baselines: BTreeMap::new(),
-            trees: Vec::new(),
-            guidance: None,
-            known_failures: Vec::new(),
-            last: None,
-            last_progress: 0,
-            spent: Spent::default(),
-            finish: None,
-            open_count: 0,
-            history: Vec::new(),
-            changed: at,
-            closed: None,
-            totals: Totals::default(),
-            generation: 0,
-            last_seen: at,
-        }
+        Self { changed: at, last_seen: at, ..Self::default() }
     }
 
     /// The state's name at a moment. A cooldown that is over counts as ended even if no fact says so yet.

@@ -18,7 +18,7 @@ fn operator() -> Operator {
 #[test]
 fn a_row_that_was_read_and_is_empty_differs_from_one_that_was_not_read() {
     let (read, empty, unread) = ["a", "b", "c"].map(|name| CircuitName::from_stored(name.to_owned())).into();
-    let state = State::Trust(trust::Trust::default());
+    let state = State::Trust(Box::default());
     let mut memory = Memory::default();
     memory.insert(read.clone(), Some(state.clone()));
     memory.insert(empty.clone(), None);
@@ -38,7 +38,7 @@ fn open_and_half_open_circuits_are_tripped() {
         let state = State::Constraint(Box::new(Circuit { state, generation: 9, ..Circuit::default() }));
         assert_eq!((state.is_tripped(), state.generation()), (is_tripped, 9), "{state:?}");
     }
-    let trust = State::Trust(trust::Trust::default());
+    let trust = State::Trust(Box::default());
     assert_eq!((trust.is_tripped(), trust.generation()), (false, 0));
 }
 
@@ -60,7 +60,7 @@ fn a_person_trusts_the_content_of_the_project_file_once() {
     assert_eq!(decide(&memory, &policy, &trust("abcd"), moment()), decided("abcd"));
 
     let state = apply(None, &Fact::Trust(fact("abcd")), moment());
-    assert_eq!(state, State::Trust(trust::Trust { digest: Some("abcd".to_owned()), limits: None }));
+    assert_eq!(state, State::Trust(Box::new(trust::Trust { digest: Some("abcd".to_owned()), limits: None })));
     memory.insert(name.clone(), Some(state));
     let again = decide(&memory, &policy, &trust("abcd"), moment());
     assert_eq!(again, Err(Halt::Rejected(Rejection::NothingToTrust)));
@@ -98,13 +98,13 @@ fn limits_stay_in_force_as_seen_until_a_person_trusts_others() {
     }
     let content = Fact::Trust(trust::Fact::ContentTrusted { digest: "abcd".to_owned(), who: "anna".to_owned() });
     let both = trust::Trust { digest: Some("abcd".to_owned()), limits: Some(values(9)) };
-    assert_eq!(apply(state, &content, moment()), State::Trust(both));
+    assert_eq!(apply(state, &content, moment()), State::Trust(Box::new(both)));
 }
 
 #[test]
 fn a_fact_of_another_kind_than_the_row_begins_a_new_state() {
     let passed = Fact::Constraint(ConstraintFact::Passed);
     let fresh = apply(None, &passed, moment());
-    let mixed = State::Trust(trust::Trust::default());
+    let mixed = State::Trust(Box::default());
     assert_eq!(apply(Some(mixed), &passed, moment()), fresh);
 }

@@ -28,20 +28,7 @@ pub(super) fn sample(now: Moment) -> Incident {
 
 /// The trip that a fact records, without evidence; `None` for any other fact.
 pub(super) fn from_fact(recorded: &Recorded) -> Option<Incident> {
-    let fact = match &recorded.fact {
-        Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => fact,
-        Fact::Agent(_)
-        | Fact::Tree(_)
-        | Fact::Exemption(_)
-        | Fact::Constraint(_)
-        | Fact::Phase(_)
-        | Fact::Attempt(_)
-        | Fact::Claim(_)
-        | Fact::Pipeline(_)
-        | Fact::Trust(_) => {
-            return None;
-        }
-    };
+    let fact = recorded.fact.as_circuit()?;
     let event = IncidentEvent { at: recorded.at.at, kind: recorded.fact.as_str(), text: recorded.texts.text.clone() };
     let mut found = Vec::new();
     add_fact(&mut found, &[], &recorded.circuit, fact, &event, (recorded.at, None));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use haltline_core::identity::{CallResult, Digest, Outcome};
-use haltline_core::loop_::{self, AgentFact, AgentRef, AgentTreeFact, CircuitFact, LoopEvent};
-use haltline_core::{CircuitName, Decision, Event, Fact, Instant, Memory, Verdict};
+use haltline_core::loop_::{self, AgentRef, CircuitFact, LoopEvent};
+use haltline_core::{CircuitName, Decision, Event, Instant, Memory, Verdict};
 
 use crate::redact::storable;
 
@@ -346,20 +346,7 @@ impl ListedVerdict {
 fn warned_or_denied(decision: &Decision) -> (Option<Digest>, u32) {
     let mut about = (None, 0);
     for recorded in &decision.facts {
-        let fact = match &recorded.fact {
-            Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => fact,
-            Fact::Agent(_)
-            | Fact::Tree(_)
-            | Fact::Exemption(_)
-            | Fact::Constraint(_)
-            | Fact::Phase(_)
-            | Fact::Attempt(_)
-            | Fact::Claim(_)
-            | Fact::Pipeline(_)
-            | Fact::Trust(_) => {
-                continue;
-            }
-        };
+        let Some(fact) = recorded.fact.as_circuit() else { continue };
         match fact {
             CircuitFact::Warned { key, count, .. } => about = (Some(*key), *count),
             CircuitFact::Denied { key, .. } => about = (Some(*key), 0),

@@ -535,7 +535,7 @@ fn a_store_of_version_1_is_read_and_written_forever() {
     let retired = CircuitState::Retired { at: minute(8).at, from: StateName::Closed };
     assert_eq!(gone.circuit(&store).state, retired);
     let trust = store.circuit(open.project.key, &CircuitName::trust()).expect("read");
-    assert_eq!(trust, Some(State::Trust(Trust { digest: Some("abc".to_owned()), limits: None })));
+    assert_eq!(trust, Some(State::Trust(Box::new(Trust { digest: Some("abc".to_owned()), limits: None }))));
     assert_eq!(reopened.circuit(&store).totals.trips, 2);
     let purged = store.history(calm.project.key, &calm.circuit_name(), 9).expect("read");
     assert_eq!(purged.iter().map(Entry::texts).collect::<Vec<_>>(), [Texts::default()]);

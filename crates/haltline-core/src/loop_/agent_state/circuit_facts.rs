@@ -4,77 +4,72 @@ use super::*;
 
 impl AgentState {
     pub(super) fn apply_circuit_fact(&mut self, fact: &CircuitFact, at: Moment) {
+        let mut closing = None;
         match fact {
-            CircuitFact::Warned { key, pattern, .. } => match pattern.nature() {
-                Nature::Loop => self.no_progress.last_warning = Some(*key),
-                Nature::Resource | Nature::Rule => {}
-            },
-            CircuitFact::Denied { level: EscalationLevel::Stop, .. } => self.is_stopped = true,
-            CircuitFact::Reset { .. }
-            | CircuitFact::FalsePositive { .. }
-            | CircuitFact::HalfOpened { cause: HalfOpenCause::Person, .. } => self.is_stopped = false,
-            CircuitFact::Tripped { .. }
-            | CircuitFact::Limited { .. }
-            | CircuitFact::HalfOpened {
-                cause: HalfOpenCause::Cooldown | HalfOpenCause::Write | HalfOpenCause::NewResult,
-                ..
+            CircuitFact::Warned { key, pattern, .. } if pattern.nature() == Nature::Loop => {
+                self.no_progress.last_warning = Some(*key);
             }
-            | CircuitFact::ProbeTaken { .. }
-            | CircuitFact::ProbeAbandoned { .. }
-            | CircuitFact::Recovered { .. }
-            | CircuitFact::Lapsed { .. }
-            | CircuitFact::Denied { level: EscalationLevel::Deny, .. } => {}
-        }
-        // A circuit that closes empties its window (L5).
-        let closing = match fact {
-            CircuitFact::Recovered { incident }
-            | CircuitFact::Lapsed { incident }
-            | CircuitFact::FalsePositive { incident, .. }
-            | CircuitFact::Reset { incident: Some(incident), .. } => {
-                self.circuits.tripped_by(incident).map(|tripped| (tripped.trip.pattern, tripped.trip.key))
+            CircuitFact::Denied { level, call, response, turn, .. } => {
+                self.is_stopped |= *level == EscalationLevel::Stop;
+                if let Some(call) = call {
+                    self.on_call_denied(*call, *response, *turn);
+                }
             }
-            CircuitFact::Reset { incident: None, .. } => {
-                self.completed.iter_mut().for_each(|completed| completed.set(CallFlag::CircuitClosedSince));
-                self.no_progress.clear(|_| false);
-                self.compaction = Compaction::default();
-                self.repeated_text = RepeatedText::default();
-                self.cost_growth = CostGrowth::default();
-                self.hook_runs = HookRuns::default();
-                self.spawn_turns.clear();
-                self.permission_denials.clear_counts();
-                None
+            CircuitFact::HalfOpened { cause, .. } => self.is_stopped &= *cause != HalfOpenCause::Person,
+            CircuitFact::Reset { incident, .. } => {
+                self.is_stopped = false;
+                closing = incident.as_ref();
+                if incident.is_none() {
+                    self.forget_counts();
+                }
             }
+            CircuitFact::FalsePositive { incident, .. } => {
+                self.is_stopped = false;
+                closing = Some(incident);
+            }
+            CircuitFact::Recovered { incident } | CircuitFact::Lapsed { incident } => closing = Some(incident),
             CircuitFact::Warned { .. }
             | CircuitFact::Tripped { .. }
             | CircuitFact::Limited { .. }
-            | CircuitFact::HalfOpened { .. }
             | CircuitFact::ProbeTaken { .. }
-            | CircuitFact::ProbeAbandoned { .. } => None,
-            CircuitFact::Denied { call, response, turn, .. } => {
-                if let Some(call) = call {
-                    // A turn whose only call was denied is a turn: the next attempt escalates (E5).
-                    if *turn != self.turn.number {
-                        self.deliveries.denied_calls.clear();
-                    }
-                    self.turn.add_call(*turn, *response);
-                    self.deliveries.recent_sources.clear();
-                    self.deliveries.remember_denied(*call);
-                }
-                None
-            }
-        };
+            | CircuitFact::ProbeAbandoned { .. } => {}
+        }
+        let closing = closing
+            .and_then(|incident| self.circuits.tripped_by(incident))
+            .map(|tripped| (tripped.trip.pattern, tripped.trip.key));
         self.circuits.apply(fact, at);
         if let Some((pattern, key)) = closing {
             self.on_circuit_closed(pattern, key);
         }
     }
 
+    /// A turn whose only call was denied is a turn: the next attempt escalates (E5).
+    fn on_call_denied(&mut self, call: Digest, response: Option<Digest>, turn: u64) {
+        if turn != self.turn.number {
+            self.deliveries.denied_calls.clear();
+        }
+        self.turn.add_call(turn, response);
+        self.deliveries.recent_sources.clear();
+        self.deliveries.remember_denied(call);
+    }
+
+    /// A person closed all circuits, so nothing counts any more.
+    fn forget_counts(&mut self) {
+        self.completed.iter_mut().for_each(|completed| completed.set(CallFlag::CircuitClosedSince));
+        self.no_progress.clear(|_| false);
+        self.compaction = Compaction::default();
+        self.repeated_text = RepeatedText::default();
+        self.cost_growth = CostGrowth::default();
+        self.hook_runs = HookRuns::default();
+        self.spawn_turns.clear();
+        self.permission_denials.clear_counts();
+    }
+
     /// Makes everything that a circuit had counted no longer count, because the circuit closed (L5).
     fn on_circuit_closed(&mut self, pattern: Pattern, key: Digest) {
         self.hook_runs.forget(key);
-        match pattern.nature() {
-            Nature::Loop => self.clear_no_progress(),
-            Nature::Resource | Nature::Rule => {}
+        if pattern.nature() == Nature::Loop {
+            self.clear_no_progress();
         }
         if pattern == Pattern::Denials {
             self.permission_denials.clear_counts();

@@ -1,6 +1,7 @@
 //! What an agent's row keeps to recognise events that a client delivers more than once (L4).
 
-use super::{IN_FLIGHT_MAX, keep_newest};
+use super::IN_FLIGHT_MAX;
+use crate::circuit::keep_newest;
 use crate::identity::Digest;
 use crate::loop_::UnidentifiedEvent;
 use crate::{Elapsed, Moment};

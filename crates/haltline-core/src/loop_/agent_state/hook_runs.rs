@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::keep_newest;
+use crate::circuit::keep_newest;
 use crate::identity::Digest;
 use crate::loop_::pattern;
 

@@ -19,11 +19,13 @@ pub struct Turn {
     pub marks_ends: bool,
 }
 
-impl Turn {
-    pub(super) fn first() -> Self {
+impl Default for Turn {
+    fn default() -> Self {
         Self { number: 1, is_empty: true, is_over: false, response: None, marks_ends: false }
     }
+}
 
+impl Turn {
     /// The number of the turn after this one.
     pub(in crate::loop_) fn next(&self) -> u64 {
         self.number.saturating_add(1)

@@ -70,9 +70,7 @@ impl AgentDraft<'_> {
 
     /// Lets a call through as the probe of a HALF_OPEN circuit.
     pub(super) fn start_probe(&mut self, key: Digest, call: Digest) {
-        let Some(tripped) = self.agent.circuits.tripped.iter().find(|tripped| tripped.trip.key == key).cloned() else {
-            return;
-        };
+        let Some(tripped) = self.agent.circuits.tripped_for(key).cloned() else { return };
         let incident = tripped.trip.incident.clone();
         match tripped.state {
             TrippedState::Open => {
@@ -111,8 +109,8 @@ impl AgentDraft<'_> {
     }
 
     pub(super) fn recover(&mut self, key: Digest) {
-        let tripped = self.agent.circuits.tripped.iter().find(|tripped| tripped.trip.key == key);
-        if let Some(incident) = tripped.map(|tripped| tripped.trip.incident.clone()) {
+        if let Some(tripped) = self.agent.circuits.tripped_for(key) {
+            let incident = tripped.trip.incident.clone();
             self.record(AgentFact::Circuit(CircuitFact::Recovered { incident }));
         }
     }

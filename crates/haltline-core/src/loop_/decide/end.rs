@@ -83,12 +83,8 @@ impl AgentDraft<'_> {
         if self.is_literal() {
             return Ok(Verdict::Pass);
         }
-        let key = action.identity;
-        let state = self.agent.circuits.state_at(key, self.now);
-        if let CircuitState::Open(trip) | CircuitState::Probing(trip) = state {
-            let trip = trip.clone();
-            let explanation = self.explain_trip(&trip, action);
-            let denial = Denial { explanation, key, retry: Retry::At(trip.until()), trip: Some(trip) };
+        if let Some(trip) = self.agent.circuits.state_at(action.identity, self.now).denying_trip() {
+            let denial = Denial::by_trip(self.explain_trip(trip, action), trip);
             self.need_tree()?;
             return Ok(self.deny(denial, Some(action.shown.clone())));
         }
@@ -106,23 +102,18 @@ impl AgentDraft<'_> {
         if is_our_denial(result) {
             return Ok(());
         }
-        let traits = CallTraits {
-            is_write: action.is_write,
-            is_search: action.is_search,
-            is_spawn: action.is_spawn,
-            is_api: false,
-            is_poller: false,
-            is_wait: action.is_wait,
-            is_after_idle: false,
-        };
         let is_next = self.agent.turn.is_over && !self.agent.turn.is_empty;
         let turn = if is_next { self.agent.turn.next() } else { self.agent.turn.number };
-        let generation = self.agent.circuits.generation;
-        let (identity, words) = (action.identity, action.words);
-        let (transcript_id, tool) = (None, action.tool.clone());
-        let in_flight = InFlightCall { id: call, tool, identity, turn, generation, traits, transcript_id, words };
+        let in_flight = self.in_flight_call(call, action, CallTraits::of(action), turn);
         self.record(AgentFact::Started { call: in_flight.clone(), response: None });
         self.complete_call(&in_flight, Some(action), result)
+    }
+
+    /// A call that starts now.
+    pub(super) fn in_flight_call(&self, id: Digest, action: &Action, traits: CallTraits, turn: u64) -> InFlightCall {
+        let (tool, generation) = (action.tool.clone(), self.agent.circuits.generation);
+        let Action { identity, words, .. } = *action;
+        InFlightCall { id, tool, identity, turn, generation, traits, transcript_id: None, words }
     }
 
     fn complete_call(
@@ -137,16 +128,9 @@ impl AgentDraft<'_> {
         if in_flight.traits.is_api {
             self.complete_api_call(in_flight, result)?;
         }
-        let is_failed = match result.outcome {
-            // A search that finds nothing has succeeded (L4).
-            Outcome::Failed => !(in_flight.traits.is_search && result.exit == Some(1)),
-            Outcome::Ok
-            | Outcome::Rejected
-            | Outcome::Denied
-            | Outcome::Cancelled
-            | Outcome::RateLimited
-            | Outcome::Unknown => false,
-        };
+        // A search that finds nothing has succeeded (L4).
+        let finds_nothing = in_flight.traits.is_search && result.exit == Some(1);
+        let is_failed = result.outcome == Outcome::Failed && !finds_nothing;
         // Preset `literal` knows no progress.
         let is_progress = !self.is_literal() && self.is_new_write(in_flight, result);
         let progress = if is_progress { Progress::Written } else { Progress::None };
@@ -200,12 +184,8 @@ impl AgentDraft<'_> {
     fn permission_denied(&mut self, in_flight: &InFlightCall) -> Result<(), Halt> {
         let is_probe =
             |state: &TrippedState| matches!(state, TrippedState::Probing(probe) if probe.call == in_flight.id);
-        let is_failed_probe = self
-            .agent
-            .circuits
-            .tripped
-            .iter()
-            .any(|tripped| tripped.trip.key == denials_key() && is_probe(&tripped.state));
+        let is_failed_probe =
+            self.agent.circuits.tripped_for(denials_key()).is_some_and(|tripped| is_probe(&tripped.state));
         self.abandon_probes(in_flight);
         let tool = Digest::from_parts(&[in_flight.tool.as_bytes()]);
         self.record(AgentFact::PermissionDenied {
@@ -218,10 +198,7 @@ impl AgentDraft<'_> {
         let in_a_row = self.agent.permission_denials.in_a_row;
         let key = denials_key();
         // A HALF_OPEN circuit opens again if its probe is denied, or if enough other calls are denied.
-        let may_open = match self.agent.circuits.state_at(key, self.now) {
-            CircuitState::Closed | CircuitState::HalfOpen(..) => true,
-            CircuitState::Open(_) | CircuitState::Probing(_) => false,
-        };
+        let may_open = self.agent.circuits.state_at(key, self.now).denying_trip().is_none();
         let is_due = is_failed_probe || in_a_row >= limits.in_a_row || recent >= limits.of_recent;
         if limits.enabled && is_due && may_open && !self.is_literal() && !self.is_exempt(Pattern::Denials, key)? {
             let count = in_a_row.max(recent);
@@ -234,14 +211,8 @@ impl AgentDraft<'_> {
     /// Closes, reopens or frees the circuits whose probe this call was (E12).
     fn evaluate_probes(&mut self, in_flight: &InFlightCall, result: &CallResult, is_failed: bool) -> Result<(), Halt> {
         while let Some(tripped) = self.agent.circuits.probed_by(in_flight.id).cloned() {
-            let has_result = match result.outcome {
-                Outcome::Ok | Outcome::Failed => true,
-                Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited | Outcome::Unknown => {
-                    false
-                }
-            };
             let incident = tripped.trip.incident.clone();
-            if !has_result {
+            if !result.outcome.has_result() {
                 self.record(AgentFact::Circuit(CircuitFact::ProbeAbandoned { incident }));
                 continue;
             }
@@ -249,10 +220,8 @@ impl AgentDraft<'_> {
             let is_new =
                 !self.agent.before_last().iter().any(|completed| completed.is_same(in_flight.identity, result.normal));
             // After a write the call is a new one: a successful result is already progress.
-            let is_after_write = match &tripped.state {
-                TrippedState::Probing(probe) => probe.cause == HalfOpenCause::Write && !is_failed,
-                TrippedState::Open | TrippedState::HalfOpen(_) => false,
-            };
+            let is_after_write = !is_failed
+                && matches!(&tripped.state, TrippedState::Probing(probe) if probe.cause == HalfOpenCause::Write);
             let is_better = match tripped.trip.pattern.row().closed_by {
                 ClosedBy::Success => !is_failed,
                 ClosedBy::SuccessOrChange => !is_failed || is_changed,

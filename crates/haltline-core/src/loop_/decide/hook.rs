@@ -29,13 +29,7 @@ impl AgentDraft<'_> {
         let state = self.agent.circuits.state_at(key, self.now);
         match state {
             CircuitState::Open(trip) | CircuitState::Probing(trip) => {
-                let (trip, count) = (trip.clone(), trip.count);
-                let denial = Denial {
-                    explanation: self.hook_explanation(name, count),
-                    key,
-                    retry: Retry::At(trip.until()),
-                    trip: Some(trip),
-                };
+                let denial = Denial::by_trip(self.hook_explanation(name, trip.count), trip);
                 return Ok(self.deny(denial, None));
             }
             CircuitState::HalfOpen(trip, _) if name == STOP_HOOK => {
@@ -78,7 +72,7 @@ impl AgentDraft<'_> {
         }
         if !blocked {
             let key = hook_key(STOP_HOOK);
-            if !was_kept_going && matches!(self.agent.circuits.state_at(key, self.now), CircuitState::HalfOpen(..)) {
+            if !was_kept_going && self.agent.circuits.state_at(key, self.now).is_half_open() {
                 // No hook kept the agent going: the probe succeeded.
                 self.start_probe(key, Digest::from_parts(&[STOP_HOOK.as_bytes()]));
                 self.recover(key);
@@ -100,10 +94,7 @@ impl AgentDraft<'_> {
     /// tripped the circuit had passed.
     fn repeat_stop_verdict(&mut self) -> Result<Verdict, Halt> {
         let key = hook_key(STOP_HOOK);
-        let is_open = match self.agent.circuits.state_at(key, self.now) {
-            CircuitState::Open(_) | CircuitState::Probing(_) => true,
-            CircuitState::Closed | CircuitState::HalfOpen(..) => false,
-        };
+        let is_open = self.agent.circuits.state_at(key, self.now).denying_trip().is_some();
         let escalation = self.agent.circuits.escalations.get(key).filter(|_| is_open);
         let is_denied = escalation
             .is_some_and(|escalation| escalation.level.is_some() && escalation.turn == self.agent.turn.number);

@@ -88,15 +88,11 @@ impl AgentDraft<'_> {
         if live < agents.concurrent_max as usize {
             return Ok(None);
         }
-        match agents.on_full {
-            OnFull::StopOldest => {
-                let oldest = self.tree.iter().flat_map(|tree| &tree.sub_agents).find(|agent| !agent.is_ending);
-                if let Some(id) = oldest.map(|agent| agent.id.clone()) {
-                    self.record_in_tree(AgentTreeFact::SubAgentEnding { id });
-                    return Ok(None);
-                }
-            }
-            OnFull::Deny => {}
+        let oldest = self.tree.iter().flat_map(|tree| &tree.sub_agents).find(|agent| !agent.is_ending);
+        if let Some(oldest) = oldest.filter(|_| agents.on_full == OnFull::StopOldest) {
+            let id = oldest.id.clone();
+            self.record_in_tree(AgentTreeFact::SubAgentEnding { id });
+            return Ok(None);
         }
         let fact = format!("{live} agents run at once, the limit");
         self.cool_api_down();
@@ -112,9 +108,8 @@ impl AgentDraft<'_> {
         }
         match self.agent.circuits.state_at(spawn_key(), self.now) {
             CircuitState::Open(trip) | CircuitState::Probing(trip) => {
-                let trip = trip.clone();
-                let (explanation, retry) = (self.rate_explanation(trip.count), Retry::At(trip.until()));
-                Some(self.deny(Denial { explanation, key: spawn_key(), retry, trip: Some(trip) }, None))
+                let denial = Denial::by_trip(self.rate_explanation(trip.count), trip);
+                Some(self.deny(denial, None))
             }
             CircuitState::HalfOpen(..) => {
                 self.start_probe(spawn_key(), spawn_key());
@@ -204,17 +199,9 @@ impl AgentDraft<'_> {
         self.need_tree()?;
         let Some(tree) = &self.tree else { return Ok(()) };
         let permit = tree.permits.iter().find(|permit| permit.call == in_flight.id).copied();
-        match result.outcome {
-            Outcome::Ok => {}
-            Outcome::Failed
-            | Outcome::Rejected
-            | Outcome::Denied
-            | Outcome::Cancelled
-            | Outcome::RateLimited
-            | Outcome::Unknown => {
-                self.refund_spawn(in_flight.id);
-                return Ok(());
-            }
+        if result.outcome != Outcome::Ok {
+            self.refund_spawn(in_flight.id);
+            return Ok(());
         }
         let depth = permit.map(|permit| permit.depth);
         match (&result.sub_agent, depth) {
@@ -309,13 +296,12 @@ impl AgentDraft<'_> {
     /// The denial if one more call to an external service would be too many (L7).
     pub(super) fn check_api_limits(&mut self) -> Result<Option<Verdict>, Halt> {
         let Some(tree) = self.tree.clone() else { return Ok(None) };
-        if let CircuitState::Open(trip) | CircuitState::Probing(trip) = tree.circuits.state_at(api_key(), self.now) {
+        if let Some(trip) = tree.circuits.state_at(api_key(), self.now).denying_trip() {
             if self.is_exempt(Pattern::ExternalApi, api_key())? {
                 return Ok(None);
             }
             let explanation = self.api_explanation("HL-API-01", self.rate_fact(trip.count));
-            let (retry, trip) = (Retry::At(trip.until()), Some(trip.clone()));
-            return Ok(Some(self.deny(Denial { explanation, key: api_key(), retry, trip }, None)));
+            return Ok(Some(self.deny(Denial::by_trip(explanation, trip), None)));
         }
         let limits = self.limits.api.clone();
         let count = u32::try_from(tree.api.count).unwrap_or(u32::MAX);

@@ -14,12 +14,7 @@ impl AgentDraft<'_> {
         if !self.agent.turn.is_empty && !self.agent.turn.is_over {
             self.record(AgentFact::TurnEnded);
         }
-        let is_enforced = match self.policy.mode {
-            crate::Mode::Enforce => true,
-            // In observe mode nobody was stopped.
-            crate::Mode::Observe => false,
-        };
-        if is_enforced && self.agent.is_stopped {
+        if self.is_stopped() {
             return Ok(self.still_stopped());
         }
         Ok(match self.exhausted_budget()? {
@@ -53,9 +48,6 @@ impl AgentDraft<'_> {
         }
         self.need_tree()?;
         let is_saved = self.tree.as_ref().is_some_and(|tree| tree.saving_calls_used >= self.limits.budget.saving_calls);
-        match self.exceeded_budget().filter(|_| is_saved) {
-            Some(over) => Ok(Some(self.deny_over_budget(over))),
-            None => Ok(None),
-        }
+        Ok(self.exceeded_budget().filter(|_| is_saved).map(|over| self.deny_over_budget(over)))
     }
 }

@@ -66,10 +66,7 @@ impl AgentDraft<'_> {
         if self.agent.permission_denials.tools.contains(&tool) {
             keys.push(denials_key());
         }
-        let is_probe = keys.iter().any(|key| match self.agent.circuits.state_at(*key, self.now) {
-            CircuitState::HalfOpen(..) => true,
-            CircuitState::Closed | CircuitState::Open(_) | CircuitState::Probing(_) => false,
-        });
+        let is_probe = keys.iter().any(|key| self.agent.circuits.state_at(*key, self.now).is_half_open());
         Obstacles { keys, matches: if is_probe { Vec::new() } else { matches } }
     }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::attempt;
 use crate::constraint;
 use crate::identity::Action;
-use crate::loop_::{CallTraits, InFlightCall, Protections};
+use crate::loop_::{CallTraits, InFlightCall, OnFull, Protections};
 use crate::{State, glob_matches};
 
 /// A call that is about to run.
@@ -57,12 +57,10 @@ impl AgentDraft<'_> {
             self.record_in_tree(AgentTreeFact::Turn);
         }
         if let Some(verdict) = denied {
-            match self.policy.mode {
-                crate::Mode::Enforce => return Ok(verdict),
-                // In observe mode the call runs all the same, and its end will come.
-                crate::Mode::Observe => {}
+            // In observe mode the call runs all the same, and its end will come.
+            if self.policy.mode == Mode::Observe {
+                self.admit(start, call, traits, turn);
             }
-            self.admit(start, call, traits, turn);
             return Ok(verdict);
         }
         if self.is_saving {
@@ -117,14 +115,11 @@ impl AgentDraft<'_> {
     }
 
     fn admit(&mut self, start: &Start<'_>, call: Digest, traits: CallTraits, turn: u64) {
-        let generation = self.agent.circuits.generation;
-        let tool = start.action.tool.clone();
-        let Action { identity, words, .. } = *start.action;
         let transcript_id = match &self.request.agent_ref.call_ids {
             CallIds::Stable | CallIds::StartOnly => None,
             CallIds::None => Some(call_digest(start.call)),
         };
-        let call = InFlightCall { id: call, tool, identity, turn, generation, traits, transcript_id, words };
+        let call = InFlightCall { transcript_id, ..self.in_flight_call(call, start.action, traits, turn) };
         self.record(AgentFact::Started { call, response: self.response });
     }
 
@@ -158,22 +153,11 @@ impl AgentDraft<'_> {
             self.limits.pollers.iter().any(|glob| {
                 glob_matches(glob, &action.tool) || command.is_some_and(|command| glob_matches(glob, command))
             });
-        CallTraits {
-            is_write: action.is_write,
-            is_search: action.is_search,
-            is_spawn: action.is_spawn,
-            is_api,
-            is_poller,
-            is_wait: action.is_wait,
-            is_after_idle: self.agent.was_idle_at(self.now),
-        }
+        CallTraits { is_api, is_poller, is_after_idle: self.agent.was_idle_at(self.now), ..CallTraits::of(action) }
     }
 
     fn may_be_ending(&self) -> bool {
-        match self.limits.agents.on_full {
-            crate::loop_::OnFull::Deny => false,
-            crate::loop_::OnFull::StopOldest => self.request.agent_ref.sub_agent.is_some(),
-        }
+        self.limits.agents.on_full == OnFull::StopOldest && self.request.agent_ref.sub_agent.is_some()
     }
 
     /// The decisions of the constraints that guard the action, not yet recorded (C8).
@@ -219,18 +203,15 @@ impl AgentDraft<'_> {
     fn deny_out_of_scope(&mut self, scope: &Decision) -> Verdict {
         self.draft.facts.extend(scope.facts.iter().cloned());
         self.draft.effects.extend(scope.effects.iter().cloned());
-        let level = match &scope.verdict {
-            Verdict::Stop(_) => EscalationLevel::Stop,
-            Verdict::Pass | Verdict::Warn(_) | Verdict::Deny(_) => EscalationLevel::Deny,
-        };
+        let is_stop = matches!(scope.verdict, Verdict::Stop(_));
+        let level = if is_stop { EscalationLevel::Stop } else { EscalationLevel::Deny };
         if let Some(reason) = scope.verdict.reason() {
             // A turn whose only call was denied is a turn: an attempt in the next turn escalates (E5).
             let key = Digest::from_parts(&[reason.circuit.as_str().as_bytes()]);
             self.record_denial(key, Pattern::Constraint, level, None);
         }
-        match level {
-            EscalationLevel::Stop => self.record_stopped_sub_agent(),
-            EscalationLevel::Deny => {}
+        if is_stop {
+            self.record_stopped_sub_agent();
         }
         scope.verdict.clone()
     }
@@ -329,15 +310,11 @@ impl AgentDraft<'_> {
 
     fn denial_by_open_circuit(&self, action: &Action, obstacles: &Obstacles) -> Result<Option<Denial>, Halt> {
         for key in obstacles.keys.iter().copied() {
-            let trip = match self.agent.circuits.state_at(key, self.now) {
-                CircuitState::Open(trip) | CircuitState::Probing(trip) => trip,
-                CircuitState::Closed | CircuitState::HalfOpen(..) => continue,
-            };
-            if self.is_exempt(trip.pattern, key)? {
-                continue;
+            if let Some(trip) = self.agent.circuits.state_at(key, self.now).denying_trip()
+                && !self.is_exempt(trip.pattern, key)?
+            {
+                return Ok(Some(Denial::by_trip(self.explain_trip(trip, action), trip)));
             }
-            let explanation = self.explain_trip(trip, action);
-            return Ok(Some(Denial { explanation, key, retry: Retry::At(trip.until()), trip: Some(trip.clone()) }));
         }
         Ok(None)
     }
@@ -352,9 +329,8 @@ impl AgentDraft<'_> {
     /// Lets the call through as the probe of every HALF_OPEN circuit that is in its way: they share one probe (E13).
     fn start_probes(&mut self, obstacles: &Obstacles, call: Digest) {
         for key in obstacles.keys.iter().copied() {
-            match self.agent.circuits.state_at(key, self.now) {
-                CircuitState::HalfOpen(..) => self.start_probe(key, call),
-                CircuitState::Closed | CircuitState::Open(_) | CircuitState::Probing(_) => {}
+            if self.agent.circuits.state_at(key, self.now).is_half_open() {
+                self.start_probe(key, call);
             }
         }
     }
@@ -362,12 +338,7 @@ impl AgentDraft<'_> {
     /// What a person who resumed the circuit wants the agent to know.
     fn hint(&self, obstacles: &Obstacles) -> Option<Verdict> {
         let tripped = self.agent.circuits.tripped.iter().find(|tripped| obstacles.keys.contains(&tripped.trip.key))?;
-        let by_person = match &tripped.state {
-            TrippedState::HalfOpen(HalfOpenCause::Person) => true,
-            TrippedState::HalfOpen(HalfOpenCause::Cooldown | HalfOpenCause::Write | HalfOpenCause::NewResult)
-            | TrippedState::Open
-            | TrippedState::Probing(_) => false,
-        };
+        let by_person = tripped.state == TrippedState::HalfOpen(HalfOpenCause::Person);
         let incident = &tripped.trip.incident;
         let mut text = format!("HALTLINE HL-RESUME-01: a person allowed one attempt after incident {incident}.");
         if let Some(hint) = &tripped.hint {
@@ -392,20 +363,11 @@ impl AgentDraft<'_> {
     }
 
     fn is_closed(&self, key: Digest) -> bool {
-        match self.agent.circuits.state_at(key, self.now) {
-            CircuitState::Closed => true,
-            CircuitState::Open(_) | CircuitState::HalfOpen(..) | CircuitState::Probing(_) => false,
-        }
+        self.agent.circuits.state_at(key, self.now) == CircuitState::Closed
     }
 
     pub(super) fn deny_tripped(&mut self, explanation: Explanation, key: Digest, shown: Option<String>) -> Verdict {
-        let trip = self
-            .agent
-            .circuits
-            .tripped
-            .iter()
-            .find(|tripped| tripped.trip.key == key)
-            .map(|tripped| tripped.trip.clone());
+        let trip = self.agent.circuits.tripped_for(key).map(|tripped| tripped.trip.clone());
         let retry = trip.as_ref().map_or(Retry::Now, |trip| Retry::At(trip.until()));
         self.deny(Denial { explanation, key, trip, retry }, shown)
     }

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use haltline_core::identity::{Action, CallResult, DeniedBy, Outcome};
-use haltline_core::loop_::{
-    AgentFact, AgentTreeFact, CircuitFact, CircuitState, Circuits, LoopEvent, TrippedState, Usage, Verb,
-};
-use haltline_core::{CircuitName, Decision, Fact, Moment, State, Verdict, apply};
+use haltline_core::loop_::{CircuitFact, CircuitState, Circuits, LoopEvent, TrippedState, Usage, Verb};
+use haltline_core::{CircuitName, Decision, Moment, State, Verdict, apply};
 
 use crate::loop_::world::Sessions;
 
@@ -179,42 +177,14 @@ fn check_facts(mut before: BTreeMap<CircuitName, State>, after: &Sessions, journ
     let now = after.clock.now();
     for recorded in &after.journal[journal..] {
         let row = before.remove(&recorded.circuit);
-        let circuits = match &row {
-            Some(State::Agent(agent)) => Some(&agent.circuits),
-            Some(State::Tree(tree)) => Some(&tree.circuits),
-            Some(
-                State::Constraint(_)
-                | State::Exemptions(_)
-                | State::PhaseRun(_)
-                | State::Slice(_)
-                | State::Claim(_)
-                | State::Pipeline(_)
-                | State::Trust(_),
-            )
-            | None => None,
-        };
-        if let (Some(circuits), Some(fact)) = (circuits, circuit_fact(&recorded.fact)) {
+        let circuits = row.as_ref().and_then(State::circuits);
+        if let (Some(circuits), Some(fact)) = (circuits, recorded.fact.as_circuit()) {
             check_circuit_fact(circuits, fact, now);
         }
         let row = apply(row, &recorded.fact, recorded.at);
         before.insert(recorded.circuit.clone(), row);
     }
     assert_eq!(before, after.rows, "rows are what the facts made them");
-}
-
-fn circuit_fact(fact: &Fact) -> Option<&CircuitFact> {
-    match fact {
-        Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => Some(fact),
-        Fact::Agent(_)
-        | Fact::Tree(_)
-        | Fact::Constraint(_)
-        | Fact::Exemption(_)
-        | Fact::Phase(_)
-        | Fact::Attempt(_)
-        | Fact::Claim(_)
-        | Fact::Pipeline(_)
-        | Fact::Trust(_) => None,
-    }
 }
 
 fn check_circuit_fact(circuits: &Circuits, fact: &CircuitFact, now: Moment) {

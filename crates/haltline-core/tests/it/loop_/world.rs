@@ -165,12 +165,10 @@ impl Sessions {
 
 /// The incident that a fact starts.
 fn incident_of(fact: &Fact) -> Option<&str> {
-    use haltline_core::loop_::{AgentFact, AgentTreeFact, CircuitFact};
+    use haltline_core::loop_::CircuitFact;
+    let fact = fact.as_circuit()?;
     match fact {
-        Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => match fact {
-            CircuitFact::Tripped { .. } | CircuitFact::Limited { .. } => fact.incident(),
-            _later => None,
-        },
-        _other => None,
+        CircuitFact::Tripped { .. } | CircuitFact::Limited { .. } => fact.incident(),
+        _later => None,
     }
 }
