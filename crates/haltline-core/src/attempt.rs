@@ -31,6 +31,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::Digest;
 use crate::name::is_plain;
 use crate::{Operator, shorten};
@@ -274,54 +275,37 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// True for trips, begins, ends and decisions of people: they must survive a power cut.
-    pub fn needs_sync(&self) -> bool {
+    /// The fact's stable name in listings, and whether it is synced: trips, begins, ends and decisions of people are.
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
-            Fact::Began { .. }
-            | Fact::Rescoped { .. }
-            | Fact::Tripped { .. }
-            | Fact::RolledBack { .. }
-            | Fact::Reset { .. }
-            | Fact::Ended { .. } => true,
-            Fact::Attempted { .. }
-            | Fact::Flagged { .. }
-            | Fact::Denied { .. }
-            | Fact::Ignored { .. }
-            | Fact::Justified { .. }
-            | Fact::DeniedOutOfScope { .. }
-            | Fact::ChangedOutOfScope { .. }
-            | Fact::Reported { .. }
-            | Fact::Deviated { .. }
-            | Fact::HandedOut => false,
+            Fact::Began { .. } => synced("began"),
+            Fact::Rescoped { .. } => synced("rescoped"),
+            Fact::Attempted { attempt, .. } if attempt.is_stale => unsynced("stale"),
+            Fact::Attempted { attempt, .. } => match attempt.result {
+                TestResult::Pass => unsynced("passed"),
+                TestResult::Fail => unsynced("failed"),
+                TestResult::Infra => unsynced("infrastructure"),
+                TestResult::Unclear => unsynced("unclear"),
+            },
+            Fact::Flagged { .. } => unsynced("flagged"),
+            Fact::Tripped { .. } => synced("tripped"),
+            Fact::Denied { .. } => unsynced("refused"),
+            Fact::Ignored { .. } => unsynced("ignored"),
+            Fact::Justified { .. } => unsynced("justified"),
+            Fact::DeniedOutOfScope { .. } => unsynced("out_of_scope"),
+            Fact::ChangedOutOfScope { .. } => unsynced("strayed"),
+            Fact::Reported { .. } => unsynced("reported"),
+            Fact::Deviated { .. } => unsynced("deviated"),
+            Fact::RolledBack { .. } => synced("rolled_back"),
+            Fact::Reset { .. } => synced("reset"),
+            Fact::HandedOut => unsynced("handed_out"),
+            Fact::Ended { .. } => synced("ended"),
         }
     }
 
     /// The fact's name in listings.
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Fact::Began { .. } => "began",
-            Fact::Rescoped { .. } => "rescoped",
-            Fact::Attempted { attempt, .. } if attempt.is_stale => "stale",
-            Fact::Attempted { attempt, .. } => match attempt.result {
-                TestResult::Pass => "passed",
-                TestResult::Fail => "failed",
-                TestResult::Infra => "infrastructure",
-                TestResult::Unclear => "unclear",
-            },
-            Fact::Flagged { .. } => "flagged",
-            Fact::Tripped { .. } => "tripped",
-            Fact::Denied { .. } => "refused",
-            Fact::Ignored { .. } => "ignored",
-            Fact::Justified { .. } => "justified",
-            Fact::DeniedOutOfScope { .. } => "out_of_scope",
-            Fact::ChangedOutOfScope { .. } => "strayed",
-            Fact::Reported { .. } => "reported",
-            Fact::Deviated { .. } => "deviated",
-            Fact::RolledBack { .. } => "rolled_back",
-            Fact::Reset { .. } => "reset",
-            Fact::HandedOut => "handed_out",
-            Fact::Ended { .. } => "ended",
-        }
+        self.kind().name
     }
 }
 

@@ -36,6 +36,7 @@ pub use status::{ListedStatus, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::Operator;
+use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::Digest;
 
 /// An event on claims.
@@ -330,46 +331,28 @@ pub enum Denial {
 }
 
 impl Fact {
-    /// True for decisions of people and for facts that affect other claims: they must survive a power cut.
-    pub fn needs_sync(&self) -> bool {
+    /// The fact's stable name in listings, and whether it is synced: decisions of people and facts that affect other
+    /// claims are.
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
-            Fact::Disputed { .. }
-            | Fact::WouldDispute { .. }
-            | Fact::Resolved { .. }
-            | Fact::Released { .. }
-            | Fact::Queued { .. }
-            | Fact::Moved { .. }
-            | Fact::Challenged { .. }
-            | Fact::Examined { .. } => true,
-            Fact::Added(_)
-            | Fact::Reviewed(_)
-            | Fact::Edited { .. }
-            | Fact::ExaminationOpened { .. }
-            | Fact::Denied { .. } => false,
-        }
-    }
-
-    /// The fact's name in listings.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Fact::Added(_) => "added",
+            Fact::Added(_) => unsynced("added"),
             Fact::Reviewed(reviewed) => match reviewed.weight {
-                Weight::Counted => "round",
-                Weight::Changed => "round_with_change",
-                Weight::Repeated => "round_repeated",
-                Weight::Stale => "stale",
+                Weight::Counted => unsynced("round"),
+                Weight::Changed => unsynced("round_with_change"),
+                Weight::Repeated => unsynced("round_repeated"),
+                Weight::Stale => unsynced("stale"),
             },
-            Fact::Edited { .. } => "edited",
-            Fact::Moved { .. } => "moved",
-            Fact::Challenged { .. } => "challenged",
-            Fact::Queued { .. } => "queued",
-            Fact::Released { .. } => "released",
-            Fact::Disputed { .. } => "disputed",
-            Fact::WouldDispute { .. } => "would_dispute",
-            Fact::Resolved { .. } => "resolved",
-            Fact::ExaminationOpened { .. } => "examination_opened",
-            Fact::Examined { .. } => "examined",
-            Fact::Denied { .. } => "refused",
+            Fact::Edited { .. } => unsynced("edited"),
+            Fact::Moved { .. } => synced("moved"),
+            Fact::Challenged { .. } => synced("challenged"),
+            Fact::Queued { .. } => synced("queued"),
+            Fact::Released { .. } => synced("released"),
+            Fact::Disputed { .. } => synced("disputed"),
+            Fact::WouldDispute { .. } => synced("would_dispute"),
+            Fact::Resolved { .. } => synced("resolved"),
+            Fact::ExaminationOpened { .. } => unsynced("examination_opened"),
+            Fact::Examined { .. } => synced("examined"),
+            Fact::Denied { .. } => unsynced("refused"),
         }
     }
 }

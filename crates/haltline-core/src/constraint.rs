@@ -19,6 +19,7 @@ pub use limits::{Guard, LimitError, Limits, Loosened, Rule, RuleFile, Source};
 
 use serde::{Deserialize, Serialize};
 
+use crate::fact::{FactKind, synced, unsynced};
 use crate::{Instant, Operator};
 
 /// An event that concerns a constraint's circuit.
@@ -150,44 +151,26 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// True for trips and operator actions, which must survive a power cut.
-    pub fn needs_sync(&self) -> bool {
+    /// The fact's stable name in listings, and whether it is synced: trips and operator actions are.
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
-            Fact::Tripped { .. }
-            | Fact::Adopted { .. }
-            | Fact::Recovered
-            | Fact::Reset { .. }
-            | Fact::OverrideGranted { .. }
-            | Fact::OverrideSpent
-            | Fact::OverrideRevoked { .. }
-            | Fact::Retired { .. } => true,
-            Fact::RuleSet { trusted_by, .. } => trusted_by.is_some(),
-            Fact::RuleRequested { .. } | Fact::Violated { .. } | Fact::HalfOpened | Fact::Passed | Fact::Denied => {
-                false
-            }
-        }
-    }
-
-    /// The stable text for the fact in listings.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Fact::RuleSet { .. } => "rule_set",
-            Fact::RuleRequested { .. } => "rule_asked",
-            Fact::Adopted { .. } => "adopted",
-            Fact::Violated { weight: Weight::Counted, .. } => "violated",
-            Fact::Violated { weight: Weight::Deduplicated, .. } => "violated_again",
-            Fact::Violated { weight: Weight::WhileOpen, .. } => "violated_while_open",
-            Fact::Violated { weight: Weight::Expired, .. } => "violated_before",
-            Fact::Tripped { .. } => "tripped",
-            Fact::HalfOpened => "half_opened",
-            Fact::Passed => "passed",
-            Fact::Recovered => "recovered",
-            Fact::Reset { .. } => "reset",
-            Fact::Denied => "refused",
-            Fact::OverrideGranted { .. } => "override_granted",
-            Fact::OverrideSpent => "override_spent",
-            Fact::OverrideRevoked { .. } => "override_revoked",
-            Fact::Retired { .. } => "retired",
+            Fact::RuleSet { trusted_by, .. } => FactKind { name: "rule_set", needs_sync: trusted_by.is_some() },
+            Fact::RuleRequested { .. } => unsynced("rule_asked"),
+            Fact::Adopted { .. } => synced("adopted"),
+            Fact::Violated { weight: Weight::Counted, .. } => unsynced("violated"),
+            Fact::Violated { weight: Weight::Deduplicated, .. } => unsynced("violated_again"),
+            Fact::Violated { weight: Weight::WhileOpen, .. } => unsynced("violated_while_open"),
+            Fact::Violated { weight: Weight::Expired, .. } => unsynced("violated_before"),
+            Fact::Tripped { .. } => synced("tripped"),
+            Fact::HalfOpened => unsynced("half_opened"),
+            Fact::Passed => unsynced("passed"),
+            Fact::Recovered => synced("recovered"),
+            Fact::Reset { .. } => synced("reset"),
+            Fact::Denied => unsynced("refused"),
+            Fact::OverrideGranted { .. } => synced("override_granted"),
+            Fact::OverrideSpent => synced("override_spent"),
+            Fact::OverrideRevoked { .. } => synced("override_revoked"),
+            Fact::Retired { .. } => synced("retired"),
         }
     }
 }

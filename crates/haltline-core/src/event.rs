@@ -1,5 +1,7 @@
 //! The input of a decision: what happened, one variant per breaker or kind of operator action.
 
+mod texts;
+
 use crate::attempt;
 use crate::claim;
 use crate::constraint;

@@ -30,22 +30,6 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// True when the fact must be synced to disk before haltline answers: a person acted, or others must learn of it.
-    pub fn needs_sync(&self) -> bool {
-        match self {
-            Fact::Constraint(fact) => fact.needs_sync(),
-            Fact::Agent(fact) => fact.needs_sync(),
-            Fact::Tree(fact) => fact.needs_sync(),
-            Fact::Exemption(_) => true,
-            Fact::Attempt(fact) => fact.needs_sync(),
-            Fact::Phase(fact) => fact.needs_sync(),
-            Fact::Claim(fact) => fact.needs_sync(),
-            Fact::Pipeline(fact) => fact.needs_sync(),
-            Fact::Trust(trust::Fact::ContentTrusted { .. } | trust::Fact::LimitsTrusted { .. }) => true,
-            Fact::Trust(trust::Fact::LimitsSeen { .. }) => false,
-        }
-    }
-
     /// What the fact says about a circuit of a running session; `None` for any other fact.
     pub fn as_circuit(&self) -> Option<&CircuitFact> {
         match self {
@@ -62,21 +46,46 @@ impl Fact {
         }
     }
 
-    /// The stable text for the fact in listings.
-    pub fn as_str(&self) -> &'static str {
+    fn kind(&self) -> FactKind {
         match self {
-            Fact::Constraint(fact) => fact.as_str(),
-            Fact::Agent(fact) => fact.as_str(),
-            Fact::Tree(fact) => fact.as_str(),
-            Fact::Exemption(fact) => fact.as_str(),
-            Fact::Attempt(fact) => fact.as_str(),
-            Fact::Phase(fact) => fact.as_str(),
-            Fact::Claim(fact) => fact.as_str(),
-            Fact::Pipeline(fact) => fact.as_str(),
-            Fact::Trust(trust::Fact::ContentTrusted { .. } | trust::Fact::LimitsTrusted { .. }) => "trusted",
-            Fact::Trust(trust::Fact::LimitsSeen { .. }) => "seen",
+            Fact::Constraint(fact) => fact.kind(),
+            Fact::Agent(fact) => fact.kind(),
+            Fact::Tree(fact) => fact.kind(),
+            Fact::Exemption(fact) => fact.kind(),
+            Fact::Attempt(fact) => fact.kind(),
+            Fact::Phase(fact) => fact.kind(),
+            Fact::Claim(fact) => fact.kind(),
+            Fact::Pipeline(fact) => fact.kind(),
+            Fact::Trust(fact) => fact.kind(),
         }
     }
+
+    /// True when the fact must be synced to disk before haltline answers: a person acted, or others must learn of it.
+    pub fn needs_sync(&self) -> bool {
+        self.kind().needs_sync
+    }
+
+    /// The stable text for the fact in listings.
+    pub fn as_str(&self) -> &'static str {
+        self.kind().name
+    }
+}
+
+/// What is fixed for a kind of fact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FactKind {
+    /// The stable name in listings.
+    pub name: &'static str,
+    /// True if the fact must survive a power cut.
+    pub needs_sync: bool,
+}
+
+pub(crate) fn synced(name: &'static str) -> FactKind {
+    FactKind { name, needs_sync: true }
+}
+
+pub(crate) fn unsynced(name: &'static str) -> FactKind {
+    FactKind { name, needs_sync: false }
 }
 
 /// The parts of a fact that can be purged from the journal without changing a count: session names and free text.

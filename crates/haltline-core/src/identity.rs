@@ -35,7 +35,13 @@ pub struct Digest(pub u64);
 impl Digest {
     /// Hashes `parts`, each preceded by its length so that two different lists of parts do not collide.
     pub fn from_parts(parts: &[&[u8]]) -> Self {
-        digest(parts)
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        hasher.update(&IDENTITY_VERSION.to_be_bytes());
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.digest())
     }
 }
 
@@ -67,32 +73,23 @@ pub struct Action {
     pub shown: String,
 }
 
-fn digest(parts: &[&[u8]]) -> Digest {
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    hasher.update(&IDENTITY_VERSION.to_be_bytes());
-    for part in parts {
-        hasher.update(&(part.len() as u64).to_be_bytes());
-        hasher.update(part);
-    }
-    Digest(hasher.digest())
-}
-
+/// How a call ended. The numbers are part of a result's digest and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The tool did what the call asked for.
-    Ok,
-    Failed,
+    Ok = 0,
+    Failed = 1,
     /// The user rejected the call.
-    Rejected,
+    Rejected = 2,
     /// A rule, a permission or a hook denied the call.
-    Denied,
+    Denied = 3,
     /// The call was cancelled because a sibling call failed or somebody interrupted.
-    Cancelled,
+    Cancelled = 4,
     /// The service reported a rate limit or an exhausted quota.
-    RateLimited,
+    RateLimited = 5,
     /// The outcome is not known.
-    Unknown,
+    Unknown = 6,
 }
 
 impl Outcome {

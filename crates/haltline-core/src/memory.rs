@@ -39,10 +39,7 @@ impl State {
     /// True when losing this state would let through something that is denied or being probed now.
     pub fn is_tripped(&self) -> bool {
         match self {
-            State::Constraint(circuit) => match circuit.state {
-                CircuitState::Open(_) | CircuitState::HalfOpen(_) => true,
-                CircuitState::Closed | CircuitState::Retired { .. } => false,
-            },
+            State::Constraint(circuit) => matches!(circuit.state, CircuitState::Open(_) | CircuitState::HalfOpen(_)),
             State::Agent(agent) => agent.circuits.has_tripped(),
             State::Tree(tree) => tree.circuits.has_tripped(),
             State::Slice(slice) => slice.is_tripped(),
@@ -91,17 +88,8 @@ impl State {
 
     /// The circuits of a running session, if the row has any.
     pub fn circuits(&self) -> Option<&Circuits> {
-        match self {
-            State::Agent(agent) => Some(&agent.circuits),
-            State::Tree(tree) => Some(&tree.circuits),
-            State::Constraint(_)
-            | State::Exemptions(_)
-            | State::PhaseRun(_)
-            | State::Slice(_)
-            | State::Claim(_)
-            | State::Pipeline(_)
-            | State::Trust(_) => None,
-        }
+        let of_agent = self.as_agent().map(|agent| &agent.circuits);
+        of_agent.or_else(|| self.as_tree().map(|tree| &tree.circuits))
     }
 }
 

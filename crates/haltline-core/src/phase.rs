@@ -30,6 +30,7 @@ pub use report::{ErrorFingerprint, Report, ReportedError, Signal, Source, Spent,
 use serde::{Deserialize, Serialize};
 
 use crate::Operator;
+use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::Digest;
 
 /// An event on a phase run.
@@ -218,54 +219,27 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// True for trips, ends and decisions of people: they must survive a power cut.
-    pub fn needs_sync(&self) -> bool {
+    /// The fact's stable name in listings, and whether it is synced: trips, ends and decisions of people are.
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
-            Fact::Tripped { .. }
-            | Fact::Reset { .. }
-            | Fact::Skipped { .. }
-            | Fact::Aborted { .. }
-            | Fact::Modified { .. }
-            | Fact::Finished { .. }
-            | Fact::Adopted(_) => true,
-            Fact::Began { who, .. } => who.is_some(),
-            Fact::Entered { .. }
-            | Fact::Resumed { .. }
-            | Fact::Started { .. }
-            | Fact::Iterated(_)
-            | Fact::Warned { .. }
-            | Fact::Recovered
-            | Fact::HalfOpened
-            | Fact::Denied
-            | Fact::Ignored { .. }
-            | Fact::Guided { .. } => false,
-        }
-    }
-
-    /// The fact's name in listings.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Fact::Began { .. } => "began",
-            Fact::Entered { .. } => "entered",
-            Fact::Resumed { .. } => "resumed",
-            Fact::Started { .. } => "started",
-            Fact::Iterated(iterated) if iterated.stale => "stale",
-            Fact::Iterated(iterated) if iterated.neutral => "neutral",
-            Fact::Iterated(iterated) if iterated.progress => "progress",
-            Fact::Iterated(_) => "no_progress",
-            Fact::Warned { .. } => "warned",
-            Fact::Tripped { .. } => "tripped",
-            Fact::Recovered => "recovered",
-            Fact::HalfOpened => "half_opened",
-            Fact::Denied => "refused",
-            Fact::Ignored { .. } => "ignored",
-            Fact::Guided { .. } => "guided",
-            Fact::Reset { .. } => "reset",
-            Fact::Skipped { .. } => "skipped",
-            Fact::Aborted { .. } => "aborted",
-            Fact::Modified { .. } => "modified",
-            Fact::Finished { .. } => "finished",
-            Fact::Adopted(_) => "adopted",
+            Fact::Began { who, .. } => FactKind { name: "began", needs_sync: who.is_some() },
+            Fact::Entered { .. } => unsynced("entered"),
+            Fact::Resumed { .. } => unsynced("resumed"),
+            Fact::Started { .. } => unsynced("started"),
+            Fact::Iterated(iterated) => unsynced(iterated.as_str()),
+            Fact::Warned { .. } => unsynced("warned"),
+            Fact::Tripped { .. } => synced("tripped"),
+            Fact::Recovered => unsynced("recovered"),
+            Fact::HalfOpened => unsynced("half_opened"),
+            Fact::Denied => unsynced("refused"),
+            Fact::Ignored { .. } => unsynced("ignored"),
+            Fact::Guided { .. } => unsynced("guided"),
+            Fact::Reset { .. } => synced("reset"),
+            Fact::Skipped { .. } => synced("skipped"),
+            Fact::Aborted { .. } => synced("aborted"),
+            Fact::Modified { .. } => synced("modified"),
+            Fact::Finished { .. } => synced("finished"),
+            Fact::Adopted(_) => synced("adopted"),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fact::{FactKind, synced, unsynced};
 use crate::{CircuitName, Decision, Halt, Moment, Operator, Recorded, Rejection, Texts, Verdict};
 
 /// Limits by key: numbers, flags as 0 and 1, dollars in millionths. A missing key means the built-in limit.
@@ -44,6 +45,16 @@ pub enum Fact {
         /// The operator's account.
         who: String,
     },
+}
+
+impl Fact {
+    /// The fact's stable name in listings, and whether it is synced.
+    pub(crate) fn kind(&self) -> FactKind {
+        match self {
+            Fact::ContentTrusted { .. } | Fact::LimitsTrusted { .. } => synced("trusted"),
+            Fact::LimitsSeen { .. } => unsynced("seen"),
+        }
+    }
 }
 
 /// An event that concerns the trust.

@@ -126,11 +126,6 @@ impl Entry {
         Ok(Self { path, source })
     }
 
-    /// True if the entry contains wildcards.
-    pub fn is_pattern(&self) -> bool {
-        self.path.contains(['*', '?'])
-    }
-
     /// The path without the parts that are kept only for display; empty for the project itself.
     pub fn bare_path(&self) -> &str {
         match self.path.as_str() {

@@ -77,7 +77,7 @@ pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
         }
         Fact::Denied { .. } => increment(&mut claim.totals.denied),
     }
-    claim.history.push(HistoryLine { at: at.at, kind: fact.as_str().to_owned(), text: history_text(&claim, fact) });
+    claim.history.push(HistoryLine { at: at.at, kind: fact.kind().name.to_owned(), text: history_text(&claim, fact) });
     keep_newest(&mut claim.history, Claim::HISTORY_MAX);
     claim
 }

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::Moment;
 use crate::circuit::increment;
+use crate::fact::{FactKind, synced, unsynced};
 
 /// A change of a pipeline, as the journal keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,39 +79,21 @@ pub enum PipelineFact {
 }
 
 impl PipelineFact {
-    /// True for stages and changes of status: they must survive a power cut.
-    pub fn needs_sync(&self) -> bool {
+    /// The fact's stable name in listings, and whether it is synced: stages and changes of status are.
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
-            PipelineFact::Moved { .. }
-            | PipelineFact::Queued { .. }
-            | PipelineFact::StageEntered { .. }
-            | PipelineFact::StageClosed { .. } => true,
-            PipelineFact::Began { .. }
-            | PipelineFact::Added { .. }
-            | PipelineFact::Depends { .. }
-            | PipelineFact::Reviewed { .. }
-            | PipelineFact::Sized { .. }
-            | PipelineFact::CycleBegan { .. }
-            | PipelineFact::CycleEnded { .. }
-            | PipelineFact::Denied { .. } => false,
-        }
-    }
-
-    /// The fact's name in listings.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            PipelineFact::Began { .. } => "began",
-            PipelineFact::Added { .. } => "added",
-            PipelineFact::Depends { .. } => "depends",
-            PipelineFact::Reviewed { .. } => "round",
-            PipelineFact::Moved { .. } => "moved",
-            PipelineFact::Queued { .. } => "queued",
-            PipelineFact::Sized { .. } => "sized",
-            PipelineFact::CycleBegan { .. } => "cycle_began",
-            PipelineFact::CycleEnded { .. } => "cycle_ended",
-            PipelineFact::StageEntered { .. } => "stage_entered",
-            PipelineFact::StageClosed { .. } => "stage_closed",
-            PipelineFact::Denied { .. } => "refused",
+            PipelineFact::Began { .. } => unsynced("began"),
+            PipelineFact::Added { .. } => unsynced("added"),
+            PipelineFact::Depends { .. } => unsynced("depends"),
+            PipelineFact::Reviewed { .. } => unsynced("round"),
+            PipelineFact::Moved { .. } => synced("moved"),
+            PipelineFact::Queued { .. } => synced("queued"),
+            PipelineFact::Sized { .. } => unsynced("sized"),
+            PipelineFact::CycleBegan { .. } => unsynced("cycle_began"),
+            PipelineFact::CycleEnded { .. } => unsynced("cycle_ended"),
+            PipelineFact::StageEntered { .. } => synced("stage_entered"),
+            PipelineFact::StageClosed { .. } => synced("stage_closed"),
+            PipelineFact::Denied { .. } => unsynced("refused"),
         }
     }
 }

@@ -68,17 +68,7 @@ pub fn decide(
     if let Some(CircuitState::Retired { at, .. }) = circuit.map(|circuit| &circuit.state) {
         return Err(Rejection::NotFound { retired: Some(*at) }.into());
     }
-    let found = match request.event {
-        ConstraintEvent::StateFileFound(foreign) => Some(foreign),
-        ConstraintEvent::Violation { .. }
-        | ConstraintEvent::Clean { .. }
-        | ConstraintEvent::Enforce { .. }
-        | ConstraintEvent::Reset(_)
-        | ConstraintEvent::Retire(_)
-        | ConstraintEvent::Override { .. }
-        | ConstraintEvent::Revoke(_)
-        | ConstraintEvent::TrustRule(_) => None,
-    };
+    let found = if let ConstraintEvent::StateFileFound(foreign) = request.event { Some(foreign) } else { None };
     if circuit.is_none() && request.file.is_none() && found.is_none() {
         return Err(Rejection::NotFound { retired: None }.into());
     }
@@ -129,29 +119,26 @@ impl CircuitDraft<'_> {
         if self.draft.facts.is_empty() {
             self.draft.effects.push(Effect::Mirror);
         }
-        match &fact {
-            Fact::Tripped { trip } => self.draft.notify(name, &trip.incident),
-            Fact::Retired { .. } => self.draft.effects.push(Effect::Archive(name.clone())),
-            Fact::RuleSet { .. }
-            | Fact::RuleRequested { .. }
-            | Fact::Adopted { .. }
-            | Fact::Violated { .. }
-            | Fact::HalfOpened
-            | Fact::Passed
-            | Fact::Recovered
-            | Fact::Reset { .. }
-            | Fact::Denied
-            | Fact::OverrideGranted { .. }
-            | Fact::OverrideSpent
-            | Fact::OverrideRevoked { .. } => {}
+        if let Fact::Tripped { trip } = &fact {
+            self.draft.notify(name, &trip.incident);
+        }
+        if let Fact::Retired { .. } = fact {
+            self.draft.effects.push(Effect::Archive(name.clone()));
         }
         let before = std::mem::take(&mut self.circuit);
         self.circuit = self.draft.record(name, Some(before), at, fact, texts);
     }
 
     fn by_operator(&mut self, fact: Fact, operator: &Operator) {
-        let texts = Texts { session: self.request.session.map(str::to_owned), text: operator.reason.clone() };
-        self.push_with(self.now, fact, texts);
+        self.push_with(self.now, fact, self.texts(operator.reason.clone()));
+    }
+
+    fn texts(&self, text: Option<String>) -> Texts {
+        Texts { session: self.request.session.map(str::to_owned), text }
+    }
+
+    fn reason(&self, code: &'static str, text: String) -> Reason {
+        Reason { circuit: self.request.name.clone(), code, text, retry: Retry::Now }
     }
 
     /// Takes over the rule in the constraint's file, as far as that is allowed without a person (E9).
@@ -189,11 +176,9 @@ impl CircuitDraft<'_> {
 
     /// Records that a cooldown has ended, with the instant at which it did.
     fn record_cooldown_end(&mut self) {
-        let ended = match &self.circuit.state {
-            CircuitState::Open(trip) => trip.open_period().ended_at(self.now),
-            CircuitState::Closed | CircuitState::HalfOpen(_) | CircuitState::Retired { .. } => None,
-        };
-        if let Some(ended) = ended {
+        if let CircuitState::Open(trip) = &self.circuit.state
+            && let Some(ended) = trip.open_period().ended_at(self.now)
+        {
             self.push_with(ended, Fact::HalfOpened, Texts::default());
         }
     }
@@ -228,17 +213,13 @@ impl CircuitDraft<'_> {
         let limits = self.circuit.limits();
         match self.circuit.state_at(self.now) {
             CircuitStateAt::Closed if self.circuit.in_window(self.now) + 1 >= limits.violation_threshold => {
-                Verdict::Warn(Reason {
-                    circuit: self.request.name.clone(),
-                    code: "HL-CON-01",
-                    text: format!(
-                        "{} of {} violations in {} days: one more trips this circuit",
-                        self.circuit.in_window(self.now),
-                        limits.violation_threshold,
-                        limits.window_days
-                    ),
-                    retry: Retry::Now,
-                })
+                let text = format!(
+                    "{} of {} violations in {} days: one more trips this circuit",
+                    self.circuit.in_window(self.now),
+                    limits.violation_threshold,
+                    limits.window_days
+                );
+                Verdict::Warn(self.reason("HL-CON-01", text))
             }
             CircuitStateAt::Closed
             | CircuitStateAt::HalfOpen(_)
@@ -278,8 +259,7 @@ impl CircuitDraft<'_> {
                 return Err(Rejection::InvalidTransition { from: StateName::Open });
             }
         };
-        let texts = Texts { session: self.request.session.map(str::to_owned), text: action.map(str::to_owned) };
-        self.push_with(self.now, fact, texts);
+        self.push_with(self.now, fact, self.texts(action.map(str::to_owned)));
         Ok(Verdict::Pass)
     }
 
@@ -299,18 +279,14 @@ impl CircuitDraft<'_> {
                 if violated {
                     self.push_violation(action, Weight::WhileOpen);
                 }
-                let texts = Texts { session: self.request.session.map(str::to_owned), text: Some(action.to_owned()) };
+                let texts = self.texts(Some(action.to_owned()));
                 if !is_overridden {
                     self.push_with(self.now, Fact::Denied, texts);
                     return Ok(check(&self.request.name, &self.circuit, self.now));
                 }
                 self.push_with(self.now, Fact::OverrideSpent, texts);
-                Ok(Verdict::Warn(Reason {
-                    circuit: self.request.name.clone(),
-                    code: "HL-CON-04",
-                    text: "allowed once by a person's override, which is now spent; the circuit stays OPEN".to_owned(),
-                    retry: Retry::Now,
-                }))
+                let text = "allowed once by a person's override, which is now spent; the circuit stays OPEN";
+                Ok(Verdict::Warn(self.reason("HL-CON-04", text.to_owned())))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The result of a call: its outcome, as reported by the client and as its text shows it, and one line to show.
 
 use super::tool::ToolKind;
-use super::{CallResult, DeniedBy, ErrorText, Outcome, denial, digest, volatile};
+use super::{CallResult, DeniedBy, Digest, ErrorText, Outcome, denial, volatile};
 
 /// How many bytes at each end of the output are searched for the line to show.
 const SHOWN_FROM_BYTES: usize = 4096;
@@ -36,16 +36,16 @@ impl CallResult {
             outcome,
             denied_by,
             exit,
-            normal: digest(&[
+            normal: Digest::from_parts(&[
                 b"answer",
-                &[outcome_code(outcome)],
+                &[outcome as u8],
                 &exit.map_or([0; 5], |exit| {
                     let [a, b, c, d] = exit.to_be_bytes();
                     [1, a, b, c, d]
                 }),
                 &hashes.normal.to_be_bytes(),
             ]),
-            raw: digest(&[b"raw", &hashes.raw.to_be_bytes()]),
+            raw: Digest::from_parts(&[b"raw", &hashes.raw.to_be_bytes()]),
             shown: summary_line(outcome, body),
             error_text,
             is_terse: is_terse(body.trim()),
@@ -91,18 +91,6 @@ fn is_terse(text: &str) -> bool {
     text.len() < MEANINGFUL_BYTES_MIN || (text.len() <= ACKNOWLEDGEMENT_BYTES_MAX && !text.contains('\n') && is_done())
 }
 
-fn outcome_code(outcome: Outcome) -> u8 {
-    match outcome {
-        Outcome::Ok => 0,
-        Outcome::Failed => 1,
-        Outcome::Rejected => 2,
-        Outcome::Denied => 3,
-        Outcome::Cancelled => 4,
-        Outcome::RateLimited => 5,
-        Outcome::Unknown => 6,
-    }
-}
-
 /// Returns the line that reports the failure, or else the first line that is not empty.
 fn summary_line(outcome: Outcome, output: &str) -> String {
     let head = volatile::up_to(output, SHOWN_FROM_BYTES);
@@ -110,11 +98,7 @@ fn summary_line(outcome: Outcome, output: &str) -> String {
     let bare = |line| str::trim(line).trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");
     let mut lines = head.lines().chain(tail.lines()).map(bare).filter(|line| !line.is_empty());
     let first_line = lines.next().unwrap_or_default();
-    let succeeded = match outcome {
-        Outcome::Ok | Outcome::Unknown => true,
-        Outcome::Failed | Outcome::Rejected | Outcome::Denied | Outcome::Cancelled | Outcome::RateLimited => false,
-    };
-    if succeeded || mentions_failure(first_line) {
+    if matches!(outcome, Outcome::Ok | Outcome::Unknown) || mentions_failure(first_line) {
         return one_line(first_line);
     }
     one_line(lines.find(|line| mentions_failure(line)).unwrap_or(first_line))

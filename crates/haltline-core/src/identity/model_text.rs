@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, digest, volatile};
+use super::{Digest, volatile};
 
 /// Shorter texts are repeated for good reasons.
 const TEXT_BYTES_MIN: usize = 20;
@@ -36,7 +36,7 @@ impl ModelText {
                 repeats = repeats.max(run);
             }
         }
-        Some(Self { digest: digest(&[b"said", &normal.to_be_bytes()]), repeats })
+        Some(Self { digest: Digest::from_parts(&[b"said", &normal.to_be_bytes()]), repeats })
     }
 }
 

@@ -52,39 +52,7 @@ fn is_space(letter: char) -> bool {
 
 /// Punctuation that ends, opens or quotes a sentence, at the edge of a word.
 fn is_punctuation(letter: char) -> bool {
-    is_invisible(letter)
-        || matches!(
-            letter,
-            '.' | ','
-                | ';'
-                | ':'
-                | '!'
-                | '?'
-                | '…'
-                | '"'
-                | '\''
-                | '`'
-                | '“'
-                | '”'
-                | '‘'
-                | '’'
-                | '«'
-                | '»'
-                | '„'
-                | '¿'
-                | '¡'
-                | '؟'
-                | '،'
-                | '؛'
-                | '।'
-                | '。'
-                | '、'
-                | '，'
-                | '；'
-                | '：'
-                | '！'
-                | '？'
-        )
+    is_invisible(letter) || ".,;:!?…\"'`“”‘’«»„¿¡؟،؛।。、，；：！？".contains(letter)
 }
 
 /// Characters that are not visible.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::InFlightCall;
 use super::circuits::CircuitFact;
+use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::{Digest, ModelText, Outcome, WordHash};
 
 /// Whether a call made progress.
@@ -175,59 +176,33 @@ pub enum AgentFact {
 }
 
 impl AgentFact {
-    /// True if the fact must be on disk before haltline answers.
-    pub fn needs_sync(&self) -> bool {
+    /// The fact's stable name in listings, and whether it is synced.
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
-            AgentFact::Circuit(fact) => fact.needs_sync(),
-            AgentFact::HooksRemoved => true,
-            AgentFact::Began { .. }
-            | AgentFact::PolicyChanged { .. }
-            | AgentFact::Prompted { .. }
-            | AgentFact::Started { .. }
-            | AgentFact::Ended(_)
-            | AgentFact::Unended { .. }
-            | AgentFact::EndWithoutStart { .. }
-            | AgentFact::PermissionDenied { .. }
-            | AgentFact::TurnEnded
-            | AgentFact::HookRan { .. }
-            | AgentFact::Spawned { .. }
-            | AgentFact::Stopped { .. }
-            | AgentFact::Compacted { .. }
-            | AgentFact::TranscriptRead { .. }
-            | AgentFact::Responded { .. }
-            | AgentFact::Spoke { .. }
-            | AgentFact::MemoryCleaned { .. }
-            | AgentFact::SessionEnded { .. } => false,
-        }
-    }
-
-    /// The fact's stable name in listings.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            AgentFact::Began { .. } => "began",
-            AgentFact::PolicyChanged { .. } => "policy_changed",
-            AgentFact::Prompted { by_user: true, .. } => "prompted",
-            AgentFact::Prompted { by_user: false, is_denied: false, .. } => "notified",
-            AgentFact::Prompted { by_user: false, is_denied: true, .. } => "kept_stopped",
-            AgentFact::Started { .. } => "started",
-            AgentFact::Ended(Ending { is_failed: false, .. }) => "ended",
-            AgentFact::Ended(Ending { is_failed: true, .. }) => "failed",
-            AgentFact::Unended { .. } => "unended",
-            AgentFact::EndWithoutStart { .. } => "stray_end",
-            AgentFact::PermissionDenied { .. } => "denied",
-            AgentFact::TurnEnded => "turn_ended",
-            AgentFact::HookRan { .. } => "hook_ran",
-            AgentFact::Spawned { .. } => "spawned",
-            AgentFact::Stopped { blocked: false, .. } => "stopping",
-            AgentFact::Stopped { blocked: true, .. } => "kept_going",
-            AgentFact::Compacted { .. } => "compacted",
-            AgentFact::TranscriptRead { .. } => "reported",
-            AgentFact::Responded { .. } => "responded",
-            AgentFact::Spoke { .. } => "spoke",
-            AgentFact::MemoryCleaned { .. } => "memory_cleaned",
-            AgentFact::HooksRemoved => "hooks_removed",
-            AgentFact::SessionEnded { .. } => "over",
-            AgentFact::Circuit(fact) => fact.as_str(),
+            AgentFact::Began { .. } => unsynced("began"),
+            AgentFact::PolicyChanged { .. } => unsynced("policy_changed"),
+            AgentFact::Prompted { by_user: true, .. } => unsynced("prompted"),
+            AgentFact::Prompted { by_user: false, is_denied: false, .. } => unsynced("notified"),
+            AgentFact::Prompted { by_user: false, is_denied: true, .. } => unsynced("kept_stopped"),
+            AgentFact::Started { .. } => unsynced("started"),
+            AgentFact::Ended(Ending { is_failed: false, .. }) => unsynced("ended"),
+            AgentFact::Ended(Ending { is_failed: true, .. }) => unsynced("failed"),
+            AgentFact::Unended { .. } => unsynced("unended"),
+            AgentFact::EndWithoutStart { .. } => unsynced("stray_end"),
+            AgentFact::PermissionDenied { .. } => unsynced("denied"),
+            AgentFact::TurnEnded => unsynced("turn_ended"),
+            AgentFact::HookRan { .. } => unsynced("hook_ran"),
+            AgentFact::Spawned { .. } => unsynced("spawned"),
+            AgentFact::Stopped { blocked: false, .. } => unsynced("stopping"),
+            AgentFact::Stopped { blocked: true, .. } => unsynced("kept_going"),
+            AgentFact::Compacted { .. } => unsynced("compacted"),
+            AgentFact::TranscriptRead { .. } => unsynced("reported"),
+            AgentFact::Responded { .. } => unsynced("responded"),
+            AgentFact::Spoke { .. } => unsynced("spoke"),
+            AgentFact::MemoryCleaned { .. } => unsynced("memory_cleaned"),
+            AgentFact::HooksRemoved => synced("hooks_removed"),
+            AgentFact::SessionEnded { .. } => unsynced("over"),
+            AgentFact::Circuit(fact) => fact.kind(),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::Usage;
 use super::circuits::{CircuitFact, Circuits};
 use crate::Moment;
 use crate::circuit::{increment, keep_newest};
+use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::Digest;
 
 /// A running sub-agent.
@@ -189,44 +190,24 @@ pub enum AgentTreeFact {
 }
 
 impl AgentTreeFact {
-    /// True if the fact must be on disk before haltline answers.
-    pub fn needs_sync(&self) -> bool {
+    /// The fact's stable name in listings, and whether it is synced.
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
-            AgentTreeFact::Circuit(fact) => fact.needs_sync(),
-            AgentTreeFact::Bypass { on } => *on,
-            AgentTreeFact::Permitted { .. }
-            | AgentTreeFact::Refunded { .. }
-            | AgentTreeFact::PermitUsed { .. }
-            | AgentTreeFact::SubAgentBegan { .. }
-            | AgentTreeFact::SubAgentEnded { .. }
-            | AgentTreeFact::SubAgentEnding { .. }
-            | AgentTreeFact::ApiCalled { .. }
-            | AgentTreeFact::ApiCharged { .. }
-            | AgentTreeFact::Spent { .. }
-            | AgentTreeFact::Turn
-            | AgentTreeFact::Saved
-            | AgentTreeFact::LimitWarned { .. } => false,
-        }
-    }
-
-    /// The fact's stable name in listings.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            AgentTreeFact::Bypass { on: true } => "bypassed",
-            AgentTreeFact::Bypass { on: false } => "bypass_over",
-            AgentTreeFact::Permitted { .. } => "spawn_permitted",
-            AgentTreeFact::Refunded { .. } => "spawn_refunded",
-            AgentTreeFact::PermitUsed { .. } => "spawn_used",
-            AgentTreeFact::SubAgentBegan { .. } => "agent_began",
-            AgentTreeFact::SubAgentEnded { .. } => "agent_ended",
-            AgentTreeFact::SubAgentEnding { .. } => "agent_ending",
-            AgentTreeFact::ApiCalled { .. } => "api_called",
-            AgentTreeFact::ApiCharged { .. } => "api_settled",
-            AgentTreeFact::Spent { .. } => "spent",
-            AgentTreeFact::Turn => "turn",
-            AgentTreeFact::Saved => "saved",
-            AgentTreeFact::LimitWarned { .. } => "told",
-            AgentTreeFact::Circuit(fact) => fact.as_str(),
+            AgentTreeFact::Bypass { on: true } => synced("bypassed"),
+            AgentTreeFact::Bypass { on: false } => unsynced("bypass_over"),
+            AgentTreeFact::Permitted { .. } => unsynced("spawn_permitted"),
+            AgentTreeFact::Refunded { .. } => unsynced("spawn_refunded"),
+            AgentTreeFact::PermitUsed { .. } => unsynced("spawn_used"),
+            AgentTreeFact::SubAgentBegan { .. } => unsynced("agent_began"),
+            AgentTreeFact::SubAgentEnded { .. } => unsynced("agent_ended"),
+            AgentTreeFact::SubAgentEnding { .. } => unsynced("agent_ending"),
+            AgentTreeFact::ApiCalled { .. } => unsynced("api_called"),
+            AgentTreeFact::ApiCharged { .. } => unsynced("api_settled"),
+            AgentTreeFact::Spent { .. } => unsynced("spent"),
+            AgentTreeFact::Turn => unsynced("turn"),
+            AgentTreeFact::Saved => unsynced("saved"),
+            AgentTreeFact::LimitWarned { .. } => unsynced("told"),
+            AgentTreeFact::Circuit(fact) => fact.kind(),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Pattern;
 use crate::circuit::{EscalationLevel, Escalations, OpenPeriod, increment};
+use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::Digest;
 use crate::{Elapsed, Instant, Moment};
 
@@ -255,38 +256,23 @@ pub enum CircuitFact {
 }
 
 impl CircuitFact {
-    /// True if the fact must survive a power cut: trips, and what people do.
-    pub fn needs_sync(&self) -> bool {
+    /// The fact's stable name in listings, and whether it is synced: trips, and what people do are.
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
-            CircuitFact::Tripped { .. }
-            | CircuitFact::Limited { .. }
-            | CircuitFact::Recovered { .. }
-            | CircuitFact::Reset { .. }
-            | CircuitFact::FalsePositive { .. } => true,
-            CircuitFact::HalfOpened { cause, .. } => *cause == HalfOpenCause::Person,
-            CircuitFact::Warned { .. }
-            | CircuitFact::ProbeTaken { .. }
-            | CircuitFact::ProbeAbandoned { .. }
-            | CircuitFact::Lapsed { .. }
-            | CircuitFact::Denied { .. } => false,
-        }
-    }
-
-    /// The fact's stable name in listings.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            CircuitFact::Warned { .. } => "warned",
-            CircuitFact::Tripped { .. } => "tripped",
-            CircuitFact::Limited { .. } => "limited",
-            CircuitFact::HalfOpened { .. } => "half_opened",
-            CircuitFact::ProbeTaken { .. } => "probe_taken",
-            CircuitFact::ProbeAbandoned { .. } => "probe_abandoned",
-            CircuitFact::Recovered { .. } => "recovered",
-            CircuitFact::Lapsed { .. } => "lapsed",
-            CircuitFact::Denied { level: EscalationLevel::Deny, .. } => "refused",
-            CircuitFact::Denied { level: EscalationLevel::Stop, .. } => "stopped",
-            CircuitFact::Reset { .. } => "reset",
-            CircuitFact::FalsePositive { .. } => "false_alarm",
+            CircuitFact::Warned { .. } => unsynced("warned"),
+            CircuitFact::Tripped { .. } => synced("tripped"),
+            CircuitFact::Limited { .. } => synced("limited"),
+            CircuitFact::HalfOpened { cause, .. } => {
+                FactKind { name: "half_opened", needs_sync: *cause == HalfOpenCause::Person }
+            }
+            CircuitFact::ProbeTaken { .. } => unsynced("probe_taken"),
+            CircuitFact::ProbeAbandoned { .. } => unsynced("probe_abandoned"),
+            CircuitFact::Recovered { .. } => synced("recovered"),
+            CircuitFact::Lapsed { .. } => unsynced("lapsed"),
+            CircuitFact::Denied { level: EscalationLevel::Deny, .. } => unsynced("refused"),
+            CircuitFact::Denied { level: EscalationLevel::Stop, .. } => unsynced("stopped"),
+            CircuitFact::Reset { .. } => synced("reset"),
+            CircuitFact::FalsePositive { .. } => synced("false_alarm"),
         }
     }
 

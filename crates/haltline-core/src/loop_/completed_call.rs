@@ -21,40 +21,25 @@ pub struct CompletedCall {
 /// The serialized form of a completed call.
 type Numbers = (u64, u64, u64, u64, u64, u32);
 
-/// One thing that is true of a completed call.
+/// One thing that is true of a completed call, with the bit that stands for it in the row.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallFlag {
     /// haltline knows the call's result, and it may count.
-    HasResult,
+    HasResult = 1,
     /// The call failed, and the agent caused the failure.
-    Failed,
+    Failed = 2,
     /// A prompt came before the call.
-    AfterPrompt,
+    AfterPrompt = 4,
     /// Something new was written after the call.
-    WrittenSince,
+    WrittenSince = 8,
     /// A circuit that had counted the call has closed since.
-    CircuitClosedSince,
+    CircuitClosedSince = 16,
     /// The call waited before it checked something.
-    Waited,
+    Waited = 32,
     /// The agent was idle for a while before the call.
-    AfterIdle,
+    AfterIdle = 128,
     /// The conversation was compacted before the call.
-    AfterCompaction,
-}
-
-impl CallFlag {
-    fn bit(self) -> u32 {
-        match self {
-            CallFlag::HasResult => 1,
-            CallFlag::Failed => 2,
-            CallFlag::AfterPrompt => 4,
-            CallFlag::WrittenSince => 8,
-            CallFlag::CircuitClosedSince => 16,
-            CallFlag::Waited => 32,
-            CallFlag::AfterCompaction => 64,
-            CallFlag::AfterIdle => 128,
-        }
-    }
+    AfterCompaction = 64,
 }
 
 impl From<Numbers> for CompletedCall {
@@ -77,11 +62,11 @@ impl CompletedCall {
     }
 
     pub(super) fn set(&mut self, flag: CallFlag) {
-        self.flags |= flag.bit();
+        self.flags |= flag as u32;
     }
 
     fn has(&self, flag: CallFlag) -> bool {
-        self.flags & flag.bit() != 0
+        self.flags & (flag as u32) != 0
     }
 
     /// True if haltline knows the call's result and may count it.

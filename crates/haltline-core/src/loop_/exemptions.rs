@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Pattern;
 use crate::circuit::keep_newest;
+use crate::fact::{FactKind, synced};
 use crate::identity::Digest;
 use crate::{Instant, Moment};
 
@@ -49,11 +50,11 @@ pub enum ExemptionFact {
 }
 
 impl ExemptionFact {
-    /// The fact's stable name in listings.
-    pub fn as_str(&self) -> &'static str {
+    /// The fact's stable name in listings, and whether it is synced.
+    pub(crate) fn kind(&self) -> FactKind {
         match self {
-            ExemptionFact::Exempted { .. } => "exempted",
-            ExemptionFact::Revoked { .. } => "exemption_revoked",
+            ExemptionFact::Exempted { .. } => synced("exempted"),
+            ExemptionFact::Revoked { .. } => synced("exemption_revoked"),
         }
     }
 }

@@ -222,6 +222,18 @@ pub struct Iterated {
     pub spent: Spent,
 }
 
+impl Iterated {
+    /// How the iteration counts.
+    pub fn as_str(&self) -> &'static str {
+        match (self.stale, self.neutral, self.progress) {
+            (true, _, _) => "stale",
+            (false, true, _) => "neutral",
+            (false, false, true) => "progress",
+            (false, false, false) => "no_progress",
+        }
+    }
+}
+
 /// A line of seed 001's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryLine {

@@ -384,24 +384,7 @@ fn push_literal(word: &mut Word, letter: char) {
 
 /// Returns whether a byte may end a word or has a special meaning inside one.
 fn is_special(byte: u8) -> bool {
-    matches!(
-        byte,
-        b' ' | b'\t'
-            | b'\r'
-            | b'\n'
-            | b';'
-            | b'&'
-            | b'|'
-            | b'('
-            | b')'
-            | b'<'
-            | b'>'
-            | b'\''
-            | b'"'
-            | b'$'
-            | b'`'
-            | b'\\'
-    )
+    b" \t\r\n;&|()<>'\"$`\\".contains(&byte)
 }
 
 fn line_end(bytes: &[u8], from: usize) -> usize {

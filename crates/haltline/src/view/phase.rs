@@ -144,7 +144,7 @@ impl IterationView {
     fn new(last: &Iterated, enough: u32) -> Self {
         Self {
             iteration: last.iteration,
-            judged: PhaseFact::Iterated(Box::new(last.clone())).as_str(),
+            judged: last.as_str(),
             gains: last.gains.clone(),
             signs: last.signals.clone(),
             weight: last.signals.iter().map(|sign| u64::from(sign.weight)).sum(),

@@ -47,30 +47,23 @@ impl AgentDraft<'_> {
     pub(super) fn check_spawn_limits(&mut self) -> Result<Option<Verdict>, Halt> {
         let agents = self.limits.agents;
         let Some(tree) = self.tree.clone() else { return Ok(None) };
-        let instead = "do the work yourself, or wait for an agent to end.";
-        let avoid = "start another agent for it.";
-        let explanation = |code, fact| Explanation { pattern: Pattern::AgentSpawn, code, fact, instead, avoid };
+        let deny = |draft: &mut Self, code, fact, limit, count, retry| {
+            let instead = "do the work yourself, or wait for an agent to end.";
+            let avoid = "start another agent for it.";
+            let explanation = Explanation { pattern: Pattern::AgentSpawn, code, fact, instead, avoid };
+            Ok(Some(draft.deny_at_limit(explanation, limit_key(limit), count, retry)))
+        };
         if tree.spawns >= u64::from(agents.spawns_max) {
             let fact = format!("this session started {} agents, its limit", tree.spawns);
             self.cool_api_down();
             let count = u32::try_from(tree.spawns).unwrap_or(u32::MAX);
-            return Ok(Some(self.deny_at_limit(
-                explanation("HL-SPAWN-04", fact),
-                limit_key("spawns"),
-                count,
-                Retry::Person,
-            )));
+            return deny(self, "HL-SPAWN-04", fact, "spawns", count, Retry::Person);
         }
         let depth = tree.depth(self.request.agent_ref.sub_agent.as_deref()).saturating_add(1);
         if depth > agents.depth_max {
             let fact =
                 format!("this would be an agent {depth} levels below the main one; the limit is {}", agents.depth_max);
-            return Ok(Some(self.deny_at_limit(
-                explanation("HL-SPAWN-05", fact),
-                limit_key("depth"),
-                depth,
-                Retry::Person,
-            )));
+            return deny(self, "HL-SPAWN-05", fact, "depth", depth, Retry::Person);
         }
         if tree.is_bypassed {
             return Ok(None);
@@ -97,7 +90,7 @@ impl AgentDraft<'_> {
         let fact = format!("{live} agents run at once, the limit");
         self.cool_api_down();
         let count = u32::try_from(live).unwrap_or(u32::MAX);
-        Ok(Some(self.deny_at_limit(explanation("HL-SPAWN-03", fact), limit_key("concurrent"), count, Retry::Now)))
+        deny(self, "HL-SPAWN-03", fact, "concurrent", count, Retry::Now)
     }
 
     /// With preset `literal`, the spawn rate denies as well.

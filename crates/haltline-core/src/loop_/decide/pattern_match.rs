@@ -163,28 +163,18 @@ impl AgentDraft<'_> {
     /// True if haltline has already warned the agent of this. Until the agent makes progress it is warned once, unless
     /// it turns to another call or error.
     pub(super) fn is_already_warned(&self, found: &PatternMatch) -> bool {
-        match found.pattern {
-            Pattern::Repeat | Pattern::SameError => self.agent.no_progress.last_warning == Some(found.key),
-            // Progress does not clear the counters of these.
-            Pattern::FutileWrites => found.attempt > found.limits.warn,
-            Pattern::Compaction => self.agent.compaction.calls > 0,
-            Pattern::Interleaved
-            | Pattern::Cycle
-            | Pattern::Retread
-            | Pattern::Stagnation
-            | Pattern::Cascade
-            | Pattern::CostGrowth
-            | Pattern::Chanting
-            | Pattern::HookRecursion
-            | Pattern::ToolFailure
-            | Pattern::SequentialTools
-            | Pattern::AgentSpawn
-            | Pattern::ExternalApi
-            | Pattern::Denials
-            | Pattern::Budget
-            | Pattern::Constraint
-            | Pattern::Tampering => self.agent.no_progress.last_warning.is_some(),
+        let last_warning = self.agent.no_progress.last_warning;
+        if let Pattern::Repeat | Pattern::SameError = found.pattern {
+            return last_warning == Some(found.key);
         }
+        // Progress does not clear the counters of the next two.
+        if found.pattern == Pattern::FutileWrites {
+            return found.attempt > found.limits.warn;
+        }
+        if found.pattern == Pattern::Compaction {
+            return self.agent.compaction.calls > 0;
+        }
+        last_warning.is_some()
     }
 
     /// Explains the match for an action.

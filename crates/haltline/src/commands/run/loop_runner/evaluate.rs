@@ -145,7 +145,7 @@ impl LoopRunner<'_> {
                 None
             }
         };
-        let judged = iterated.map_or("neutral", |iterated| PhaseFact::Iterated(Box::new(iterated.clone())).as_str());
+        let judged = iterated.map_or("neutral", Iterated::as_str);
         let signs = iterated.map(|iterated| iterated.signals.clone()).unwrap_or_default();
         let details: Vec<String> = signs
             .iter()
