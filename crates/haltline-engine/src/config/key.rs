@@ -205,18 +205,7 @@ impl Key {
             (Kind::Cost, Value::Money(micros)) => *micros <= money::MICROS_MAX,
             (Kind::Cost, Value::Unknown) => true,
             (Kind::Folder(_), Value::Text(text)) => is_below_project(text),
-            (
-                Kind::Number { .. }
-                | Kind::Choice(_)
-                | Kind::Text(_)
-                | Kind::Flag(_)
-                | Kind::List(_)
-                | Kind::Prices
-                | Kind::Money { .. }
-                | Kind::Cost
-                | Kind::Folder(_),
-                _other,
-            ) => false,
+            (_, _other) => false,
         }
     }
 

@@ -5,105 +5,75 @@ mod loop_;
 mod session;
 mod work;
 
-use haltline_core::Policy;
-use haltline_core::constraint::Limits;
-
 use super::key::{Key, Kind, Looser, Scope};
 use super::setter::Setter;
 
-const PARTS: [&[Key]; 4] = [general::KEYS, loop_::KEYS, session::KEYS, work::KEYS];
-const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len();
+const TABLES: &[&[Key]] = &[general::KEYS, loop_::KEYS, session::KEYS, work::KEYS];
 
-static ALL: [Key; COUNT] = {
-    let mut all = [PARTS[0][0]; COUNT];
-    let (mut part, mut count) = (0, 0);
-    while part < PARTS.len() {
-        let mut index = 0;
-        while index < PARTS[part].len() {
-            all[count] = PARTS[part][index];
-            count += 1;
-            index += 1;
-        }
-        part += 1;
-    }
-    all
-};
+static ALL: [Key; count(TABLES)] = join(TABLES);
 
 pub static KEYS: &[Key] = &ALL;
 
-type NumberField = fn(&mut Policy) -> &mut u32;
-
-const fn limit(
-    name: &'static str,
-    index: usize,
-    default: u32,
-    looser: Looser,
-    help: &'static str,
-    field: NumberField,
-) -> Key {
-    let (_, low, high) = Limits::RANGES[index];
-    number(name, low, high, default, looser, help, Setter::Number(field))
+const fn count(tables: &[&[Key]]) -> usize {
+    let (mut table, mut count) = (0, 0);
+    while table < tables.len() {
+        count += tables[table].len();
+        table += 1;
+    }
+    count
 }
 
-const fn number(
-    name: &'static str,
-    low: u32,
-    high: u32,
-    default: u32,
-    looser: Looser,
-    help: &'static str,
-    setter: Setter,
-) -> Key {
-    Key { name, kind: Kind::Number { low, high, default }, scope: Scope::Project, looser, help, setter }
+const fn join<const COUNT: usize>(tables: &[&[Key]]) -> [Key; COUNT] {
+    let mut all = [tables[0][0]; COUNT];
+    let (mut table, mut count) = (0, 0);
+    while table < tables.len() {
+        let mut index = 0;
+        while index < tables[table].len() {
+            all[count] = tables[table][index];
+            count += 1;
+            index += 1;
+        }
+        table += 1;
+    }
+    all
 }
 
-/// The limit at which a pattern warns.
-const fn warn_limit(name: &'static str, default: u32, field: NumberField) -> Key {
-    number(name, 1, 10_000, default, Looser::Higher, "The time that is warned of.", Setter::Number(field))
+impl Key {
+    /// A key that the project's file may set as well, that decisions do not use and that any change loosens.
+    const fn new(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, scope: Scope::Project, looser: Looser::AnyChange, help: "", setter: Setter::None }
+    }
+
+    const fn help(mut self, help: &'static str) -> Self {
+        self.help = help;
+        self
+    }
+
+    const fn looser(mut self, looser: Looser) -> Self {
+        self.looser = looser;
+        self
+    }
+
+    const fn sets(mut self, setter: Setter) -> Self {
+        self.setter = setter;
+        self
+    }
+
+    const fn only_in_user_file(mut self) -> Self {
+        self.scope = Scope::User;
+        self
+    }
 }
 
-/// The limit at which a pattern denies.
-const fn deny_limit(name: &'static str, default: u32, field: NumberField) -> Key {
-    let help = "The time that is refused; the next one stops the turn.";
-    number(name, 1, 10_000, default, Looser::Higher, help, Setter::Number(field))
+const fn number(name: &'static str, low: u32, high: u32, default: u32, looser: Looser) -> Key {
+    Key::new(name, Kind::Number { low, high, default }).looser(looser)
 }
 
-/// The first cooldown of a pattern.
-const fn cooldown(name: &'static str, default: u32, field: NumberField) -> Key {
-    let help = "The first cooldown in seconds; later ones are 2, 6, 12 and 60 times as long.";
-    number(name, 1, 3600, default, Looser::Lower, help, Setter::Number(field))
+/// A check that a project may switch on but not off.
+const fn switch(name: &'static str, default: bool) -> Key {
+    Key::new(name, Kind::Flag(default)).looser(Looser::Off)
 }
 
-/// A check that is on by default.
-const fn switch(name: &'static str, help: &'static str, setter: Setter) -> Key {
-    Key { name, kind: Kind::Flag(true), scope: Scope::Project, looser: Looser::Off, help, setter }
-}
-
-const fn money(name: &'static str, low: u64, default: u64, looser: Looser, help: &'static str, setter: Setter) -> Key {
-    Key { name, kind: Kind::Money { low, default }, scope: Scope::Project, looser, help, setter }
-}
-
-const fn list(name: &'static str, default: &'static [&'static str], help: &'static str, setter: Setter) -> Key {
-    Key { name, kind: Kind::List(default), scope: Scope::Project, looser: Looser::AnyChange, help, setter }
-}
-
-const fn text(name: &'static str, default: &'static str, help: &'static str, setter: Setter) -> Key {
-    Key { name, kind: Kind::Text(default), scope: Scope::Project, looser: Looser::AnyChange, help, setter }
-}
-
-/// After how many iterations without progress a phase's circuit opens.
-const fn no_progress_limit(name: &'static str, default: u32, field: NumberField) -> Key {
-    let help = "This many iterations in a row without progress open the circuit.";
-    number(name, 1, 1_000, default, Looser::Higher, help, Setter::Number(field))
-}
-
-/// After how many equal errors a phase's circuit opens.
-const fn same_error_limit(name: &'static str, default: u32, field: NumberField) -> Key {
-    let help = "This many iterations in a row with the same error open the circuit.";
-    number(name, 1, 1_000, default, Looser::Higher, help, Setter::Number(field))
-}
-
-/// The weight of one sign of progress.
-const fn weight(name: &'static str, default: u32, help: &'static str, field: NumberField) -> Key {
-    number(name, 0, 1_000, default, Looser::Higher, help, Setter::Number(field))
+const fn money(name: &'static str, low: u64, default: u64, looser: Looser) -> Key {
+    Key::new(name, Kind::Money { low, default }).looser(looser)
 }

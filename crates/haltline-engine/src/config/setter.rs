@@ -47,31 +47,20 @@ impl Setter {
 
 /// The number; the key's kind and range were checked when it was read.
 pub fn number(value: &Value) -> u32 {
-    match value {
-        Value::Number(number) => u32::try_from(*number).expect("ranges are within u32"),
-        Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Money(_) | Value::Unknown => 0,
-    }
+    let Value::Number(number) = value else { return 0 };
+    u32::try_from(*number).expect("ranges are within u32")
 }
 
 fn micros(value: &Value) -> Option<u64> {
-    match value {
-        Value::Money(micros) => Some(*micros),
-        Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Number(_) | Value::Unknown => None,
-    }
+    if let Value::Money(micros) = value { Some(*micros) } else { None }
 }
 
 fn text(value: &Value) -> &str {
-    match value {
-        Value::Text(text) => text,
-        Value::List(_) | Value::Flag(_) | Value::Number(_) | Value::Money(_) | Value::Unknown => "",
-    }
+    if let Value::Text(text) = value { text } else { "" }
 }
 
 fn texts(value: &Value) -> Vec<String> {
-    match value {
-        Value::List(texts) => texts.clone(),
-        Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Money(_) | Value::Unknown => Vec::new(),
-    }
+    if let Value::List(texts) = value { texts.clone() } else { Vec::new() }
 }
 
 #[cfg(test)]

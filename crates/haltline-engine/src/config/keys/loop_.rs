@@ -2,347 +2,185 @@
 
 use haltline_core::loop_::Preset;
 
-use super::{cooldown, deny_limit, list, number, switch, warn_limit};
-use crate::config::key::{Key, Kind, Looser, Scope};
+use super::{count, join, number, switch};
+use crate::config::key::{Key, Kind, Looser};
 use crate::config::setter::Setter;
 
-pub(super) const KEYS: &[Key] = &[
-    Key {
-        name: "loop.preset",
-        kind: Kind::Choice(&["default", "literal"]),
-        scope: Scope::Project,
-        looser: Looser::Choice("default"),
-        help: "Whose idea of the same call counts: tool, arguments and answer; or, literally, the tool's name, and every limit refuses.",
-        setter: Setter::Choice(|policy, choice| {
+const COUNT_MAX: u32 = 10_000;
+
+/// The key of a pattern that sets the policy's field of the same name.
+macro_rules! number_key {
+    ($pattern:ident.$field:ident, $default:literal, $looser:expr, $help:literal) => {
+        number(concat!("loop.", stringify!($pattern), ".", stringify!($field)), 1, COUNT_MAX, $default, $looser)
+            .help($help)
+            .sets(Setter::Number(|policy| &mut policy.loop_.$pattern.$field))
+    };
+}
+
+macro_rules! enabled_key {
+    ($pattern:ident, $default:literal, $help:literal) => {
+        switch(concat!("loop.", stringify!($pattern), ".enabled"), $default)
+            .help($help)
+            .sets(Setter::Flag(|policy| &mut policy.loop_.$pattern.enabled))
+    };
+}
+
+macro_rules! cooldown_key {
+    ($pattern:ident, $default:literal) => {
+        number(concat!("loop.", stringify!($pattern), ".cooldown_base_seconds"), 1, 3600, $default, Looser::Lower)
+            .help("The first cooldown in seconds; later ones are 2, 6, 12 and 60 times as long.")
+            .sets(Setter::Number(|policy| &mut policy.loop_.$pattern.cooldown_s))
+    };
+}
+
+/// The keys of a pattern that counts within a window of turns.
+macro_rules! window_keys {
+    (
+        $pattern:ident: $help:literal,
+        threshold $threshold:literal: $threshold_help:literal,
+        window_turns $window:literal,
+        cooldown $cooldown:literal
+    ) => {
+        &[
+            enabled_key!($pattern, true, $help),
+            number_key!($pattern.threshold, $threshold, Looser::Higher, $threshold_help),
+            number(concat!("loop.", stringify!($pattern), ".window_turns"), 1, COUNT_MAX, $window, Looser::Lower)
+                .help("How many turns back they count, the present one included.")
+                .sets(Setter::Number(|policy| &mut policy.loop_.$pattern.window)),
+            cooldown_key!($pattern, $cooldown),
+        ]
+    };
+}
+
+/// The keys of a pattern that warns first and denies later.
+macro_rules! warn_deny_keys {
+    ($pattern:ident: $help:literal, warn $warn:literal, deny $deny:literal) => {
+        warn_deny_keys!(
+            $pattern, enabled true: $help,
+            warn $warn: "The time that is warned of.",
+            deny $deny: "The time that is refused; the next one stops the turn."
+        )
+    };
+    (
+        $pattern:ident, enabled $enabled:literal: $help:literal,
+        warn $warn:literal: $warn_help:literal,
+        deny $deny:literal: $deny_help:literal
+    ) => {
+        &[
+            enabled_key!($pattern, $enabled, $help),
+            number_key!($pattern.warn, $warn, Looser::Higher, $warn_help),
+            number_key!($pattern.deny, $deny, Looser::Higher, $deny_help),
+            cooldown_key!($pattern, 5),
+        ]
+    };
+}
+
+pub(super) const KEYS: &[Key] = &join::<{ count(TABLES) }>(TABLES);
+
+const TABLES: &[&[Key]] = &[
+    GENERAL,
+    window_keys!(
+        hook_recursion: "Whether hooks that start hooks, and Stop hooks that keep the agent going, are watched.",
+        threshold 5: "This many open the circuit.",
+        window_turns 10,
+        cooldown 5
+    ),
+    window_keys!(
+        tool_failure: "Whether a call that fails again and again is watched.",
+        threshold 3: "This many failures open the circuit.",
+        window_turns 5,
+        cooldown 10
+    ),
+    window_keys!(
+        sequential_tools: "Whether the same call in a row is watched.",
+        threshold 10: "This many in a row since the last prompt open the circuit.",
+        window_turns 1,
+        cooldown 5
+    ),
+    window_keys!(
+        agent_spawn: "Whether the rate of new sub-agents is watched.",
+        threshold 5: "This many new sub-agents open the circuit.",
+        window_turns 10,
+        cooldown 10
+    ),
+    EXTERNAL_API,
+    warn_deny_keys!(repeat: "Whether the same call with the same answer is watched.", warn 3, deny 4),
+    warn_deny_keys!(
+        cycle: "Whether two to five calls that come round again with the same answers are watched.",
+        warn 3, deny 4
+    ),
+    warn_deny_keys!(
+        interleaved: "Whether the same call with the same answer, with other calls in between, is watched.",
+        warn 3, deny 4
+    ),
+    warn_deny_keys!(same_error: "Whether the same error to calls with changing arguments is watched.", warn 3, deny 4),
+    warn_deny_keys!(
+        futile_writes: "Whether the same failure although files were written in between is watched.",
+        warn 5, deny 8
+    ),
+    warn_deny_keys!(retread: "Whether questions that were asked and answered before are watched.", warn 4, deny 5),
+    warn_deny_keys!(
+        stagnation: "Whether the same question in other words with a known answer is watched.",
+        warn 5, deny 6
+    ),
+    warn_deny_keys!(cascade: "Whether failures of any tool with nothing new in between are watched.", warn 7, deny 10),
+    warn_deny_keys!(
+        compaction: "Whether conversations that are shortened with nothing new in between are watched.",
+        warn 3, deny 4
+    ),
+    warn_deny_keys!(
+        cost_growth, enabled false: "Whether a model response that costs many times the usual is watched.",
+        warn 3: "So many times the usual are warned of.",
+        deny 10: "So many times the usual are refused; the next call stops the turn."
+    ),
+    warn_deny_keys!(
+        chanting, enabled false: "Whether the same words of the model over and over are watched.",
+        warn 3: "So many times in a row are warned of.",
+        deny 6: "So many times in a row are refused; the next call stops the turn."
+    ),
+    &[
+        enabled_key!(denials, true, "Whether calls that permission rules refuse are watched."),
+        number_key!(denials.in_a_row, 3, Looser::Higher, "This many refused calls in a row open the circuit."),
+        number_key!(denials.of_recent, 10, Looser::Higher, "Or this many refused calls among the recent ones."),
+        number_key!(denials.recent, 50, Looser::Lower, "How many calls are recent."),
+        cooldown_key!(denials, 10),
+    ],
+];
+
+const GENERAL: &[Key] = &[
+    Key::new("loop.preset", Kind::Choice(&["default", "literal"]))
+        .looser(Looser::Choice("default"))
+        .help("Whose idea of the same call counts: tool, arguments and answer; or, literally, the tool's name, and every limit refuses.")
+        .sets(Setter::Choice(|policy, choice| {
             policy.loop_.preset = if choice == "literal" { Preset::Literal } else { Preset::Default }
-        }),
-    },
-    list(
-        "loop.pollers",
-        &[],
-        "Tools or commands that ask again by nature; globs. They do not count as repeats.",
-        Setter::List(|policy| &mut policy.loop_.pollers),
-    ),
-    number(
-        "loop.probe_lease_seconds",
-        10,
-        86_400,
-        600,
-        Looser::Lower,
-        "A probe without a result frees its place after this many seconds.",
-        Setter::Number(|policy| &mut policy.loop_.probe_lease_s),
-    ),
-    switch(
-        "loop.interrupt",
-        "Whether `codex exec` and `copilot -p`, which no answer of a hook stops, are interrupted when a loop goes on after a refusal.",
-        Setter::None,
-    ),
-    switch(
-        "loop.hook_recursion.enabled",
-        "Whether hooks that start hooks, and Stop hooks that keep the agent going, are watched.",
-        Setter::Flag(|policy| &mut policy.loop_.hook_recursion.enabled),
-    ),
-    number(
-        "loop.hook_recursion.threshold",
-        1,
-        10_000,
-        5,
-        Looser::Higher,
-        "This many open the circuit.",
-        Setter::Number(|policy| &mut policy.loop_.hook_recursion.threshold),
-    ),
-    number(
-        "loop.hook_recursion.window_turns",
-        1,
-        10_000,
-        10,
-        Looser::Lower,
-        "How many turns back they count, the present one included.",
-        Setter::Number(|policy| &mut policy.loop_.hook_recursion.window),
-    ),
-    cooldown("loop.hook_recursion.cooldown_base_seconds", 5, |policy| &mut policy.loop_.hook_recursion.cooldown_s),
-    switch(
-        "loop.tool_failure.enabled",
-        "Whether a call that fails again and again is watched.",
-        Setter::Flag(|policy| &mut policy.loop_.tool_failure.enabled),
-    ),
-    number(
-        "loop.tool_failure.threshold",
-        1,
-        10_000,
-        3,
-        Looser::Higher,
-        "This many failures open the circuit.",
-        Setter::Number(|policy| &mut policy.loop_.tool_failure.threshold),
-    ),
-    number(
-        "loop.tool_failure.window_turns",
-        1,
-        10_000,
-        5,
-        Looser::Lower,
-        "How many turns back they count, the present one included.",
-        Setter::Number(|policy| &mut policy.loop_.tool_failure.window),
-    ),
-    cooldown("loop.tool_failure.cooldown_base_seconds", 10, |policy| &mut policy.loop_.tool_failure.cooldown_s),
-    switch(
-        "loop.sequential_tools.enabled",
-        "Whether the same call in a row is watched.",
-        Setter::Flag(|policy| &mut policy.loop_.sequential_tools.enabled),
-    ),
-    number(
-        "loop.sequential_tools.threshold",
-        1,
-        10_000,
-        10,
-        Looser::Higher,
-        "This many in a row since the last prompt open the circuit.",
-        Setter::Number(|policy| &mut policy.loop_.sequential_tools.threshold),
-    ),
-    number(
-        "loop.sequential_tools.window_turns",
-        1,
-        10_000,
-        1,
-        Looser::Lower,
-        "How many turns back they count, the present one included.",
-        Setter::Number(|policy| &mut policy.loop_.sequential_tools.window),
-    ),
-    cooldown("loop.sequential_tools.cooldown_base_seconds", 5, |policy| &mut policy.loop_.sequential_tools.cooldown_s),
-    switch(
-        "loop.agent_spawn.enabled",
-        "Whether the rate of new sub-agents is watched.",
-        Setter::Flag(|policy| &mut policy.loop_.agent_spawn.enabled),
-    ),
-    number(
-        "loop.agent_spawn.threshold",
-        1,
-        10_000,
-        5,
-        Looser::Higher,
-        "This many new sub-agents open the circuit.",
-        Setter::Number(|policy| &mut policy.loop_.agent_spawn.threshold),
-    ),
-    number(
-        "loop.agent_spawn.window_turns",
-        1,
-        10_000,
-        10,
-        Looser::Lower,
-        "How many turns back they count, the present one included.",
-        Setter::Number(|policy| &mut policy.loop_.agent_spawn.window),
-    ),
-    cooldown("loop.agent_spawn.cooldown_base_seconds", 10, |policy| &mut policy.loop_.agent_spawn.cooldown_s),
-    switch(
-        "loop.external_api.enabled",
-        "Whether calls of external services are watched.",
-        Setter::Flag(|policy| &mut policy.loop_.external_api.enabled),
-    ),
-    number(
-        "loop.external_api.threshold",
-        1,
-        10_000,
-        10,
-        Looser::Higher,
-        "This many calls open the circuit.",
-        Setter::Number(|policy| &mut policy.loop_.external_api.threshold),
-    ),
-    number(
-        "loop.external_api.window_seconds",
-        1,
-        86_400,
-        60,
-        Looser::Lower,
-        "How many seconds back they count.",
-        Setter::Number(|policy| &mut policy.loop_.external_api.window),
-    ),
-    cooldown("loop.external_api.cooldown_base_seconds", 30, |policy| &mut policy.loop_.external_api.cooldown_s),
-    number(
-        "loop.external_api.session_max",
-        1,
-        1_000_000,
-        50,
-        Looser::Higher,
-        "A session makes at most this many such calls.",
-        Setter::Number(|policy| &mut policy.loop_.api.calls_max),
-    ),
-    Key {
-        name: "loop.external_api.usd_per_call",
-        kind: Kind::Cost,
-        scope: Scope::Project,
-        looser: Looser::AnyChange,
-        help: "What one call costs where the event does not say.",
-        setter: Setter::Cost(|policy| &mut policy.loop_.api.call_micros),
-    },
-    list(
-        "loop.external_api.commands",
-        &["oracle.py", "swarm.py", "research.py"],
-        "Shell commands that contain one of these are such calls.",
-        Setter::List(|policy| &mut policy.loop_.api.commands),
-    ),
-    list(
-        "loop.external_api.tools",
-        &[],
-        "Tools with one of these names are such calls; globs.",
-        Setter::List(|policy| &mut policy.loop_.api.tools),
-    ),
-    switch(
-        "loop.repeat.enabled",
-        "Whether the same call with the same answer is watched.",
-        Setter::Flag(|policy| &mut policy.loop_.repeat.enabled),
-    ),
-    warn_limit("loop.repeat.warn", 3, |policy| &mut policy.loop_.repeat.warn),
-    deny_limit("loop.repeat.deny", 4, |policy| &mut policy.loop_.repeat.deny),
-    cooldown("loop.repeat.cooldown_base_seconds", 5, |policy| &mut policy.loop_.repeat.cooldown_s),
-    switch(
-        "loop.cycle.enabled",
-        "Whether two to five calls that come round again with the same answers are watched.",
-        Setter::Flag(|policy| &mut policy.loop_.cycle.enabled),
-    ),
-    warn_limit("loop.cycle.warn", 3, |policy| &mut policy.loop_.cycle.warn),
-    deny_limit("loop.cycle.deny", 4, |policy| &mut policy.loop_.cycle.deny),
-    cooldown("loop.cycle.cooldown_base_seconds", 5, |policy| &mut policy.loop_.cycle.cooldown_s),
-    switch(
-        "loop.interleaved.enabled",
-        "Whether the same call with the same answer, with other calls in between, is watched.",
-        Setter::Flag(|policy| &mut policy.loop_.interleaved.enabled),
-    ),
-    warn_limit("loop.interleaved.warn", 3, |policy| &mut policy.loop_.interleaved.warn),
-    deny_limit("loop.interleaved.deny", 4, |policy| &mut policy.loop_.interleaved.deny),
-    cooldown("loop.interleaved.cooldown_base_seconds", 5, |policy| &mut policy.loop_.interleaved.cooldown_s),
-    switch(
-        "loop.same_error.enabled",
-        "Whether the same error to calls with changing arguments is watched.",
-        Setter::Flag(|policy| &mut policy.loop_.same_error.enabled),
-    ),
-    warn_limit("loop.same_error.warn", 3, |policy| &mut policy.loop_.same_error.warn),
-    deny_limit("loop.same_error.deny", 4, |policy| &mut policy.loop_.same_error.deny),
-    cooldown("loop.same_error.cooldown_base_seconds", 5, |policy| &mut policy.loop_.same_error.cooldown_s),
-    switch(
-        "loop.futile_writes.enabled",
-        "Whether the same failure although files were written in between is watched.",
-        Setter::Flag(|policy| &mut policy.loop_.futile_writes.enabled),
-    ),
-    warn_limit("loop.futile_writes.warn", 5, |policy| &mut policy.loop_.futile_writes.warn),
-    deny_limit("loop.futile_writes.deny", 8, |policy| &mut policy.loop_.futile_writes.deny),
-    cooldown("loop.futile_writes.cooldown_base_seconds", 5, |policy| &mut policy.loop_.futile_writes.cooldown_s),
-    switch(
-        "loop.retread.enabled",
-        "Whether questions that were asked and answered before are watched.",
-        Setter::Flag(|policy| &mut policy.loop_.retread.enabled),
-    ),
-    warn_limit("loop.retread.warn", 4, |policy| &mut policy.loop_.retread.warn),
-    deny_limit("loop.retread.deny", 5, |policy| &mut policy.loop_.retread.deny),
-    cooldown("loop.retread.cooldown_base_seconds", 5, |policy| &mut policy.loop_.retread.cooldown_s),
-    switch(
-        "loop.stagnation.enabled",
-        "Whether the same question in other words with a known answer is watched.",
-        Setter::Flag(|policy| &mut policy.loop_.stagnation.enabled),
-    ),
-    warn_limit("loop.stagnation.warn", 5, |policy| &mut policy.loop_.stagnation.warn),
-    deny_limit("loop.stagnation.deny", 6, |policy| &mut policy.loop_.stagnation.deny),
-    cooldown("loop.stagnation.cooldown_base_seconds", 5, |policy| &mut policy.loop_.stagnation.cooldown_s),
-    switch(
-        "loop.cascade.enabled",
-        "Whether failures of any tool with nothing new in between are watched.",
-        Setter::Flag(|policy| &mut policy.loop_.cascade.enabled),
-    ),
-    warn_limit("loop.cascade.warn", 7, |policy| &mut policy.loop_.cascade.warn),
-    deny_limit("loop.cascade.deny", 10, |policy| &mut policy.loop_.cascade.deny),
-    cooldown("loop.cascade.cooldown_base_seconds", 5, |policy| &mut policy.loop_.cascade.cooldown_s),
-    switch(
-        "loop.compaction.enabled",
-        "Whether conversations that are shortened with nothing new in between are watched.",
-        Setter::Flag(|policy| &mut policy.loop_.compaction.enabled),
-    ),
-    warn_limit("loop.compaction.warn", 3, |policy| &mut policy.loop_.compaction.warn),
-    deny_limit("loop.compaction.deny", 4, |policy| &mut policy.loop_.compaction.deny),
-    cooldown("loop.compaction.cooldown_base_seconds", 5, |policy| &mut policy.loop_.compaction.cooldown_s),
-    Key {
-        name: "loop.cost_growth.enabled",
-        kind: Kind::Flag(false),
-        scope: Scope::Project,
-        looser: Looser::Off,
-        help: "Whether a model response that costs many times the usual is watched.",
-        setter: Setter::Flag(|policy| &mut policy.loop_.cost_growth.enabled),
-    },
-    number(
-        "loop.cost_growth.warn",
-        1,
-        10_000,
-        3,
-        Looser::Higher,
-        "So many times the usual are warned of.",
-        Setter::Number(|policy| &mut policy.loop_.cost_growth.warn),
-    ),
-    number(
-        "loop.cost_growth.deny",
-        1,
-        10_000,
-        10,
-        Looser::Higher,
-        "So many times the usual are refused; the next call stops the turn.",
-        Setter::Number(|policy| &mut policy.loop_.cost_growth.deny),
-    ),
-    cooldown("loop.cost_growth.cooldown_base_seconds", 5, |policy| &mut policy.loop_.cost_growth.cooldown_s),
-    Key {
-        name: "loop.chanting.enabled",
-        kind: Kind::Flag(false),
-        scope: Scope::Project,
-        looser: Looser::Off,
-        help: "Whether the same words of the model over and over are watched.",
-        setter: Setter::Flag(|policy| &mut policy.loop_.chanting.enabled),
-    },
-    number(
-        "loop.chanting.warn",
-        1,
-        10_000,
-        3,
-        Looser::Higher,
-        "So many times in a row are warned of.",
-        Setter::Number(|policy| &mut policy.loop_.chanting.warn),
-    ),
-    number(
-        "loop.chanting.deny",
-        1,
-        10_000,
-        6,
-        Looser::Higher,
-        "So many times in a row are refused; the next call stops the turn.",
-        Setter::Number(|policy| &mut policy.loop_.chanting.deny),
-    ),
-    cooldown("loop.chanting.cooldown_base_seconds", 5, |policy| &mut policy.loop_.chanting.cooldown_s),
-    switch(
-        "loop.denials.enabled",
-        "Whether calls that permission rules refuse are watched.",
-        Setter::Flag(|policy| &mut policy.loop_.denials.enabled),
-    ),
-    number(
-        "loop.denials.in_a_row",
-        1,
-        10_000,
-        3,
-        Looser::Higher,
-        "This many refused calls in a row open the circuit.",
-        Setter::Number(|policy| &mut policy.loop_.denials.in_a_row),
-    ),
-    number(
-        "loop.denials.of_recent",
-        1,
-        10_000,
-        10,
-        Looser::Higher,
-        "Or this many refused calls among the recent ones.",
-        Setter::Number(|policy| &mut policy.loop_.denials.of_recent),
-    ),
-    number(
-        "loop.denials.recent",
-        1,
-        10_000,
-        50,
-        Looser::Lower,
-        "How many calls are recent.",
-        Setter::Number(|policy| &mut policy.loop_.denials.recent),
-    ),
-    cooldown("loop.denials.cooldown_base_seconds", 10, |policy| &mut policy.loop_.denials.cooldown_s),
+        })),
+    Key::new("loop.pollers", Kind::List(&[]))
+        .help("Tools or commands that ask again by nature; globs. They do not count as repeats.")
+        .sets(Setter::List(|policy| &mut policy.loop_.pollers)),
+    number("loop.probe_lease_seconds", 10, 86_400, 600, Looser::Lower)
+        .help("A probe without a result frees its place after this many seconds.")
+        .sets(Setter::Number(|policy| &mut policy.loop_.probe_lease_s)),
+    switch("loop.interrupt", true)
+        .help("Whether `codex exec` and `copilot -p`, which no answer of a hook stops, are interrupted when a loop goes on after a refusal."),
+];
+
+const EXTERNAL_API: &[Key] = &[
+    enabled_key!(external_api, true, "Whether calls of external services are watched."),
+    number_key!(external_api.threshold, 10, Looser::Higher, "This many calls open the circuit."),
+    number("loop.external_api.window_seconds", 1, 86_400, 60, Looser::Lower)
+        .help("How many seconds back they count.")
+        .sets(Setter::Number(|policy| &mut policy.loop_.external_api.window)),
+    cooldown_key!(external_api, 30),
+    number("loop.external_api.session_max", 1, 1_000_000, 50, Looser::Higher)
+        .help("A session makes at most this many such calls.")
+        .sets(Setter::Number(|policy| &mut policy.loop_.api.calls_max)),
+    Key::new("loop.external_api.usd_per_call", Kind::Cost)
+        .help("What one call costs where the event does not say.")
+        .sets(Setter::Cost(|policy| &mut policy.loop_.api.call_micros)),
+    Key::new("loop.external_api.commands", Kind::List(&["oracle.py", "swarm.py", "research.py"]))
+        .help("Shell commands that contain one of these are such calls.")
+        .sets(Setter::List(|policy| &mut policy.loop_.api.commands)),
+    Key::new("loop.external_api.tools", Kind::List(&[]))
+        .help("Tools with one of these names are such calls; globs.")
+        .sets(Setter::List(|policy| &mut policy.loop_.api.tools)),
 ];
