@@ -44,19 +44,7 @@ impl FollowUp {
             LoopEvent::ToolStart { action, .. } => FollowUp::ShowEvidence(action.identity),
             LoopEvent::SessionStart { .. } => FollowUp::WelcomeSession,
             LoopEvent::ToolEnd { action: Some(action), .. } if action.command.is_some() => FollowUp::CheckScopes,
-            LoopEvent::ToolEnd { .. }
-            | LoopEvent::Prompt { .. }
-            | LoopEvent::Message { .. }
-            | LoopEvent::ModelStart
-            | LoopEvent::Batch { .. }
-            | LoopEvent::SpawnStart { .. }
-            | LoopEvent::SpawnEnd { .. }
-            | LoopEvent::Hook { .. }
-            | LoopEvent::Stop { .. }
-            | LoopEvent::Compaction { .. }
-            | LoopEvent::Cleanup { .. }
-            | LoopEvent::HooksRemoved { .. }
-            | LoopEvent::SessionEnd { .. } => FollowUp::Nothing,
+            _other => FollowUp::Nothing,
         }
     }
 }

@@ -9,7 +9,7 @@ use haltline_core::{Instant, Moment};
 use serde::Serialize;
 use serde_json::Map;
 
-use crate::file::{Durability, set_aside, write_atomically};
+use crate::file::{Durability, if_exists, pretty_json, set_aside, write_atomically};
 use crate::mirror::{MirrorViolation, RetiredCircuit, listed_violations};
 
 /// Name of the archive, in the folder of the state file.
@@ -43,13 +43,12 @@ pub(crate) fn add_missing(state_file: &Path, retired: &[RetiredCircuit], now: Mo
     }
     let mut kept = None;
     let path = state_file.with_file_name(ARCHIVE_FILE);
-    let mut archive: Map<String, serde_json::Value> = match fs::read(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
-        Err(error) => return Err(error),
-        Ok(content) => match serde_json::from_slice(&content) {
+    let mut archive: Map<String, serde_json::Value> = match if_exists(fs::read(&path))? {
+        None => Map::new(),
+        Some(content) => match serde_json::from_slice(&content) {
             Ok(archive) => archive,
             Err(_damaged) => {
-                kept = Some(set_aside(&path, &now.at.to_seconds_text().replace(':', ""), SET_ASIDE_MAX)?);
+                kept = Some(set_aside(&path, now.at, SET_ASIDE_MAX)?);
                 Map::new()
             }
         },
@@ -66,9 +65,7 @@ pub(crate) fn add_missing(state_file: &Path, retired: &[RetiredCircuit], now: Mo
     if archive.len() == entries_before {
         return Ok(kept);
     }
-    let mut text = serde_json::to_vec_pretty(&archive).expect("strings and numbers");
-    text.push(b'\n');
-    write_atomically(&path, &text, Durability::Synced)?;
+    write_atomically(&path, &pretty_json(&archive), Durability::Synced)?;
     Ok(kept)
 }
 

@@ -20,19 +20,13 @@ impl<S: Store> Engine<S> {
 
     pub fn claim(&self, pipeline: &PipelineName, id: &ClaimId) -> Result<Option<Claim>, StoreError> {
         let name = CircuitName::claim(pipeline.as_str(), id.as_str());
-        Ok(match self.store().circuit(self.project().key, &name)? {
-            Some(State::Claim(claim)) => Some(*claim),
-            Some(_) | None => None,
-        })
+        Ok(self.store().circuit(self.project().key, &name)?.as_ref().and_then(State::as_claim).cloned())
     }
 
     /// The index of a pipeline's claims.
     pub fn pipeline(&self, pipeline: &PipelineName) -> Result<Option<Pipeline>, StoreError> {
         let name = CircuitName::pipeline(pipeline.as_str());
-        Ok(match self.store().circuit(self.project().key, &name)? {
-            Some(State::Pipeline(pipeline)) => Some(*pipeline),
-            Some(_) | None => None,
-        })
+        Ok(self.store().circuit(self.project().key, &name)?.as_ref().and_then(State::as_pipeline).cloned())
     }
 }
 

@@ -234,18 +234,7 @@ impl<S: Store> Engine<S> {
     pub fn incidents(&self) -> Result<Vec<Incident>, StoreError> {
         let mut incidents = Vec::new();
         for (name, state) in self.store.circuits(self.project.key)? {
-            let trips = match &state {
-                State::Agent(agent) => agent.circuits.trips,
-                State::Tree(tree) => tree.circuits.trips,
-                State::Constraint(_)
-                | State::Exemptions(_)
-                | State::PhaseRun(_)
-                | State::Slice(_)
-                | State::Claim(_)
-                | State::Pipeline(_)
-                | State::Trust(_) => 0,
-            };
-            if trips > 0 {
+            if state.circuits().is_some_and(|circuits| circuits.trips > 0) {
                 incidents.extend(self.incidents_in(&name)?);
             }
         }
@@ -330,9 +319,12 @@ impl<S: Store> Engine<S> {
 
     /// Sends a made-up incident to the configured notification target; `None` if there is no target.
     pub fn send_sample_notification(&self) -> Option<Result<(), String>> {
-        let project = self.project.identity.display().to_string();
-        let sample = || notify::sample(&project, self.now());
-        notify::is_configured(&self.config).then(|| notify::send(&self.config, &sample()))
+        let sample = || incident::sample(self.now());
+        notify::is_configured(&self.config).then(|| self.send_notification(&sample()))
+    }
+
+    fn send_notification(&self, incident: &Incident) -> Result<(), String> {
+        notify::send(&self.config, &incident.to_json(&self.project.identity.display().to_string()))
     }
 
     fn try_deliver_notifications(&self) -> Result<(), StoreError> {
@@ -342,8 +334,7 @@ impl<S: Store> Engine<S> {
                 Some(state) => self.incident(&message.circuit, state, &message.incident)?,
                 None => None,
             };
-            let project = self.project.identity.display().to_string();
-            let delivery = incident.map_or(Ok(()), |incident| notify::send(&self.config, &incident.to_json(&project)));
+            let delivery = incident.map_or(Ok(()), |incident| self.send_notification(&incident));
             if let Err(problem) = &delivery {
                 self.add_notice(format!("incident {} was not delivered: {problem}", message.incident));
             }

@@ -8,7 +8,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-pub use stamp::Stamp;
+use haltline_core::Instant;
+use serde::Serialize;
+
+pub use stamp::{Stamp, StampedPath};
 
 /// Whether a file must survive a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +101,30 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(longer)
 }
 
+/// The result of an operation on a file; `None` if there is no such file.
+pub(crate) fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A value as indented JSON with a line end, as people and other programs expect it in a file.
+pub(crate) fn pretty_json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).expect("texts and numbers can be written");
+    text.push(b'\n');
+    text
+}
+
+/// The time as a part of a file name.
+pub(crate) fn time_label(at: Instant) -> String {
+    at.to_seconds_text().replace(':', "")
+}
+
 /// Renames a damaged file within its folder and returns its new path. Keeps the newest `keep` such files.
-pub fn set_aside(path: &Path, label: &str, keep: usize) -> io::Result<PathBuf> {
+pub fn set_aside(path: &Path, at: Instant, keep: usize) -> io::Result<PathBuf> {
+    let label = time_label(at);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let prefix = format!("{name}.corrupt-");
     let mut target = path.with_file_name(format!("{prefix}{label}"));
@@ -187,7 +212,7 @@ mod tests {
         let path = folder.path().join("state.json");
         for _ in 0..8 {
             fs::write(&path, "damaged").expect("written");
-            set_aside(&path, "20260212", 3).expect("moved");
+            set_aside(&path, Instant::from_millis(0), 3).expect("moved");
         }
         assert!(!path.exists());
         assert_eq!(set_aside_files(folder.path(), "state.json.corrupt-").len(), 3);

@@ -12,20 +12,11 @@ use haltline_core::{ConstraintId, State};
 use serde::{Deserialize, Serialize};
 
 use crate::constraint_file::{active_ids, find};
-use crate::file::{Durability, Stamp, write_atomically};
+use crate::file::{Durability, Stamp, StampedPath, write_atomically};
 use crate::project::ProjectKey;
 
 /// At most this many folders and files of constraints are stamped.
 const STAMPS_MAX: usize = 2000;
-
-/// A file or folder that guards were read from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct StampedPath {
-    path: PathBuf,
-    /// `None` in a list of an earlier version, which therefore counts as changed once.
-    #[serde(default)]
-    stamp: Option<Stamp>,
-}
 
 /// The guards of one project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,11 +10,11 @@ use haltline_core::claim::{Claim, ListedStatus};
 use haltline_core::constraint::CircuitState;
 use haltline_core::identity::Digest;
 use haltline_core::loop_::Pattern;
-use haltline_core::{CircuitName, Decision, Instant, Moment, State};
+use haltline_core::{CircuitName, Decision, Instant, State};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub(crate) use session::{from_history, last_result};
+pub(crate) use session::{from_history, last_result, sample};
 
 use crate::engine::Engine;
 use crate::mirror::violations;
@@ -157,31 +157,40 @@ impl IncidentState {
 }
 
 impl Incident {
-    /// An incident that did not happen, to test whether notifications arrive.
-    pub(crate) fn sample(now: Moment) -> Self {
-        session::sample(now)
+    /// An incident of which nothing is known but its id.
+    fn unknown(row: &CircuitName, id: &str, breaker: IncidentBreaker, state: IncidentState) -> Self {
+        Self {
+            id: id.to_owned(),
+            row: row.clone(),
+            breaker,
+            pattern: None,
+            code: None,
+            state,
+            tripped: None,
+            until: None,
+            cooldown_ms: None,
+            count: 0,
+            streak: 0,
+            turn: None,
+            reason: None,
+            cost_micros: None,
+            evidence: Vec::new(),
+            after: Vec::new(),
+            denied: 0,
+            followed_by: None,
+            closed: None,
+            options: Vec::new(),
+        }
     }
 
     /// The circuit's full name: a session's row has one circuit for each pattern, every other row is one circuit.
     pub fn circuit(&self) -> CircuitName {
-        match &self.breaker {
-            IncidentBreaker::Loop { pattern, .. } => self.row.below(pattern.as_str()),
-            IncidentBreaker::Constraint
-            | IncidentBreaker::Phase { .. }
-            | IncidentBreaker::Attempt
-            | IncidentBreaker::Claim { .. } => self.row.clone(),
-        }
+        self.loop_pattern().map_or_else(|| self.row.clone(), |pattern| self.row.below(pattern.as_str()))
     }
 
     /// The pattern of the loop breaker, if that breaker tripped.
     pub fn loop_pattern(&self) -> Option<Pattern> {
-        match &self.breaker {
-            IncidentBreaker::Loop { pattern, .. } => Some(*pattern),
-            IncidentBreaker::Constraint
-            | IncidentBreaker::Phase { .. }
-            | IncidentBreaker::Attempt
-            | IncidentBreaker::Claim { .. } => None,
-        }
+        if let IncidentBreaker::Loop { pattern, .. } = self.breaker { Some(pattern) } else { None }
     }
 
     /// The incident as notifications carry it.
@@ -199,14 +208,11 @@ impl Incident {
         // A claim's state is its status, also after a dispute.
         let state = match &self.breaker {
             IncidentBreaker::Claim { status, .. } => status.as_str(),
-            IncidentBreaker::Loop { .. }
-            | IncidentBreaker::Constraint
-            | IncidentBreaker::Phase { .. }
-            | IncidentBreaker::Attempt => self.state.as_str(),
+            _other => self.state.as_str(),
         };
         put("state", state.into());
         put("tripped", json!(self.tripped.map(|at| at.to_string())));
-        put("until", self.until_json());
+        put("until", json!(self.until.map(|at| at.to_string())));
         put("reason", json!(self.reason));
         put("cost_usd", json!(self.cost_micros.map(|micros| micros as f64 / 1e6)));
         if let IncidentBreaker::Claim { claim, dispute_reason, researcher_position, dispute_cycle, .. } = &self.breaker
@@ -232,14 +238,10 @@ impl Incident {
             "count": self.count,
             "cooldown_seconds": self.cooldown_ms.map(|millis| millis.div_ceil(1000)),
             "code": self.code,
-            "until": self.until_json(),
+            "until": self.until.map(|at| at.to_string()),
             "evidence": self.evidence_json(),
         });
         format!("{line}\n")
-    }
-
-    fn until_json(&self) -> Value {
-        json!(self.until.map(|until| until.to_string()))
     }
 
     fn evidence_json(&self) -> Value {

@@ -16,7 +16,7 @@ use haltline_core::constraint::{
 use haltline_core::{CircuitName, ConstraintId, Fact, Instant, Moment, State, digest_hex, shorten};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Durability, Stamp, set_aside, write_atomically};
+use crate::file::{Durability, Stamp, pretty_json, set_aside, write_atomically};
 use crate::project::Project;
 use crate::queue::{QueueGuard, wait_in_queue};
 use crate::redact::storable;
@@ -317,8 +317,7 @@ impl Mirror {
         if parsed.problems.is_empty() {
             return Ok((parsed, None));
         }
-        let label = now.at.to_seconds_text().replace(':', "");
-        let kept = set_aside(&self.path, &label, SET_ASIDE_MAX).map_err(|source| self.io_error(source))?;
+        let kept = set_aside(&self.path, now.at, SET_ASIDE_MAX).map_err(|source| self.io_error(source))?;
         Ok((parsed, Some(kept)))
     }
 
@@ -375,8 +374,7 @@ impl Mirror {
             }
         }
         if self.is_enabled && (!entries.is_empty() || self.path.exists()) {
-            let mut text = serde_json::to_vec_pretty(&entries).expect("entries are strings and numbers");
-            text.push(b'\n');
+            let text = pretty_json(&entries);
             write_atomically(&self.path, &text, Durability::Rebuildable).map_err(|source| self.io_error(source))?;
         }
         let kept = crate::archive::add_missing(&self.path, &archived, now).map_err(|source| self.io_error(source))?;

@@ -4,12 +4,11 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use haltline_core::{CircuitName, Moment};
+use haltline_core::CircuitName;
 use serde_json::Value;
 
 use crate::clock::Deadline;
 use crate::config::Config;
-use crate::incident::Incident;
 
 /// How long one attempt may take.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,11 +41,6 @@ pub fn phase_run_options(name: &CircuitName) -> Vec<String> {
 
 /// Name of a run that was given no name.
 pub const DEFAULT_RUN: &str = "default";
-
-/// An incident that did not happen, to test whether notifications arrive.
-pub(crate) fn sample(project: &str, now: Moment) -> Value {
-    Incident::sample(now).to_json(project)
-}
 
 /// True if there is a notification target.
 pub(crate) fn is_configured(config: &Config) -> bool {

@@ -12,7 +12,7 @@ use haltline_core::phase::{Bounds, Fact as PhaseFact, ForeignRun, PhaseEvent, Ph
 use haltline_core::{CircuitName, Event, Fact, State, digest_hex};
 
 use crate::engine::{Engine, EngineError};
-use crate::file::{Durability, set_aside, write_atomically};
+use crate::file::{Durability, if_exists, set_aside, write_atomically};
 use crate::notify::DEFAULT_RUN;
 use crate::project::Project;
 use crate::queue::{QueueGuard, wait_in_queue};
@@ -138,11 +138,7 @@ impl<S: Store> Engine<S> {
 
     /// The phase run as the store has it, without reading its file. A runner checks this while its command works.
     pub fn stored_phase_run(&self, name: &CircuitName) -> Result<Option<PhaseRun>, StoreError> {
-        let state = self.store().circuit(self.project().key, name)?;
-        Ok(match state {
-            Some(State::PhaseRun(phase_run)) => Some(*phase_run),
-            Some(_) | None => None,
-        })
+        Ok(self.store().circuit(self.project().key, name)?.as_ref().and_then(State::as_phase_run).cloned())
     }
 
     /// Locks a state file; `None` if locks are not available. If another process holds the lock for too long, the file
@@ -173,9 +169,9 @@ impl<S: Store> Engine<S> {
     ) -> Result<(), EngineError> {
         let path = file.path();
         let known = self.stored_phase_run(&location.name)?;
-        let content = match read_bounded(path) {
-            Ok(content) => content,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        let content = match if_exists(read_bounded(path)) {
+            Ok(Some(content)) => content,
+            Ok(None) => {
                 self.note_missing_file(file, known.as_ref());
                 return Ok(());
             }
@@ -224,8 +220,7 @@ impl<S: Store> Engine<S> {
     }
 
     fn set_aside_damaged(&self, path: &Path, problem: &str) {
-        let label = self.now().at.to_seconds_text().replace(':', "");
-        match set_aside(path, &label, SET_ASIDE_MAX) {
+        match set_aside(path, self.now().at, SET_ASIDE_MAX) {
             Ok(kept) => {
                 let (path, kept) = (path.display(), kept.display());
                 self.add_notice(format!("{path}: {problem}; kept as {kept}, rebuilt from the store"));
@@ -286,10 +281,9 @@ impl<S: Store> Engine<S> {
 
     /// Keeps the lines that the file already has: they may be older than haltline.
     fn write_history(&self, path: &Path, phase_run: &PhaseRun) -> io::Result<()> {
-        let written = match read_bounded(path) {
-            Ok(content) => content.and_then(|content| ralph_file::parse_history(&content)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => return Err(error),
+        let written = match if_exists(read_bounded(path))? {
+            Some(content) => content.and_then(|content| ralph_file::parse_history(&content)),
+            None => Ok(Vec::new()),
         };
         let written = written.unwrap_or_else(|problem| {
             self.set_aside_damaged(path, &problem);

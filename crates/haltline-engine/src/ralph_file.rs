@@ -8,6 +8,7 @@ use haltline_core::phase::{
 use haltline_core::{Instant, digest_hex, shorten};
 use serde_json::{Map, Value, json};
 
+use crate::file::pretty_json;
 use crate::redact::storable;
 
 /// The state file's name in Ralph's folder.
@@ -34,9 +35,7 @@ pub fn render(phase_run: &PhaseRun, reset_reason: Option<&str>) -> Vec<u8> {
     if let RunState::Open(trip) = &phase_run.state {
         file["opened_at"] = trip.since.at.to_seconds_text().into();
     }
-    let mut text = serde_json::to_vec_pretty(&file).expect("texts and numbers can be written");
-    text.push(b'\n');
-    text
+    pretty_json(&file)
 }
 
 /// Why the circuit is in its current state.
@@ -83,9 +82,7 @@ pub fn render_history(phase_run: &PhaseRun, written: Vec<Value>) -> Vec<u8> {
         }
     }
     lines.drain(..lines.len().saturating_sub(HISTORY_LINES_MAX));
-    let mut text = serde_json::to_vec_pretty(&lines).expect("texts and numbers can be written");
-    text.push(b'\n');
-    text
+    pretty_json(&lines)
 }
 
 /// Parses the lines of a history file.

@@ -10,6 +10,7 @@ use haltline_core::{Instant, Moment, shorten};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::file::pretty_json;
 use crate::redact::storable;
 
 /// The file's name in its session folder.
@@ -49,7 +50,7 @@ pub fn render(phase_run: &PhaseRun, now: Moment) -> Vec<u8> {
         RunState::Open(trip) if trip.cooldown_ended_at(now).is_some() => "HALF_OPEN",
         state => state.as_file_str(),
     };
-    let file = json!({
+    pretty_json(&json!({
         "state": state,
         "no_progress_count": phase_run.no_progress,
         "same_error_count": phase_run.same_error,
@@ -58,10 +59,7 @@ pub fn render(phase_run: &PhaseRun, now: Moment) -> Vec<u8> {
         "opened_at": trip.map(|trip| trip.since.at.to_string()),
         "open_reason": trip.map(trip_text),
         "history": history,
-    });
-    let mut text = serde_json::to_vec_pretty(&file).expect("texts and numbers can be written");
-    text.push(b'\n');
-    text
+    }))
 }
 
 fn number(measure: Measure) -> Value {

@@ -14,6 +14,7 @@ use haltline_core::identity::Action;
 use haltline_core::{CircuitName, Event, State, Verdict, glob_matches};
 
 use crate::engine::{Engine, EngineError};
+use crate::file::if_exists;
 use crate::out_of_scope;
 use crate::project::{Project, ProjectKey};
 use crate::scope_path::{ProjectRoot, ResolvedPath};
@@ -72,11 +73,7 @@ impl<S: Store> Engine<S> {
 
     /// The slice's row in the store.
     pub fn slice(&self, name: &CircuitName) -> Result<Option<Slice>, StoreError> {
-        let state = self.store().circuit(self.project().key, name)?;
-        Ok(match state {
-            Some(State::Slice(slice)) => Some(*slice),
-            Some(_) | None => None,
-        })
+        Ok(self.store().circuit(self.project().key, name)?.as_ref().and_then(State::as_slice).cloned())
     }
 
     /// The active slices of this work tree, by their markers.
@@ -218,14 +215,10 @@ impl<S: Store> Engine<S> {
 
     fn remove_marker(&self, name: &CircuitName) {
         let path = self.marker_path(name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                self.add_notice(format!("{}: {error}", path.display()));
-            }
-            Ok(()) | Err(_) => {
-                // Without markers the folder is removed too, so that hooks need not read it.
-                fs::remove_dir(markers_folder(self.state_folder(), self.project().key)).ok();
-            }
+        if let Err(error) = if_exists(fs::remove_file(&path)) {
+            return self.add_notice(format!("{}: {error}", path.display()));
         }
+        // Without markers the folder is removed too, so that hooks need not read it.
+        fs::remove_dir(markers_folder(self.state_folder(), self.project().key)).ok();
     }
 }

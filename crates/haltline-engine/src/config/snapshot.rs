@@ -16,7 +16,7 @@ use super::key::Value;
 use super::keys::KEYS;
 use super::layer::ConfigError;
 use super::{Config, Origin, PROJECT_FILE, PendingValue, Setting};
-use crate::file::{Durability, Stamp, write_atomically};
+use crate::file::{Durability, Stamp, StampedPath, write_atomically};
 use crate::project::Project;
 
 /// The longest snapshot that is read, in bytes.
@@ -41,7 +41,8 @@ pub struct ConfigLocations<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 struct Snapshot {
     version: String,
-    inputs: Vec<Input>,
+    /// The files that the configuration was made from.
+    inputs: Vec<StampedPath>,
     trust: Option<Trust>,
     settings: Vec<SavedSetting>,
     project_file: Option<(PathBuf, String)>,
@@ -49,14 +50,6 @@ struct Snapshot {
     requested: Option<Values>,
     errors: Vec<ConfigError>,
     warnings: Vec<ConfigError>,
-}
-
-/// A file the configuration was made from.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Input {
-    path: PathBuf,
-    /// `None` if there was no such file.
-    stamp: Option<Stamp>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -85,7 +78,7 @@ pub fn load_or_compile(
         return config;
     }
     let config = Config::load(locations.user_file, Some(root), || trust.clone());
-    let is_old_enough = |input: &Input| {
+    let is_old_enough = |input: &StampedPath| {
         let changed = input.stamp.as_ref().map_or(i64::MIN, |stamp| stamp.changed_s().saturating_mul(1000));
         changed.saturating_add(STAMP_AGE_MIN_MS) < now.as_millis()
     };
@@ -103,13 +96,13 @@ fn path(locations: ConfigLocations<'_>) -> PathBuf {
     locations.state_folder.join("snapshots").join(format!("{}-{root}.json", locations.project.key.0))
 }
 
-fn inputs(locations: ConfigLocations<'_>) -> Vec<Input> {
+fn inputs(locations: ConfigLocations<'_>) -> Vec<StampedPath> {
     let root = &locations.project.root;
     let paths = [locations.user_file.to_owned(), root.join(PROJECT_FILE), root.join(BREAKER_FILE)];
-    paths.into_iter().map(|path| Input { stamp: Stamp::read(&path), path }).collect()
+    paths.into_iter().map(|path| StampedPath { stamp: Stamp::read(&path), path }).collect()
 }
 
-fn read(path: &Path, inputs: &[Input], trust: Option<&Trust>) -> Option<Config> {
+fn read(path: &Path, inputs: &[StampedPath], trust: Option<&Trust>) -> Option<Config> {
     if fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len() > BYTES_MAX {
         return None;
     }
@@ -127,7 +120,7 @@ fn read(path: &Path, inputs: &[Input], trust: Option<&Trust>) -> Option<Config> 
     Some(Config { settings, policy, project_file, requested, seen_values_event: None, errors, warnings })
 }
 
-fn write(path: &Path, config: &Config, inputs: Vec<Input>, trust: Option<Trust>) -> std::io::Result<()> {
+fn write(path: &Path, config: &Config, inputs: Vec<StampedPath>, trust: Option<Trust>) -> std::io::Result<()> {
     let snapshot = Snapshot {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs,

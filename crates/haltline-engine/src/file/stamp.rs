@@ -2,7 +2,7 @@
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,15 @@ pub struct Stamp {
     size: u64,
     inode: u64,
     device: u64,
+}
+
+/// A file or folder that something was made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StampedPath {
+    pub path: PathBuf,
+    /// `None` if there was no such file, or an earlier version wrote it, which then counts as changed once.
+    #[serde(default)]
+    pub stamp: Option<Stamp>,
 }
 
 impl Stamp {

@@ -15,32 +15,6 @@ use crate::mirror::Violation;
 use crate::notify::{phase_run_options, slice_options};
 use crate::redact::mask;
 
-/// An incident of which nothing but its id is known.
-fn unknown(row: &CircuitName, id: &str, breaker: IncidentBreaker, state: IncidentState) -> Incident {
-    Incident {
-        id: id.to_owned(),
-        row: row.clone(),
-        breaker,
-        pattern: None,
-        code: None,
-        state,
-        tripped: None,
-        until: None,
-        cooldown_ms: None,
-        count: 0,
-        streak: 0,
-        turn: None,
-        reason: None,
-        cost_micros: None,
-        evidence: Vec::new(),
-        after: Vec::new(),
-        denied: 0,
-        followed_by: None,
-        closed: None,
-        options: Vec::new(),
-    }
-}
-
 /// The incident of a constraint. `violations` holds the newest, newest first.
 pub(super) fn of_constraint(
     row: &CircuitName,
@@ -81,7 +55,7 @@ pub(super) fn of_constraint(
             format!("haltline constraint reset {scope} --reason TEXT"),
             format!("haltline constraint override {scope} --reason TEXT"),
         ],
-        ..unknown(row, id, IncidentBreaker::Constraint, state)
+        ..Incident::unknown(row, id, IncidentBreaker::Constraint, state)
     }
 }
 
@@ -118,7 +92,7 @@ pub(super) fn of_phase_run(row: &CircuitName, id: &str, phase_run: &PhaseRun, no
         evidence: evidence.collect(),
         denied: u32::try_from(phase_run.totals.denied).unwrap_or(u32::MAX),
         options: phase_run_options(row),
-        ..unknown(row, id, breaker, state)
+        ..Incident::unknown(row, id, breaker, state)
     }
 }
 
@@ -147,7 +121,7 @@ pub(super) fn of_slice(row: &CircuitName, id: &str, slice: &Slice) -> Incident {
         evidence: evidence.collect(),
         denied: trip.map_or(0, |trip| trip.denials),
         options: slice_options(row),
-        ..unknown(row, id, IncidentBreaker::Attempt, state)
+        ..Incident::unknown(row, id, IncidentBreaker::Attempt, state)
     }
 }
 
@@ -190,6 +164,6 @@ pub(super) fn of_claim(row: &CircuitName, id: &str, claim: &Claim) -> Option<Inc
             text: Some(masked(resolved.how.text())),
         }),
         options: claim_options(row),
-        ..unknown(row, id, breaker, state)
+        ..Incident::unknown(row, id, breaker, state)
     })
 }

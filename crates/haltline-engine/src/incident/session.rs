@@ -13,8 +13,8 @@ use crate::store::Entry;
 /// How many results are kept as evidence.
 const RESULTS_MAX: usize = 5;
 
-/// An incident that did not happen.
-pub(super) fn sample(now: Moment) -> Incident {
+/// An incident that did not happen, to test whether notifications arrive.
+pub(crate) fn sample(now: Moment) -> Incident {
     let text = "this is a test of haltline's notifications: nothing tripped".to_owned();
     let event = IncidentEvent { at: now.at, kind: "tripped", text: Some(text) };
     let row = CircuitName::agent("sample", None);
@@ -98,24 +98,14 @@ pub(crate) fn from_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident
 pub(crate) fn last_result(history: &[Entry], identity: Digest) -> Option<String> {
     let mut kept: Vec<(Digest, String)> = Vec::new();
     for entry in history {
-        match entry.read().ok()?.fact? {
-            Fact::Agent(AgentFact::Ended(Ending { call, .. })) => {
-                kept.extend(entry.texts().text.map(|text| (call, text)))
-            }
-            Fact::Agent(AgentFact::Started { call: started, .. }) if started.identity == identity => {
-                if let Some((_, text)) = kept.iter().find(|(call, _)| *call == started.id) {
-                    return Some(text.clone()).filter(|text| !text.is_empty());
-                }
-            }
-            Fact::Agent(_)
-            | Fact::Tree(_)
-            | Fact::Exemption(_)
-            | Fact::Constraint(_)
-            | Fact::Phase(_)
-            | Fact::Attempt(_)
-            | Fact::Claim(_)
-            | Fact::Pipeline(_)
-            | Fact::Trust(_) => {}
+        let Fact::Agent(fact) = entry.read().ok()?.fact? else { continue };
+        if let AgentFact::Ended(Ending { call, .. }) = fact {
+            kept.extend(entry.texts().text.map(|text| (call, text)));
+        } else if let AgentFact::Started { call: started, .. } = fact
+            && started.identity == identity
+            && let Some((_, text)) = kept.iter().find(|(call, _)| *call == started.id)
+        {
+            return Some(text.clone()).filter(|text| !text.is_empty());
         }
     }
     None
@@ -201,30 +191,17 @@ fn new(
     (at, turn): (Moment, Option<u64>),
 ) -> Incident {
     Incident {
-        id: id.to_owned(),
-        row: row.clone(),
-        breaker: IncidentBreaker::Loop { pattern, key },
         pattern: Some(pattern.as_str()),
         code: Some(loop_::code(pattern, key)),
-        state: IncidentState::Open,
         tripped: Some(at.at),
-        until: None,
-        cooldown_ms: None,
-        count: 0,
-        streak: 0,
         turn,
         reason: event.text.clone(),
-        cost_micros: None,
-        evidence: Vec::new(),
-        after: Vec::new(),
-        denied: 0,
-        followed_by: None,
-        closed: None,
         options: vec![
             format!("haltline why {id}"),
             format!("haltline resume {id} --hint TEXT"),
             format!("haltline false-positive {id}"),
         ],
+        ..Incident::unknown(row, id, IncidentBreaker::Loop { pattern, key }, IncidentState::Open)
     }
 }
 

@@ -196,16 +196,7 @@ impl SessionReplay {
             }
             LoopEvent::Prompt { by_user, .. } => self.prompts += u64::from(*by_user && !is_echo),
             LoopEvent::Message { cost, .. } => self.spend(*cost, is_echo),
-            LoopEvent::SessionStart { .. }
-            | LoopEvent::ModelStart
-            | LoopEvent::SpawnStart { .. }
-            | LoopEvent::SpawnEnd { .. }
-            | LoopEvent::Hook { .. }
-            | LoopEvent::Stop { .. }
-            | LoopEvent::Compaction { .. }
-            | LoopEvent::Cleanup { .. }
-            | LoopEvent::HooksRemoved { .. }
-            | LoopEvent::SessionEnd { .. } => {}
+            _other => {}
         }
     }
 
@@ -250,19 +241,8 @@ impl SessionReplay {
             Verdict::Deny(reason) => (Severity::Deny, reason),
             Verdict::Stop(reason) => (Severity::Stop, reason),
         };
-        let (agent_ref, identity) = match event {
-            Event::Loop { agent: agent_ref, event: LoopEvent::ToolStart { action, .. }, .. } => {
-                (agent_ref, Some(action.identity))
-            }
-            Event::Loop { agent: agent_ref, .. } => (agent_ref, None),
-            Event::Constraint { .. }
-            | Event::Attempt { .. }
-            | Event::Phase { .. }
-            | Event::Claim { .. }
-            | Event::Circuits { .. }
-            | Event::Revoke { .. }
-            | Event::Trust(_) => return,
-        };
+        let Event::Loop { agent: agent_ref, event, .. } = event else { return };
+        let identity = if let LoopEvent::ToolStart { action, .. } = event { Some(action.identity) } else { None };
         let evidence = self.evidence(agent_ref, identity);
         let Some((verdicts, listed)) = self.verdicts.get_mut(policy_index) else { return };
         if loop_::is_capacity(reason.code) {

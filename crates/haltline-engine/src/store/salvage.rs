@@ -15,7 +15,7 @@ use super::entry::{Entry, Head};
 use super::rows::{ENTRY_COLUMNS, SEQ_MAX, read_entry};
 use super::sqlite::Sqlite;
 use super::{StoreError, latch, schema};
-use crate::file::{set_aside, set_aside_files, with_suffix};
+use crate::file::{set_aside, set_aside_files, time_label, with_suffix};
 
 /// What was saved from a damaged or missing store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,18 +73,15 @@ impl Salvage {
         let rebuilt = store.folder().join("state.db.rebuilt");
         remove_database(&rebuilt);
         rescued.write(&rebuilt).map_err(|error| store.database_error(error))?;
-        let label = store.options.clock.now().at.to_seconds_text().replace(':', "");
+        let now = store.options.clock.now().at;
+        let damaged = store.folder().join(format!("state.db.damaged-{}", time_label(now)));
         for suffix in ["-wal", "-shm"] {
-            let side = with_suffix(&store.path(), suffix);
-            if side.exists() {
-                // The log belongs to the damaged file; next to the rebuilt one, SQLite would replay it into that.
-                fs::rename(&side, with_suffix(&store.folder().join(format!("state.db.damaged-{label}")), suffix)).ok();
-            }
+            // The log belongs to the damaged file; next to the rebuilt one, SQLite would replay it into that.
+            fs::rename(with_suffix(&store.path(), suffix), with_suffix(&damaged, suffix)).ok();
         }
-        let kept = set_aside(&store.path(), &label, DATABASES_KEPT).map_err(|source| store.io_error(source))?;
+        let kept = set_aside(&store.path(), now, DATABASES_KEPT).map_err(|source| store.io_error(source))?;
         for suffix in ["-wal", "-shm"] {
-            let side = with_suffix(&store.folder().join(format!("state.db.damaged-{label}")), suffix);
-            fs::rename(&side, with_suffix(&kept, suffix)).ok();
+            fs::rename(with_suffix(&damaged, suffix), with_suffix(&kept, suffix)).ok();
         }
         fs::rename(&rebuilt, store.path()).map_err(|source| store.io_error(source))?;
         Ok(Some(Self {

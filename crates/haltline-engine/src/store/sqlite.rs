@@ -23,6 +23,7 @@ use super::{
     latch, schema,
 };
 use crate::clock::{Clock, Deadline};
+use crate::file::{if_exists, with_suffix};
 use crate::network::network_kind;
 use crate::project::{Project, ProjectKey};
 use crate::queue::{QueueGuard, wait_in_queue};
@@ -301,9 +302,7 @@ impl Sqlite {
     }
 
     fn log_path(&self) -> PathBuf {
-        let mut log = self.path().into_os_string();
-        log.push("-wal");
-        log.into()
+        with_suffix(&self.path(), "-wal")
     }
 
     /// Keeps the log small. SQLite's own checkpoints do not: how far they got is forgotten when the last process ends,
@@ -321,10 +320,8 @@ impl Sqlite {
 
     /// Syncs the log to disk, so that the most important facts survive a power cut before haltline answers.
     pub(super) fn sync_log(&self) -> Result<(), StoreError> {
-        match File::open(self.log_path()).and_then(|log| log.sync_data()) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.io_error(error)),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        let synced = if_exists(File::open(self.log_path()).and_then(|log| log.sync_data()));
+        synced.map(drop).map_err(|error| self.io_error(error))
     }
 
     pub(super) fn io_error(&self, source: std::io::Error) -> StoreError {
