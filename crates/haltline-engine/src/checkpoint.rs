@@ -149,13 +149,13 @@ impl Checkpoints {
             return Err(CheckpointError::RollbackUnfinished);
         }
         let private = PrivateGit::create(&self.work_tree)?;
-        let snapshot = Snapshot::create(&self.work_tree, &private, &[])?;
+        let snapshot = Snapshot::create(&private, &[])?;
         (self.on_step)(CheckpointStep::Hashed);
-        let (commit, note) = snapshot.write(&self.work_tree, &private, at)?;
+        let (commit, note) = snapshot.write(&private, at)?;
         (self.on_step)(CheckpointStep::CommitWritten);
         set_ref(&self.work_tree, &reference, &commit)?;
         (self.on_step)(CheckpointStep::RefWritten);
-        snapshot.cache_index(&self.work_tree, &private, &commit);
+        snapshot.cache_index(&private, &commit);
         Ok(Checkpoint { name: name.to_owned(), reference, commit, note })
     }
 
@@ -200,7 +200,7 @@ impl Checkpoints {
     pub fn changed_since(&self, then: &Checkpoint) -> Result<ChangedPaths, CheckpointError> {
         let _guard = self.work_tree.lock()?;
         let private = PrivateGit::create(&self.work_tree)?;
-        let snapshot = Snapshot::create(&self.work_tree, &private, &[])?;
+        let snapshot = Snapshot::create(&private, &[])?;
         let now = TreeState { tree: snapshot.tree, manifest: snapshot.listing.manifest };
         now.changed_paths(&TreeState::read(&private.git, &then.commit)?, &private.git)
     }

@@ -3,12 +3,13 @@
 
 mod stamp;
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use haltline_core::Instant;
+use rustix::fs::OFlags;
 use serde::Serialize;
 
 pub use stamp::{Stamp, StampedPath};
@@ -87,6 +88,26 @@ pub fn replace_file(
         fs::remove_file(temporary).ok();
     }
     replaced
+}
+
+/// Opens a regular file. A link is not followed, and opening a pipe does not block.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    open_checked(File::options().read(true), path)
+}
+
+/// Opens a regular file to append to it, and creates it if it is missing.
+pub(crate) fn append_regular(path: &Path) -> io::Result<File> {
+    open_checked(File::options().append(true).create(true), path)
+}
+
+fn open_checked(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    let file = options.custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a file"));
+    }
+    Ok(file)
 }
 
 /// Syncs the folder that contains `path`, so that a rename survives a crash.

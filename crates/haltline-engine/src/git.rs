@@ -88,6 +88,15 @@ impl Git {
         }
     }
 
+    /// As [`Self::at`], but in a broken repository git must not fall back to the one around it.
+    pub fn only_at(folder: &Path) -> Self {
+        let git = Self::at(folder);
+        match folder.parent() {
+            Some(parent) => git.variable("GIT_CEILING_DIRECTORIES", parent),
+            None => git,
+        }
+    }
+
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -123,6 +132,27 @@ impl Git {
     /// Runs one command without input.
     pub fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<GitOutput, GitError> {
         self.run_with_input(arguments, &[])
+    }
+
+    /// Like [`Self::run_with_input`], but returns `None` if git exits with code 1, its way to say that there is no such
+    /// thing.
+    pub fn find(&self, arguments: &[impl AsRef<OsStr>], input: &[u8]) -> Result<Option<GitOutput>, GitError> {
+        match self.run_with_input(arguments, input) {
+            Err(GitError::Failed { status, .. }) if status.code() == Some(1) => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
+    /// The settings whose names match a pattern, each with its value, if it has one.
+    pub fn read_settings(&self, pattern: &str) -> Result<Vec<(Vec<u8>, Option<Vec<u8>>)>, GitError> {
+        let output = self.find(&["config", "-z", "--get-regexp", pattern], &[])?;
+        let bytes = output.map(|output| output.bytes).unwrap_or_default();
+        // A setting's name contains no line break.
+        let setting = |record: &[u8]| match record.iter().position(|&byte| byte == b'\n') {
+            Some(end) => (record[..end].to_vec(), Some(record[end + 1..].to_vec())),
+            None => (record.to_vec(), None),
+        };
+        Ok(records(&bytes).map(setting).collect())
     }
 
     /// Runs one command that reads `input`.
@@ -182,6 +212,11 @@ impl Git {
         command.args(arguments);
         command
     }
+}
+
+/// The records of an output in which each ends with a zero byte.
+pub(crate) fn records(output: &[u8]) -> impl Iterator<Item = &[u8]> {
+    output.split(|&byte| byte == 0).filter(|record| !record.is_empty())
 }
 
 /// True for variables that pass settings, such as `GIT_CONFIG_KEY_0`.

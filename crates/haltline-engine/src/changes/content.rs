@@ -1,16 +1,16 @@
 //! What is at a path of the work tree, by its content and not by its times.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::budget::Budget;
+use crate::file::open_regular;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -112,15 +112,9 @@ impl Content {
     }
 }
 
-/// The digest of a file, or `None` if it is no file or has grown since it was measured.
+/// The digest of a file, or `None` if it has grown since it was measured.
 fn digest(path: &Path, bytes: u64) -> io::Result<Option<String>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Ok(None);
-    }
-    let mut file = file.take(bytes.saturating_add(1));
+    let mut file = open_regular(path)?.take(bytes.saturating_add(1));
     let mut hasher = Xxh3::new();
     let mut buffer = [0; 32 * 1024];
     let mut read = 0;

@@ -1,8 +1,8 @@
 //! git in a repository whose dangerous settings are found and switched off first.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,34 +25,17 @@ pub(super) struct SafeGit {
 
 impl SafeGit {
     pub(super) fn at(top: &Path, timeout: Duration) -> Result<Self, GitError> {
-        let mut git = Git::at(top).timeout(timeout);
-        if let Some(parent) = top.parent() {
-            // In a broken repository, git must not fall back to the one around it.
-            git = git.variable("GIT_CEILING_DIRECTORIES", parent);
-        }
+        let mut git = Git::only_at(top).timeout(timeout);
         let pattern = "^(filter\\..*\\.(clean|process|required)|status\\.showuntrackedfiles|core\\.worktree)$";
-        let settings = match git.run(&["config", "-z", "--get-regexp", pattern]) {
-            Ok(output) => output.bytes,
-            // git exits with 1 if there is no such setting.
-            Err(GitError::Failed { status, .. }) if status.code() == Some(1) => Vec::new(),
-            Err(error) => return Err(error),
-        };
         let mut names = BTreeSet::new();
         let mut hides_untracked = false;
         let mut other_worktree = None;
-        for setting in settings.split(|&byte| byte == 0).filter(|setting| !setting.is_empty()) {
-            // A setting's name contains no line break.
-            let end = setting.iter().position(|&byte| byte == b'\n').unwrap_or(setting.len());
-            let (name, value) = setting.split_at(end);
-            if name == b"status.showuntrackedfiles" {
-                hides_untracked = value == b"\nno";
-                continue;
+        for (name, value) in git.read_settings(pattern)? {
+            match name.as_slice() {
+                b"status.showuntrackedfiles" => hides_untracked = value.as_deref() == Some(b"no"),
+                b"core.worktree" => other_worktree = value.map(|path| PathBuf::from(OsString::from_vec(path))),
+                _filter => drop(names.insert(name)),
             }
-            if name == b"core.worktree" {
-                other_worktree = value.strip_prefix(b"\n").map(|path| PathBuf::from(OsStr::from_bytes(path)));
-                continue;
-            }
-            names.insert(name.to_vec());
             if names.len() > FILTER_SETTINGS_MAX {
                 return Err(rejected("too many filters"));
             }

@@ -9,7 +9,7 @@ use super::error::CheckpointError;
 use super::manifest::{Manifest, folders_around, is_safe_path};
 use super::record::object_id;
 use super::work_tree::run_for_bytes;
-use crate::git::Git;
+use crate::git::{Git, records};
 
 /// How many changed paths are listed.
 pub const PATHS_MAX: usize = 10_000;
@@ -60,7 +60,7 @@ impl TreeState {
     pub(super) fn entries(&self, git: &Git) -> Result<BTreeMap<Vec<u8>, TreeEntry>, CheckpointError> {
         let output = run_for_bytes(git, &["ls-tree", "-r", "-z", "--full-tree", &self.tree], &[])?;
         let mut entries = BTreeMap::new();
-        for record in output.split(|&byte| byte == 0).filter(|record| !record.is_empty()) {
+        for record in records(&output) {
             let entry = || {
                 let tab = record.iter().position(|&byte| byte == b'\t')?;
                 let mut fields = std::str::from_utf8(&record[..tab]).ok()?.split(' ');
@@ -80,8 +80,7 @@ impl TreeState {
     fn files_that_differ(&self, other: &Self, git: &Git) -> Result<BTreeSet<Vec<u8>>, CheckpointError> {
         let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", &self.tree, &other.tree];
         let output = run_for_bytes(git, &arguments, &[])?;
-        let mut paths: BTreeSet<Vec<u8>> =
-            output.split(|&byte| byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
+        let mut paths: BTreeSet<Vec<u8>> = records(&output).map(<[u8]>::to_vec).collect();
         paths.extend(keys_that_differ(&self.manifest.file_modes, &other.manifest.file_modes));
         Ok(paths)
     }

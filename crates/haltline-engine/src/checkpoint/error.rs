@@ -6,27 +6,16 @@ use std::path::{Path, PathBuf};
 use crate::git::GitError;
 
 /// What is missing where there can be no checkpoints at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoGit {
-    /// git is not installed.
+    #[error("no checkpoints: git is not installed, or not on PATH")]
     Program,
-    /// The folder is in no repository.
+    #[error("no checkpoints: the folder is in no git repository; `git init` makes one")]
     Repository,
-    /// The repository is bare.
+    #[error("no checkpoints: the repository is bare, it has no files to keep")]
     WorkTree,
-    /// The folder is inside the git folder.
+    #[error("no checkpoints: the folder is inside git's own folder; start in the work tree")]
     InsideGitFolder,
-}
-
-impl std::fmt::Display for NoGit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Program => "no checkpoints: git is not installed, or not on PATH",
-            Self::Repository => "no checkpoints: the folder is in no git repository; `git init` makes one",
-            Self::WorkTree => "no checkpoints: the repository is bare, it has no files to keep",
-            Self::InsideGitFolder => "no checkpoints: the folder is inside git's own folder; start in the work tree",
-        })
-    }
 }
 
 /// Why a checkpoint or rollback failed. The work tree is unchanged unless the message says otherwise.

@@ -13,6 +13,7 @@ use super::Checkpoint;
 use super::error::CheckpointError;
 use super::record::object_id;
 use super::work_tree::{WorkTree, run_for_bytes};
+use crate::file::if_exists;
 use crate::git::Git;
 
 /// The lock on git's index, together with the content the index will get.
@@ -80,11 +81,9 @@ impl Drop for IndexLock {
     }
 }
 
+/// Removes a file that need not exist.
 fn remove(path: &PathBuf) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
+    if_exists(fs::remove_file(path)).map(drop)
 }
 
 fn is_same_file(one: &PathBuf, other: &PathBuf) -> bool {

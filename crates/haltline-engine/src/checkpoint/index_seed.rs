@@ -15,15 +15,14 @@ use super::work_tree::{PrivateGit, WorkTree, run_for_bytes};
 
 /// Copies the user's index and returns the paths for which it cannot be trusted, or `None` if it was not copied.
 pub(super) fn seed_index(
-    work_tree: &WorkTree,
-    private: &PrivateGit,
+    private: &PrivateGit<'_>,
     users_index: &Path,
     index_time: Option<(i64, i64)>,
     listing: &Listing,
 ) -> Result<Option<BTreeSet<Vec<u8>>>, CheckpointError> {
     let Some((index_second, _)) = index_time else { return Ok(None) };
     let is_sparse = listing.staged.iter().any(|entry| entry.tag == b'S' || entry.mode == b"040000");
-    if is_sparse || has_shared_index(work_tree) || has_filters(work_tree, listing) {
+    if is_sparse || has_shared_index(private.work_tree) || has_filters(private.work_tree, listing) {
         return Ok(None);
     }
     let input: String = listing.staged.iter().map(|entry| format!("{}\n", entry.id)).collect();

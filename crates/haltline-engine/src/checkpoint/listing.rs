@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::fs::{Access, access};
 
@@ -16,9 +16,9 @@ use super::error::CheckpointError;
 use super::manifest::{
     DEFAULT_FOLDER_MODE, LeftOut, Manifest, default_file_mode, folders_around, has_git_part, is_safe_path,
 };
-use super::work_tree::{WorkTree, run_for_bytes, run_for_optional_line};
+use super::work_tree::{WorkTree, run_for_bytes, run_for_optional_line, uncut};
 use crate::file::Stamp;
-use crate::git::{Git, GitError};
+use crate::git::{Git, records};
 
 /// The metadata of a file when it was listed. If any of it differs later, the file was changed in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Listing {
         let arguments = ["ls-files", "-z", "-v", "-s", "-c", "-o", "--resolve-undo", "--exclude-standard"];
         let output = run_for_bytes(git, &arguments, &[])?;
         let mut lister = Lister { work_tree, listing: Self::default(), folders: BTreeMap::new() };
-        for record in output.split(|&byte| byte == 0).filter(|record| record.len() > 2) {
+        for record in records(&output).filter(|record| record.len() > 2) {
             lister.add_record(record[0], &record[2..]);
         }
         for path in always_kept {
@@ -280,9 +280,7 @@ impl Lister<'_> {
     fn read_repository_heads(&mut self) {
         let top = &self.work_tree.top;
         for (path, head) in &mut self.listing.manifest.repositories {
-            let folder = top.join(OsStr::from_bytes(path));
-            let parent = folder.parent().unwrap_or(Path::new("/")).to_owned();
-            let git = Git::at(&folder).variable("GIT_CEILING_DIRECTORIES", parent);
+            let git = Git::only_at(&top.join(OsStr::from_bytes(path)));
             *head = run_for_optional_line(&git, &["rev-parse", "-q", "--verify", "HEAD^{commit}"]).ok().flatten();
         }
     }
@@ -321,13 +319,9 @@ pub(super) fn ignored<'a>(
     }
     // With an index, git would reject paths below a submodule.
     let git = work_tree.plain().variable("GIT_INDEX_FILE", work_tree.haltline_folder.join("no-index"));
-    match run_for_bytes(&git, &["check-ignore", "-z", "--no-index", "--stdin"], &input) {
-        Ok(output) => {
-            Ok(output.split(|&byte| byte == 0).filter_map(|path| Some(path.strip_prefix(b"./")?.to_vec())).collect())
-        }
-        Err(CheckpointError::Git(GitError::Failed { status, .. })) if status.code() == Some(1) => Ok(BTreeSet::new()),
-        Err(error) => Err(error),
-    }
+    let found = git.find(&["check-ignore", "-z", "--no-index", "--stdin"], &input)?;
+    let output = found.map(uncut).transpose()?.unwrap_or_default();
+    Ok(records(&output).filter_map(|path| Some(path.strip_prefix(b"./")?.to_vec())).collect())
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::git::records;
+
 /// The mode of a folder that the manifest does not list.
 pub(super) const DEFAULT_FOLDER_MODE: u32 = 0o755;
 
@@ -66,7 +68,7 @@ impl Manifest {
     /// Returns `None` if haltline did not write it, or a later version did.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let mut manifest = Self::default();
-        for record in bytes.split(|&byte| byte == 0).filter(|record| !record.is_empty()) {
+        for record in records(bytes) {
             let mut parts = record.splitn(3, |&byte| byte == b' ');
             let kind = parts.next()?;
             let value = std::str::from_utf8(parts.next()?).ok()?;

@@ -52,8 +52,8 @@ pub(super) fn roll_back(
     always_kept.extend(entries.keys().chain(then.manifest.empty_folders.keys()).flat_map(|path| folders_around(path)));
     always_kept.extend(then.manifest.empty_folders.keys().map(Vec::as_slice));
     let always_kept: Vec<&[u8]> = always_kept.into_iter().collect();
-    let snapshot = Snapshot::create(work_tree, &private, &always_kept)?;
-    let kept = keep_current(work_tree, &private, &snapshot, at)?;
+    let snapshot = Snapshot::create(&private, &always_kept)?;
+    let kept = keep_current(&private, &snapshot, at)?;
     on_step(CheckpointStep::RefWritten);
     let now = TreeState { tree: snapshot.tree.clone(), manifest: snapshot.listing.manifest.clone() };
     let plan = now.plan_to(&then, &entries, &private.git)?;
@@ -144,19 +144,15 @@ fn check(
 }
 
 /// Keeps the current state under its own ref.
-fn keep_current(
-    work_tree: &WorkTree,
-    private: &PrivateGit,
-    snapshot: &Snapshot,
-    at: Instant,
-) -> Result<Checkpoint, CheckpointError> {
-    let (commit, note) = snapshot.write(work_tree, private, at)?;
+fn keep_current(private: &PrivateGit<'_>, snapshot: &Snapshot, at: Instant) -> Result<Checkpoint, CheckpointError> {
+    let work_tree = private.work_tree;
+    let (commit, note) = snapshot.write(private, at)?;
     let known: BTreeSet<String> = RefNamespace::Kept.list(work_tree)?.into_iter().map(|kept| kept.name).collect();
     let mut names = (0_u64..).map(|number| format!("{}-{number}", at.as_millis()));
     let name = names.find(|name| !known.contains(name)).unwrap_or_default();
     let reference = RefNamespace::Kept.reference(work_tree, &name)?;
     set_ref(work_tree, &reference, &commit)?;
-    snapshot.cache_index(work_tree, private, &commit);
+    snapshot.cache_index(private, &commit);
     Ok(Checkpoint { name, reference, commit, note })
 }
 
@@ -178,7 +174,7 @@ impl Restore<'_> {
         &mut self,
         mut plan: RollbackPlan,
         before: &Option<RollbackNote>,
-        private: &PrivateGit,
+        private: &PrivateGit<'_>,
     ) -> Result<RollbackPlan, CheckpointError> {
         let (now, then) = (&self.now.manifest, &self.then.manifest);
         for (path, head) in &now.repositories {
@@ -224,7 +220,7 @@ impl Restore<'_> {
     }
 
     /// Writes all files of the plan below `stage`.
-    fn stage(&self, plan: &RollbackPlan, stage: &Path, private: &PrivateGit) -> Result<(), CheckpointError> {
+    fn stage(&self, plan: &RollbackPlan, stage: &Path, private: &PrivateGit<'_>) -> Result<(), CheckpointError> {
         let git = private.with_index("stage-index");
         let (mut lines, mut paths) = (Vec::new(), Vec::new());
         for (path, entry) in &plan.written {

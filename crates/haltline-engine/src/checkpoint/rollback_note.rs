@@ -1,7 +1,6 @@
 //! The note that a rollback is in progress. It is written before the first file is touched and removed after the last.
 
 use std::fs;
-use std::io;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +8,7 @@ use super::error::CheckpointError;
 use super::record::RefNamespace;
 use super::work_tree::WorkTree;
 use super::{Checkpoint, RollBackOptions};
-use crate::file::{Durability, write_atomically};
+use crate::file::{Durability, if_exists, write_atomically};
 
 const FILE: &str = "rollback.json";
 
@@ -47,11 +46,8 @@ impl RollbackNote {
 
     pub(super) fn read(work_tree: &WorkTree) -> Result<Option<Self>, CheckpointError> {
         let path = work_tree.haltline_folder.join(FILE);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(CheckpointError::file(&path)(error)),
-        };
+        let text = if_exists(fs::read(&path)).map_err(CheckpointError::file(&path))?;
+        let Some(text) = text else { return Ok(None) };
         let damaged = |reason: &str| CheckpointError::damaged(&path.to_string_lossy(), reason);
         let stored: StoredNote = serde_json::from_slice(&text).map_err(|error| damaged(&error.to_string()))?;
         let goal =

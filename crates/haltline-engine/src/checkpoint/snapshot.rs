@@ -19,8 +19,8 @@ use super::index_seed;
 use super::listing::{IndexEntry, Listing};
 use super::record::{self, Note, Parts};
 use super::work_tree::{PrivateGit, WorkTree, run_for_bytes, run_for_line};
-use crate::file::{Durability, write_atomically};
-use crate::git::{Git, GitError};
+use crate::file::{Durability, if_exists, write_atomically};
+use crate::git::{Git, GitError, records};
 
 /// How often to start again when files change while they are read.
 const TRIES_MAX: usize = 3;
@@ -42,50 +42,39 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// Reads all files and writes the new ones into the repository's objects. No ref holds them yet. Files and links
     /// at the paths in `always_kept` are kept even if they are ignored.
-    pub(super) fn create(
-        work_tree: &WorkTree,
-        private: &PrivateGit,
-        always_kept: &[&[u8]],
-    ) -> Result<Self, CheckpointError> {
+    pub(super) fn create(private: &PrivateGit<'_>, always_kept: &[&[u8]]) -> Result<Self, CheckpointError> {
         let mut tries = 0;
         loop {
             tries += 1;
-            match Self::try_create(work_tree, private, always_kept, tries == 1) {
+            match Self::try_create(private, always_kept, tries == 1) {
                 Err(CheckpointError::Git(GitError::Failed { .. })) if tries < TRIES_MAX => {}
                 result => return result,
             }
         }
     }
 
-    fn try_create(
-        work_tree: &WorkTree,
-        private: &PrivateGit,
-        always_kept: &[&[u8]],
-        may_trust: bool,
-    ) -> Result<Self, CheckpointError> {
+    fn try_create(private: &PrivateGit<'_>, always_kept: &[&[u8]], may_trust: bool) -> Result<Self, CheckpointError> {
+        let work_tree = private.work_tree;
         let second = private.file_system_second()?;
-        let index_time = copy_users_index(work_tree, private)?;
+        let index_time = copy_users_index(private)?;
         let users_index = private.folder.join(USERS_INDEX);
         let listing =
             Listing::read(work_tree, &work_tree.plain().variable("GIT_INDEX_FILE", &users_index), always_kept)?;
         let index = private.folder.join("index");
-        match fs::remove_file(&index) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(CheckpointError::file(&index)(error)),
-            Ok(()) | Err(_) => {}
+        if_exists(fs::remove_file(&index)).map_err(CheckpointError::file(&index))?;
+        let mut doubtful = None;
+        if may_trust {
+            doubtful = match restore_cached_index(private)? {
+                None => index_seed::seed_index(private, &users_index, index_time, &listing)?,
+                cached => cached,
+            };
         }
-        let doubtful = match may_trust {
-            true => match restore_cached_index(work_tree, private)? {
-                Some(doubtful) => Some(doubtful),
-                None => index_seed::seed_index(work_tree, private, &users_index, index_time, &listing)?,
-            },
-            false => None,
-        };
         let all = listing.files.keys().map(Vec::as_slice);
         let changed = ["--add", "--remove", "--replace"];
         match doubtful {
             Some(doubtful) => {
                 let known = run_for_bytes(&private.git, &["ls-files", "-z"], &[])?;
-                let known = split_paths(&known);
+                let known: BTreeSet<&[u8]> = records(&known).collect();
                 let is_outdated = |path: &[u8]| !listing.files.contains_key(path) || doubtful.contains(path);
                 update_index(
                     &private.git,
@@ -94,7 +83,7 @@ impl Snapshot {
                 )?;
                 // Passing all paths to git would take longer than everything else together.
                 let differing = run_for_bytes(&private.git, &["diff-files", "-z", "--name-only", "--no-renames"], &[])?;
-                let differing = split_paths(&differing);
+                let differing: BTreeSet<&[u8]> = records(&differing).collect();
                 let is_new = |path: &[u8]| !known.contains(path) || doubtful.contains(path) || differing.contains(path);
                 update_index(&private.git, &changed, all.filter(|path| is_new(path)))?;
             }
@@ -107,17 +96,13 @@ impl Snapshot {
     }
 
     /// Writes the commit of the checkpoint. No ref holds it yet.
-    pub(super) fn write(
-        &self,
-        work_tree: &WorkTree,
-        private: &PrivateGit,
-        at: Instant,
-    ) -> Result<(String, Note), CheckpointError> {
+    pub(super) fn write(&self, private: &PrivateGit<'_>, at: Instant) -> Result<(String, Note), CheckpointError> {
+        let work_tree = private.work_tree;
         // Three independent git calls: in parallel they take only as long as the longest.
         let (head, kept, staged) = thread::scope(|scope| {
             let head = scope.spawn(|| Head::read(work_tree));
             let kept = scope.spawn(|| self.write_blobs(private));
-            let staged = self.write_staged(work_tree, private);
+            let staged = self.write_staged(private);
             (join(head), join(kept), staged)
         });
         let note = Note { at, head: head?, index_time: self.index_time, operation: operation(work_tree) };
@@ -127,7 +112,7 @@ impl Snapshot {
     }
 
     /// Writes the manifest and the user's index as blobs.
-    fn write_blobs(&self, private: &PrivateGit) -> Result<(String, Option<String>), CheckpointError> {
+    fn write_blobs(&self, private: &PrivateGit<'_>) -> Result<(String, Option<String>), CheckpointError> {
         let manifest = private.folder.join("manifest");
         fs::write(&manifest, self.listing.manifest.write()).map_err(CheckpointError::file(&manifest))?;
         let users_index = private.folder.join(USERS_INDEX);
@@ -141,11 +126,7 @@ impl Snapshot {
     }
 
     /// Writes what the index refers to: a tree of its entries, and the ids that are in no tree.
-    fn write_staged(
-        &self,
-        work_tree: &WorkTree,
-        private: &PrivateGit,
-    ) -> Result<(Option<String>, Vec<String>), CheckpointError> {
+    fn write_staged(&self, private: &PrivateGit<'_>) -> Result<(Option<String>, Vec<String>), CheckpointError> {
         let conflicts: Vec<&IndexEntry> = self.listing.staged.iter().filter(|entry| entry.stage > 0).collect();
         let loose = conflicts.iter().copied().chain(&self.listing.resolve_undo).filter(|entry| entry.mode != b"160000");
         let others: BTreeSet<String> = loose.map(|entry| entry.id.clone()).collect();
@@ -154,7 +135,7 @@ impl Snapshot {
         }
         let copy = private.folder.join("staged-index");
         fs::copy(private.folder.join(USERS_INDEX), &copy).map_err(CheckpointError::file(&copy))?;
-        let git = work_tree.plain().variable("GIT_INDEX_FILE", &copy);
+        let git = private.work_tree.plain().variable("GIT_INDEX_FILE", &copy);
         let paths: BTreeSet<&[u8]> = conflicts.iter().map(|entry| entry.path.as_slice()).collect();
         update_index(&git, &["--force-remove"], paths.into_iter())?;
         let tree = run_for_line(&git, &["write-tree", "--missing-ok"])?;
@@ -162,20 +143,16 @@ impl Snapshot {
     }
 
     /// Caches the private index for the next checkpoint. A haltline ref must already hold `commit`.
-    pub(super) fn cache_index(&self, work_tree: &WorkTree, private: &PrivateGit, commit: &str) {
-        let (cache, trust) = (work_tree.haltline_folder.join(CACHE), work_tree.haltline_folder.join(CACHE_TRUST));
+    pub(super) fn cache_index(&self, private: &PrivateGit<'_>, commit: &str) {
+        let [cache, trust] = [CACHE, CACHE_TRUST].map(|name| private.work_tree.haltline_folder.join(name));
         let mut content = commit.as_bytes().to_vec();
         for path in &self.rehashed_next {
             content.push(0);
             content.extend_from_slice(path);
         }
         // The old trust file must never meet the new index. Without either, the next checkpoint hashes everything.
-        let forgotten = match fs::remove_file(&trust) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        };
-        forgotten
-            .and_then(|()| fs::rename(private.folder.join("index"), cache))
+        if_exists(fs::remove_file(&trust))
+            .and_then(|_forgotten| fs::rename(private.folder.join("index"), cache))
             .and_then(|()| write_atomically(&trust, &content, Durability::Rebuildable))
             .ok();
     }
@@ -184,10 +161,6 @@ impl Snapshot {
 /// Waits for a thread and propagates its panic.
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-fn split_paths(output: &[u8]) -> BTreeSet<&[u8]> {
-    output.split(|&byte| byte == 0).filter(|path| !path.is_empty()).collect()
 }
 
 /// Runs `update-index` with these paths, if there are any.
@@ -209,10 +182,8 @@ pub(super) fn update_index<'a>(
 }
 
 /// Restores the cached index if it can be trusted, and returns the paths for which it cannot.
-fn restore_cached_index(
-    work_tree: &WorkTree,
-    private: &PrivateGit,
-) -> Result<Option<BTreeSet<Vec<u8>>>, CheckpointError> {
+fn restore_cached_index(private: &PrivateGit<'_>) -> Result<Option<BTreeSet<Vec<u8>>>, CheckpointError> {
+    let work_tree = private.work_tree;
     let Ok(trust) = fs::read(work_tree.haltline_folder.join(CACHE_TRUST)) else { return Ok(None) };
     let mut parts = trust.split(|&byte| byte == 0);
     let commit = parts.next().map(|id| String::from_utf8_lossy(id).into_owned()).unwrap_or_default();
@@ -234,14 +205,12 @@ fn restore_cached_index(
 
 /// Copies the user's index into the private folder and returns when it was written. A split index is made whole,
 /// because the shared file it depends on may be deleted some day.
-fn copy_users_index(work_tree: &WorkTree, private: &PrivateGit) -> Result<Option<(i64, i64)>, CheckpointError> {
+fn copy_users_index(private: &PrivateGit<'_>) -> Result<Option<(i64, i64)>, CheckpointError> {
+    let work_tree = private.work_tree;
     let path = work_tree.git_folder.join("index");
     let copy = private.folder.join(USERS_INDEX);
-    let mut index = match File::open(&path) {
-        Ok(index) => index,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(CheckpointError::file(&path)(error)),
-    };
+    let index = if_exists(File::open(&path)).map_err(CheckpointError::file(&path))?;
+    let Some(mut index) = index else { return Ok(None) };
     let found = index.metadata().map_err(CheckpointError::file(&path))?;
     let copied = File::create(&copy).and_then(|mut copy| io::copy(&mut index, &mut copy));
     copied.map_err(CheckpointError::file(&copy))?;

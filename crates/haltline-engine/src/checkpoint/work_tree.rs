@@ -12,14 +12,15 @@ use std::time::Duration;
 
 use super::error::{CheckpointError, NoGit};
 use super::name::encode_bytes;
-use crate::git::{Git, GitError};
+use crate::file::if_exists;
+use crate::git::{Git, GitError, GitOutput};
 use crate::project::git_common_directory;
 use crate::queue::{QueueGuard, wait_in_queue};
 
 /// How long one git call may take. The first checkpoint hashes large trees completely.
 const GIT_TIMEOUT: Duration = Duration::from_secs(600);
 /// How many bytes git may list.
-pub(super) const LISTED_BYTES_MAX: usize = 1024 * 1024 * 1024;
+const LISTED_BYTES_MAX: usize = 1024 * 1024 * 1024;
 /// How long to wait for another checkpoint or rollback.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// Switches every conversion off; nothing overrides this file.
@@ -112,24 +113,22 @@ impl WorkTree {
     /// Creates an empty folder inside haltline's folder.
     pub(super) fn empty_folder(&self, name: &str) -> Result<PathBuf, CheckpointError> {
         let folder = self.haltline_folder.join(name);
-        let made = match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => fs::create_dir(&folder),
-        };
+        let made = if_exists(fs::remove_dir_all(&folder)).and_then(|_removed| fs::create_dir(&folder));
         made.map_err(CheckpointError::file(&folder))?;
         Ok(folder)
     }
 }
 
 /// git with its own git folder, which is removed on drop.
-pub(super) struct PrivateGit {
+pub(super) struct PrivateGit<'a> {
+    pub(super) work_tree: &'a WorkTree,
     pub(super) git: Git,
     pub(super) folder: PathBuf,
 }
 
-impl PrivateGit {
+impl<'a> PrivateGit<'a> {
     /// Call this only while holding the lock.
-    pub(super) fn create(work_tree: &WorkTree) -> Result<Self, CheckpointError> {
+    pub(super) fn create(work_tree: &'a WorkTree) -> Result<Self, CheckpointError> {
         let folder = work_tree.empty_folder("private")?;
         let is_sha1 = work_tree.object_format == "sha1";
         let config = if is_sha1 {
@@ -173,7 +172,7 @@ impl PrivateGit {
         for (name, value) in &work_tree.inherited {
             git = git.setting(name, value);
         }
-        Ok(Self { git, folder })
+        Ok(Self { work_tree, git, folder })
     }
 
     /// The same git with another index file.
@@ -189,7 +188,7 @@ impl PrivateGit {
     }
 }
 
-impl Drop for PrivateGit {
+impl Drop for PrivateGit<'_> {
     fn drop(&mut self) {
         // The next private git removes what is left.
         fs::remove_dir_all(&self.folder).ok();
@@ -198,26 +197,25 @@ impl Drop for PrivateGit {
 
 /// Runs git and returns its output as one line.
 pub(super) fn run_for_line(git: &Git, arguments: &[&str]) -> Result<String, CheckpointError> {
-    let output = git.run(arguments)?;
-    Ok(String::from_utf8_lossy(&output.bytes).trim_end_matches('\n').to_owned())
+    Ok(as_line(&git.run(arguments)?.bytes))
 }
 
-/// Like [`run_for_line`], but returns `None` if git exits with code 1, its way to say that there is no such thing.
+fn as_line(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).trim_end_matches('\n').to_owned()
+}
+
+/// Like [`run_for_line`], but returns `None` if git says that there is no such thing.
 pub(super) fn run_for_optional_line(git: &Git, arguments: &[&str]) -> Result<Option<String>, CheckpointError> {
-    match git.run(arguments) {
-        Ok(output) => Ok(Some(String::from_utf8_lossy(&output.bytes).trim_end_matches('\n').to_owned())),
-        Err(GitError::Failed { status, .. }) if status.code() == Some(1) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Ok(git.find(arguments, &[])?.map(|output| as_line(&output.bytes)))
 }
 
 /// Runs git and returns its complete output; output above the limit is an error.
 pub(super) fn run_for_bytes(git: &Git, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, CheckpointError> {
-    let output = git.run_with_input(arguments, input)?;
-    if output.is_cut {
-        return Err(CheckpointError::TooLarge(LISTED_BYTES_MAX));
-    }
-    Ok(output.bytes)
+    uncut(git.run_with_input(arguments, input)?)
+}
+
+pub(super) fn uncut(output: GitOutput) -> Result<Vec<u8>, CheckpointError> {
+    if output.is_cut { Err(CheckpointError::TooLarge(LISTED_BYTES_MAX)) } else { Ok(output.bytes) }
 }
 
 /// The top folder and the git folder. One git call suffices unless a path contains a line break.
@@ -238,11 +236,7 @@ fn path_from(git: &Git, option: &str) -> Result<PathBuf, CheckpointError> {
 }
 
 fn inherited_settings(git: &Git) -> Result<Vec<(String, String)>, CheckpointError> {
-    let output = match git.run(&["config", "-z", "--get-regexp", INHERITED_SETTINGS]) {
-        Ok(output) => String::from_utf8_lossy(&output.bytes).into_owned(),
-        Err(GitError::Failed { status, .. }) if status.code() == Some(1) => String::new(),
-        Err(error) => return Err(error.into()),
-    };
-    let settings = output.split('\0').filter_map(|setting| setting.split_once('\n'));
-    Ok(settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let settings = git.read_settings(INHERITED_SETTINGS)?.into_iter();
+    Ok(settings.filter_map(|(name, value)| Some((text(&name), text(&value?)))).collect())
 }

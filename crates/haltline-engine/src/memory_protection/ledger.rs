@@ -9,9 +9,10 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::pack::{open_regular, write_like};
+use super::pack::write_like;
 use super::sessions::SessionState;
 use super::{MemoryLimits, modified};
+use crate::file::open_regular;
 
 /// A larger state is not read, in bytes.
 const STATE_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -3,40 +3,18 @@
 //! A packed file is written beside its final path, synced, renamed, and its folder synced; only then may the original
 //! be removed. A crash leaves either a temporary file, which is recognised by its ending and removed, or both copies.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use rustix::fs::OFlags;
 
-use crate::file::{Access, Durability, replace_file, with_suffix};
+use crate::file::{Access, Durability, open_regular, replace_file, with_suffix};
 
 /// The ending of unfinished files. Temporary files of other programs have other endings and are left alone.
 pub(super) const UNFINISHED: &str = ".haltline-tmp";
-
-/// Opens a regular file. A link is not followed, and opening a pipe does not block.
-pub(super) fn open_regular(path: &Path) -> io::Result<File> {
-    open_checked(OpenOptions::new().read(true), path)
-}
-
-/// Opens a regular file to append to it, and creates it if it is missing.
-pub(super) fn append_regular(path: &Path) -> io::Result<File> {
-    open_checked(OpenOptions::new().append(true).create(true), path)
-}
-
-fn open_checked(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    let file = options.custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a file"));
-    }
-    Ok(file)
-}
 
 /// Writes a whole file, with the permissions and the modification time of `like`.
 pub(super) fn write_like(path: &Path, content: &[u8], like: &File) -> io::Result<()> {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use haltline_core::Instant;
 
-use super::pack::{has_same_content, open_regular, pack};
+use super::pack::{has_same_content, pack};
 use super::{Cleanup, DAY_MS, Entry, MemoryLimits, modified};
-use crate::file::sync_folder;
+use crate::file::{open_regular, sync_folder};
 
 /// The folder of archived states.
 pub(super) const ARCHIVES: &str = "session_archives";

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use haltline_core::Instant;
 
-use super::pack::{append_regular, open_regular, pack};
+use super::pack::pack;
 use super::{Cleanup, DAY_MS, Entry, MemoryLimits, modified};
-use crate::file::sync_folder;
+use crate::file::{append_regular, open_regular, sync_folder};
 
 const INCIDENTS: &str = "circuit_breaker_incidents.jsonl";
 const ROTATING: &str = ".rotating";
