@@ -12,9 +12,9 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use rustix::fs::{Access, access};
 
 use super::entry::{Entry, Head};
-use super::rows::{ENTRY_COLUMNS, SEQ_MAX, read_entry};
+use super::rows::{ENTRY_COLUMNS, MESSAGE_COLUMNS, SEQ_MAX, head_at, insert_entry, read_entry, read_message};
 use super::sqlite::Sqlite;
-use super::{StoreError, latch, schema};
+use super::{StoreError, Undelivered, latch, schema};
 use crate::file::{set_aside, set_aside_files, time_label, with_suffix};
 
 /// What was saved from a damaged or missing store.
@@ -47,16 +47,9 @@ struct Rescued {
     /// The states a fold starts from, each with the number of the fact after which it starts.
     anchors: BTreeMap<(i64, CircuitName), (u64, State)>,
     facts: BTreeMap<(i64, u64), Entry>,
-    messages: BTreeMap<i64, OutboxMessage>,
+    /// By id and project.
+    messages: BTreeMap<(i64, i64), Undelivered>,
     latched: usize,
-}
-
-/// A notification that was not delivered yet.
-struct OutboxMessage {
-    project: i64,
-    name: String,
-    incident: String,
-    attempts: u32,
 }
 
 impl Salvage {
@@ -114,7 +107,7 @@ impl Rescued {
         let mut anchor_seqs: BTreeMap<i64, u64> = BTreeMap::new();
         for_each_row(&connection, "SELECT id, identity, seq, hash, anchor_seq FROM project ORDER BY id", |row| {
             let project = row.get(0)?;
-            let head = row.get(2).and_then(|seq| Ok(Head { seq, hash: row.get(3)? })).unwrap_or_default();
+            let head = head_at(row, 2).unwrap_or_default();
             let head = if head.seq < SEQ_MAX { head } else { Head::default() };
             self.projects.insert(project, (row.get(1).unwrap_or_default(), head));
             anchor_seqs.insert(project, row.get(4).unwrap_or_default());
@@ -128,9 +121,9 @@ impl Rescued {
             }
             Ok(())
         });
-        for_each_row(&connection, "SELECT id, project, name, incident, attempts FROM outbox ORDER BY id", |row| {
-            let (id, message) = read_message(row)?;
-            self.messages.insert(id, message);
+        for_each_row(&connection, &format!("SELECT {MESSAGE_COLUMNS}, project FROM outbox ORDER BY id"), |row| {
+            let message = read_message(row)?;
+            self.messages.insert((message.id, row.get(4)?), message);
             Ok(())
         });
         for_each_row(&connection, "SELECT project, name, last, state FROM circuit ORDER BY project, name", |row| {
@@ -225,24 +218,12 @@ impl Rescued {
             connection.execute("INSERT INTO anchor VALUES (?1, ?2, ?3)", params![project, name.as_str(), text])?;
         }
         for ((project, _), entry) in &self.facts {
-            connection.execute(
-                "INSERT INTO fact VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                params![
-                    project,
-                    entry.seq,
-                    entry.previous,
-                    entry.circuit.as_str(),
-                    entry.body,
-                    entry.texts,
-                    entry.texts_digest,
-                    entry.hash
-                ],
-            )?;
+            insert_entry(connection, *project, entry)?;
         }
-        for OutboxMessage { project, name, incident, attempts } in self.messages.values() {
+        for ((_, project), message) in &self.messages {
             connection.execute(
                 "INSERT INTO outbox (project, name, incident, attempts) VALUES (?1, ?2, ?3, ?4)",
-                params![project, name, incident, attempts],
+                params![project, message.circuit.as_str(), message.incident, message.attempts],
             )?;
         }
         connection.execute_batch("COMMIT")
@@ -308,15 +289,17 @@ fn check_rows(connection: &Connection) -> rusqlite::Result<Option<&'static str>>
     let heads = "SELECT id, identity, seq, hash, anchor_seq, anchor_hash, oldest_seq FROM project";
     let are_heads = each(heads, &|row| {
         let _identity: (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
-        let _heads: [Head; 2] =
-            [Head { seq: row.get(2)?, hash: row.get(3)? }, Head { seq: row.get(4)?, hash: row.get(5)? }];
+        let _heads: [Head; 2] = [head_at(row, 2)?, head_at(row, 4)?];
         let _oldest: u64 = row.get(6)?;
         Ok(row.get::<_, u64>(2)? < SEQ_MAX)
     })?;
     if !are_heads {
         return Ok(Some("a journal's end is out of range"));
     }
-    each("SELECT id, project, name, incident, attempts FROM outbox", &|row| read_message(row).map(|_| true))?;
+    each(&format!("SELECT {MESSAGE_COLUMNS}, project FROM outbox"), &|row| {
+        let _message: (Undelivered, i64) = (read_message(row)?, row.get(4)?);
+        Ok(true)
+    })?;
     each(&format!("SELECT {ENTRY_COLUMNS} FROM fact"), &|row| read_entry(row).map(|_| true))?;
     let circuits = "SELECT project, name, last, state FROM circuit";
     let are_states = each(circuits, &|row| {
@@ -331,12 +314,6 @@ fn check_rows(connection: &Connection) -> rusqlite::Result<Option<&'static str>>
         (true, true) => Some("facts do not belong to a project"),
         (true, false) => None,
     })
-}
-
-fn read_message(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxMessage)> {
-    let message =
-        OutboxMessage { project: row.get(1)?, name: row.get(2)?, incident: row.get(3)?, attempts: row.get(4)? };
-    Ok((row.get(0)?, message))
 }
 
 fn remove_database(path: &Path) {

@@ -15,7 +15,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::entry::{Entry, Head};
-use super::rows::{ENTRY_COLUMNS, read_entry, read_head};
+use super::rows::{ENTRY_COLUMNS, MESSAGE_COLUMNS, head_at, read_entry, read_head, read_message};
 use super::salvage::{self, Salvage};
 use super::transaction::Transaction;
 use super::{
@@ -89,7 +89,7 @@ impl Sqlite {
 
     /// The schema version of the file if a newer haltline wrote it.
     pub fn newer_schema(&self) -> Result<Option<i64>, StoreError> {
-        let found = self.read(schema::version)?.unwrap_or_default();
+        let found = self.read(schema::version)?;
         Ok((found > schema::SCHEMA_VERSION).then_some(found))
     }
 
@@ -157,12 +157,12 @@ impl Sqlite {
         }
     }
 
-    /// Runs `work` on a connection that reads; `None` if there is no store yet.
-    fn read<T>(&self, work: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<Option<T>, StoreError> {
+    /// Runs `work` on a connection that reads; the default if there is no store yet.
+    fn read<T: Default>(&self, work: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.read_rows(|connection| work(connection).map_err(|error| self.database_error(error)))
     }
 
-    fn read_rows<T>(&self, work: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    fn read_rows<T: Default>(&self, work: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.reopen_if_replaced();
         let attempt = || {
             let mut open = self.open.borrow_mut();
@@ -175,7 +175,7 @@ impl Sqlite {
             };
             work(&open.connection).map(Some)
         };
-        match attempt() {
+        let read = match attempt() {
             Ok(None) if !latch::read_all(&self.latch_folder()).is_empty() => {
                 // The file is gone but circuits were open: opening it for writing restores them from their latches.
                 self.write(|_connection| Ok(()))?;
@@ -187,7 +187,8 @@ impl Sqlite {
                 attempt()
             }
             other => other,
-        }
+        };
+        Ok(read?.unwrap_or_default())
     }
 
     fn reopen_if_replaced(&self) {
@@ -403,25 +404,23 @@ impl Store for Sqlite {
     }
 
     fn circuit(&self, project: ProjectKey, name: &CircuitName) -> Result<Option<State>, StoreError> {
-        let state = self.read_rows(|connection| {
+        self.read_rows(|connection| {
             let state = self.read_state(connection, project, name)?.map(|(_, state)| state);
             self.check_latch(project, name, state.as_ref())?;
             Ok(state)
-        })?;
-        Ok(state.flatten())
+        })
     }
 
     fn circuits(&self, project: ProjectKey) -> Result<Vec<(CircuitName, State)>, StoreError> {
         let sql = "SELECT name, state FROM circuit WHERE project = ?1 ORDER BY name";
-        let states = self.read_rows(|connection| {
+        self.read_rows(|connection| {
             self.check_latches(connection, Some(project))?;
             self.read_states(connection, sql, project)
-        })?;
-        Ok(states.unwrap_or_default())
+        })
     }
 
     fn history(&self, project: ProjectKey, name: &CircuitName, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        let entries = self.read(|connection| {
+        self.read(|connection| {
             let mut next: u64 = connection
                 .prepare_cached("SELECT last FROM circuit WHERE project = ?1 AND name = ?2")?
                 .query_row(params![project.0, name.as_str()], |row| row.get(0))
@@ -438,42 +437,37 @@ impl Store for Sqlite {
                 entries.push(entry);
             }
             Ok(entries)
-        })?;
-        Ok(entries.unwrap_or_default())
+        })
     }
 
     fn journal(&self, project: ProjectKey, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
         // SQLite counts to i64::MAX; a caller that wants all facts may pass a larger number.
         let (after, limit) = (i64::try_from(after).unwrap_or(i64::MAX), i64::try_from(limit).unwrap_or(i64::MAX));
-        let entries = self.read(|connection| {
+        self.read(|connection| {
             let sql = format!("SELECT {ENTRY_COLUMNS} FROM fact WHERE project = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
             let mut query = connection.prepare_cached(&sql)?;
             query.query_map(params![project.0, after, limit], read_entry)?.collect()
-        })?;
-        Ok(entries.unwrap_or_default())
+        })
     }
 
     fn anchor(&self, project: ProjectKey) -> Result<Anchor, StoreError> {
-        let anchor = self.read_rows(|connection| {
+        self.read_rows(|connection| {
             let head = connection
                 .prepare_cached("SELECT anchor_seq, anchor_hash FROM project WHERE id = ?1")
-                .and_then(|mut query| {
-                    query.query_row([project.0], |row| Ok(Head { seq: row.get(0)?, hash: row.get(1)? })).optional()
-                })
+                .and_then(|mut query| query.query_row([project.0], |row| head_at(row, 0)).optional())
                 .map_err(|error| self.database_error(error))?
                 .unwrap_or_default();
             let sql = "SELECT name, state FROM anchor WHERE project = ?1 ORDER BY name";
             Ok(Anchor { head, states: self.read_states(connection, sql, project)? })
-        })?;
-        Ok(anchor.unwrap_or_default())
+        })
     }
 
     fn head(&self, project: ProjectKey) -> Result<Head, StoreError> {
-        Ok(self.read(|connection| read_head(connection, project))?.flatten().unwrap_or_default())
+        Ok(self.read(|connection| read_head(connection, project))?.unwrap_or_default())
     }
 
     fn projects(&self) -> Result<Vec<StoredProject>, StoreError> {
-        let projects = self.read(|connection| {
+        self.read(|connection| {
             let mut query =
                 connection.prepare_cached("SELECT id, identity, seq, hash FROM project ORDER BY identity")?;
             let rows = query.query_map([], |row| {
@@ -481,12 +475,11 @@ impl Store for Sqlite {
                 Ok(StoredProject {
                     key: ProjectKey(row.get(0)?),
                     identity: PathBuf::from(String::from_utf8_lossy(&identity).into_owned()),
-                    head: Head { seq: row.get(2)?, hash: row.get(3)? },
+                    head: head_at(row, 2)?,
                 })
             })?;
             rows.collect()
-        })?;
-        Ok(projects.unwrap_or_default())
+        })
     }
 
     fn purge(&self, session: &str) -> Result<usize, StoreError> {
@@ -515,20 +508,10 @@ impl Store for Sqlite {
     }
 
     fn undelivered(&self, project: ProjectKey) -> Result<Vec<Undelivered>, StoreError> {
-        let waiting = self.read(|connection| {
-            let sql = "SELECT id, name, incident, attempts FROM outbox WHERE project = ?1 ORDER BY id";
-            let mut query = connection.prepare_cached(sql)?;
-            let rows = query.query_map([project.0], |row| {
-                Ok(Undelivered {
-                    id: row.get(0)?,
-                    circuit: CircuitName::from_stored(row.get(1)?),
-                    incident: row.get(2)?,
-                    attempts: row.get(3)?,
-                })
-            })?;
-            rows.collect()
-        })?;
-        Ok(waiting.unwrap_or_default())
+        self.read(|connection| {
+            let sql = format!("SELECT {MESSAGE_COLUMNS} FROM outbox WHERE project = ?1 ORDER BY id");
+            connection.prepare_cached(&sql)?.query_map([project.0], read_message)?.collect()
+        })
     }
 
     fn record_delivery(&self, id: i64, is_delivered: bool) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use haltline_core::{CircuitName, Decision, Effect, Halt, Memory, State, apply, d
 use rusqlite::{Connection, params};
 
 use super::entry::{Entry, Head};
-use super::rows::read_head;
+use super::rows::{insert_entry, read_head};
 use super::sqlite::Sqlite;
 use super::{Committed, Provenance, StoreError, TransactionOutcome, latch, trim};
 use crate::project::Project;
@@ -90,29 +90,11 @@ impl<'a> Transaction<'a> {
         let mut after = before.clone();
         let mut changed: BTreeMap<&CircuitName, State> = BTreeMap::new();
         let fail = |error| self.store.database_error(error);
-        let mut insert = self
-            .connection
-            .prepare_cached(
-                "INSERT INTO fact (project, seq, previous, name, body, texts, texts_digest, hash)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )
-            .map_err(fail)?;
         for recorded in &decision.facts {
             let name = &recorded.circuit;
             let previous = self.last.get(name).copied().unwrap_or_default();
             let entry = Entry::new(head, previous, recorded, provenance);
-            insert
-                .execute(params![
-                    self.project.key.0,
-                    entry.seq,
-                    previous,
-                    name.as_str(),
-                    entry.body,
-                    entry.texts,
-                    entry.texts_digest,
-                    entry.hash
-                ])
-                .map_err(fail)?;
+            insert_entry(self.connection, self.project.key.0, &entry).map_err(fail)?;
             head = Head { seq: entry.seq, hash: entry.hash };
             self.last.insert(name.clone(), entry.seq);
             let state = changed.remove(name).or_else(|| before.state(name).cloned());

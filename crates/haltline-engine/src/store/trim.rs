@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use haltline_core::{CircuitName, Fact, Moment, State, apply};
+use haltline_core::{CircuitName, Fact, Instant, Moment, State, apply};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::entry::Entry;
-use super::rows::{ENTRY_COLUMNS, read_entry};
+use super::entry::{Entry, Head};
+use super::rows::{ENTRY_COLUMNS, head_at, read_entry};
 use super::sqlite::Sqlite;
 use super::{StoreError, latch, salvage};
 use crate::project::ProjectKey;
@@ -32,14 +32,15 @@ pub(super) fn trim(store: &Sqlite, connection: &Connection, writer: ProjectKey) 
         let largest = "SELECT id FROM project ORDER BY seq - oldest_seq DESC LIMIT 1";
         let project: Option<i64> = connection.query_row(largest, [], |row| row.get(0)).optional().map_err(fail)?;
         let Some(project) = project else { break };
-        let idle_ms = IDLE_MS_WHEN_FULL;
-        if fold_oldest(store, connection, ProjectKey(project), FACTS_PER_PASS, None, idle_ms)? == 0 {
+        let trimmer = Trimmer { store, connection, project: ProjectKey(project), idle_ms: IDLE_MS_WHEN_FULL };
+        if trimmer.fold_oldest(None)? == 0 {
             break;
         }
     }
     let age_ms = i64::from(store.options.journal_days) * 86_400_000;
     let before = store.options.clock.now().at.plus_millis(-age_ms);
-    fold_oldest(store, connection, writer, FACTS_PER_PASS, Some(before.as_millis()), IDLE_MS).map(drop)
+    let trimmer = Trimmer { store, connection, project: writer, idle_ms: IDLE_MS };
+    trimmer.fold_oldest(Some(before)).map(drop)
 }
 
 fn bytes_used(connection: &Connection) -> rusqlite::Result<u64> {
@@ -55,110 +56,98 @@ fn bytes_allowed(store: &Sqlite) -> u64 {
     free / 100 * FILL_PERCENT
 }
 
-/// Folds at most `count` of a project's oldest facts. Returns the number of the last one, or 0 if there was none to
-/// fold.
-fn fold_oldest(
-    store: &Sqlite,
-    connection: &Connection,
+/// Folds facts of one project.
+struct Trimmer<'a> {
+    store: &'a Sqlite,
+    connection: &'a Connection,
     project: ProjectKey,
-    count: u32,
-    before_millis: Option<i64>,
+    /// A session without an event for this long is over.
     idle_ms: u64,
-) -> Result<u64, StoreError> {
-    let fail = |error| store.database_error(error);
-    let (mut anchor_seq, mut anchor_hash): (u64, [u8; 32]) = connection
-        .query_row("SELECT anchor_seq, anchor_hash FROM project WHERE id = ?1", [project.0], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .map_err(fail)?;
-    let sql = format!("SELECT {ENTRY_COLUMNS} FROM fact WHERE project = ?1 ORDER BY seq LIMIT ?2");
-    // Usually the first fact is too young already, and the others are not read.
-    let is_due = |at: Moment| before_millis.is_none_or(|before| at.at.as_millis() < before);
-    let oldest: Vec<(Entry, Moment, Fact)> = connection
-        .prepare_cached(&sql)
-        .and_then(|mut query| {
-            let rows = query.query_map(params![project.0, count], |row| {
-                let entry = read_entry(row)?;
-                Ok(read_fact(&entry).filter(|(at, _)| is_due(*at)).map(|(at, fact)| (entry, at, fact)))
-            })?;
-            rows.map_while(Result::transpose).collect()
-        })
-        .map_err(fail)?;
-    let mut folded = 0;
-    for (entry, at, fact) in &oldest {
-        if entry.seq > anchor_seq {
-            fold_into_anchor(store, connection, project, &entry.circuit, fact, *at)?;
-            (anchor_seq, anchor_hash) = (entry.seq, entry.hash);
-        }
-        folded = entry.seq;
-    }
-    if folded == 0 {
-        return Ok(0);
-    }
-    connection
-        .execute("DELETE FROM fact WHERE project = ?1 AND seq <= ?2", params![project.0, folded])
-        .and_then(|_| {
-            connection.execute(
-                "UPDATE project SET anchor_seq = ?2, anchor_hash = ?3, oldest_seq = ?4 WHERE id = ?1",
-                params![project.0, anchor_seq, anchor_hash, folded + 1],
-            )
-        })
-        .map_err(fail)?;
-    let names: BTreeSet<&CircuitName> = oldest.iter().map(|(entry, _, _)| &entry.circuit).collect();
-    for name in names {
-        forget_idle(store, connection, project, name, folded, idle_ms)?;
-    }
-    Ok(folded)
 }
 
-/// Deletes the row of a session that is over once all its facts are folded, because nothing will read it again.
-fn forget_idle(
-    store: &Sqlite,
-    connection: &Connection,
-    project: ProjectKey,
-    name: &CircuitName,
-    folded: u64,
-    idle_ms: u64,
-) -> Result<(), StoreError> {
-    let Some((last, state)) = store.read_state(connection, project, name)? else { return Ok(()) };
-    if last > folded || !state.is_idle(store.options.clock.now(), idle_ms) {
-        return Ok(());
-    }
-    for table in ["circuit", "anchor"] {
+impl Trimmer<'_> {
+    /// Folds some of the oldest facts, only from before that instant if one is given. Returns the number of the last
+    /// one, or 0 if there was none to fold.
+    fn fold_oldest(&self, before: Option<Instant>) -> Result<u64, StoreError> {
+        let (connection, project) = (self.connection, self.project.0);
+        let fail = |error| self.store.database_error(error);
+        let mut anchor = connection
+            .query_row("SELECT anchor_seq, anchor_hash FROM project WHERE id = ?1", [project], |row| head_at(row, 0))
+            .map_err(fail)?;
+        let sql = format!("SELECT {ENTRY_COLUMNS} FROM fact WHERE project = ?1 ORDER BY seq LIMIT ?2");
+        // Usually the first fact is too young already, and the others are not read.
+        let is_due = |at: Moment| before.is_none_or(|before| at.at < before);
+        let oldest: Vec<(Entry, Moment, Fact)> = connection
+            .prepare_cached(&sql)
+            .and_then(|mut query| {
+                let rows = query.query_map(params![project, FACTS_PER_PASS], |row| {
+                    let entry = read_entry(row)?;
+                    Ok(read_fact(&entry).filter(|(at, _)| is_due(*at)).map(|(at, fact)| (entry, at, fact)))
+                })?;
+                rows.map_while(Result::transpose).collect()
+            })
+            .map_err(fail)?;
+        let mut folded = 0;
+        for (entry, at, fact) in &oldest {
+            if entry.seq > anchor.seq {
+                self.fold_into_anchor(&entry.circuit, fact, *at)?;
+                anchor = Head { seq: entry.seq, hash: entry.hash };
+            }
+            folded = entry.seq;
+        }
+        if folded == 0 {
+            return Ok(0);
+        }
         connection
-            .execute(
-                &format!("DELETE FROM {table} WHERE project = ?1 AND name = ?2"),
-                params![project.0, name.as_str()],
-            )
-            .map_err(|error| store.database_error(error))?;
+            .execute("DELETE FROM fact WHERE project = ?1 AND seq <= ?2", params![project, folded])
+            .and_then(|_| {
+                connection.execute(
+                    "UPDATE project SET anchor_seq = ?2, anchor_hash = ?3, oldest_seq = ?4 WHERE id = ?1",
+                    params![project, anchor.seq, anchor.hash, folded + 1],
+                )
+            })
+            .map_err(fail)?;
+        let names: BTreeSet<&CircuitName> = oldest.iter().map(|(entry, _, _)| &entry.circuit).collect();
+        for name in names {
+            self.forget_idle(name, folded)?;
+        }
+        Ok(folded)
     }
-    latch::remove(&store.latch_folder(), project, name);
-    Ok(())
+
+    /// Deletes the row of a session that is over once all its facts are folded, because nothing will read it again.
+    fn forget_idle(&self, name: &CircuitName, folded: u64) -> Result<(), StoreError> {
+        let Some((last, state)) = self.store.read_state(self.connection, self.project, name)? else { return Ok(()) };
+        if last > folded || !state.is_idle(self.store.options.clock.now(), self.idle_ms) {
+            return Ok(());
+        }
+        for table in ["circuit", "anchor"] {
+            let delete = format!("DELETE FROM {table} WHERE project = ?1 AND name = ?2");
+            let deleted = self.connection.execute(&delete, params![self.project.0, name.as_str()]);
+            deleted.map_err(|error| self.store.database_error(error))?;
+        }
+        latch::remove(&self.store.latch_folder(), self.project, name);
+        Ok(())
+    }
+
+    fn fold_into_anchor(&self, name: &CircuitName, fact: &Fact, at: Moment) -> Result<(), StoreError> {
+        let fail = |error| self.store.database_error(error);
+        let key = params![self.project.0, name.as_str()];
+        let text: Option<String> = self
+            .connection
+            .prepare_cached("SELECT state FROM anchor WHERE project = ?1 AND name = ?2")
+            .and_then(|mut query| query.query_row(key, |row| row.get(0)).optional())
+            .map_err(fail)?;
+        let state: Option<State> = text.map(|text| self.store.parse_state(name.as_str(), &text)).transpose()?;
+        let state = serde_json::to_string(&apply(state, fact, at)).expect("states hold nothing that JSON cannot");
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO anchor (project, name, state) VALUES (?1, ?2, ?3)")
+            .and_then(|mut put| put.execute(params![self.project.0, name.as_str(), state]))
+            .map(drop)
+            .map_err(fail)
+    }
 }
 
 fn read_fact(entry: &Entry) -> Option<(Moment, Fact)> {
     let read = entry.read().ok()?;
     Some((read.at, read.fact?))
-}
-
-fn fold_into_anchor(
-    store: &Sqlite,
-    connection: &Connection,
-    project: ProjectKey,
-    name: &CircuitName,
-    fact: &Fact,
-    at: Moment,
-) -> Result<(), StoreError> {
-    let fail = |error| store.database_error(error);
-    let text: Option<String> = connection
-        .prepare_cached("SELECT state FROM anchor WHERE project = ?1 AND name = ?2")
-        .and_then(|mut query| query.query_row(params![project.0, name.as_str()], |row| row.get(0)).optional())
-        .map_err(fail)?;
-    let state: Option<State> = text.map(|text| store.parse_state(name.as_str(), &text)).transpose()?;
-    let state = serde_json::to_string(&apply(state, fact, at)).expect("states hold nothing that JSON cannot");
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO anchor (project, name, state) VALUES (?1, ?2, ?3)")
-        .and_then(|mut put| put.execute(params![project.0, name.as_str(), state]))
-        .map_err(fail)?;
-    Ok(())
 }
