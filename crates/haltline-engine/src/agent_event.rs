@@ -1,21 +1,34 @@
 //! The path of an agent's event: gather its context, decide and commit, run the effects, and return the final answer.
 //!
 //! Hooks, plain events and the library all come through [`Engine::handle_agent_event`], so none of them can leave a
-//! protection out.
+//! protection out. The context of a call is what it must not touch: constraints that guard it (C8), files of slices
+//! (A5), and haltline itself (E6).
 
-use haltline_core::identity::Digest;
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent};
-use haltline_core::{CircuitName, Decision, Event, Reason, Recorded, Verdict};
+use std::path::Path;
 
-use crate::context::CallSite;
-use crate::engine::{Engine, EngineError};
+use haltline_core::identity::{Action, Digest};
+use haltline_core::loop_::{AgentRef, CallContext, Guarded, LoopEvent, Protections};
+use haltline_core::{CircuitName, Decision, Event, Reason, Recorded, Verdict, shell};
+
+use crate::engine::{Engine, EngineError, OwnFiles};
+use crate::guards::{self, Guards};
 use crate::incident;
 use crate::memory_protection;
-use crate::storable_event::storable_event;
 use crate::store::{Committed, Store};
 
 /// At most this many facts are read to find the last result of a call.
 const EVIDENCE_FACTS_MAX: usize = 64;
+
+/// Where an agent's call runs.
+#[derive(Clone, Copy, Debug)]
+pub struct CallSite<'a> {
+    /// The agent's working directory: relative paths start there.
+    pub working_directory: &'a Path,
+    /// The folder of the client's own files, which belong to no slice.
+    pub client_folder: Option<&'a Path>,
+    /// The user's home folder, for `~` in a command.
+    pub home: Option<&'a str>,
+}
 
 /// What haltline answers to an event of an agent. The facts behind it are committed.
 #[derive(Clone, Debug)]
@@ -98,9 +111,32 @@ impl<S: Store> Engine<S> {
         Ok(decision)
     }
 
+    /// The event with the context of its call, if it is the start of one.
+    fn with_context(&self, event: LoopEvent, site: CallSite<'_>) -> LoopEvent {
+        let LoopEvent::ToolStart { call, response, action, context: _ } = event else { return event };
+        let (guarded, touched) = match self.uses_files() {
+            true => (
+                self.constraints_guarding(&action),
+                self.touched_files(&action, site.working_directory, site.client_folder),
+            ),
+            false => (Vec::new(), Vec::new()),
+        };
+        let protections = Protections { guarded, touched, tampering: tampering(&action, self.own_files(), site.home) };
+        LoopEvent::ToolStart { call, response, action, context: CallContext::Gathered(protections) }
+    }
+
+    /// The constraints that guard an action, with what their files say now (C8).
+    fn constraints_guarding(&self, action: &Action) -> Vec<Guarded> {
+        let list = guards::path(self.state_folder(), self.project().key);
+        let (root, directory) = (&self.project().root, self.config().constraint_directory());
+        let circuits = || guards::rules(self.store().circuits(self.project().key).unwrap_or_default());
+        let guards = Guards::load(&list, root, directory, &self.config().policy().constraint, circuits);
+        let ids = guards.covering(action).into_iter();
+        ids.map(|id| Guarded { file: self.rule_file(&id).ok().flatten(), id }).collect()
+    }
+
     fn commit_agent_event(&self, agent: &AgentRef, event: LoopEvent) -> Result<Committed, EngineError> {
-        let event = Event::Loop { agent: agent.clone(), event, policy: self.policy_digest().to_owned() };
-        self.commit(&storable_event(event))
+        self.commit(Event::Loop { agent: agent.clone(), event, policy: self.policy_digest().to_owned() })
     }
 
     /// Adds to a denial the result that the call had again and again. Facts hold only digests, so the text is read from
@@ -170,4 +206,26 @@ fn is_guarded(event: &LoopEvent) -> bool {
         LoopEvent::ToolStart { context: CallContext::Gathered(protections), .. } => !protections.guarded.is_empty(),
         _other => false,
     }
+}
+
+/// What an action would do to haltline, as the end of "this would …".
+fn tampering(action: &Action, own_files: &OwnFiles, home: Option<&str>) -> Option<String> {
+    let OwnFiles { state_folder, user_config } = own_files;
+    if let Some(command) = &action.command {
+        if let Some(verb) = shell::operator_verb(command) {
+            return Some(format!("run `haltline {verb}`"));
+        }
+        // A path that is not UTF-8 cannot be written in a command either.
+        let own = [state_folder, user_config].map(|path| path.to_str().unwrap_or_default());
+        match shell::touched(command, &own, home) {
+            Some(0) => return Some("change haltline's store".to_owned()),
+            Some(_) => return Some("change haltline's configuration".to_owned()),
+            None => {}
+        }
+    }
+    let path = Path::new(action.path.as_deref().filter(|_| action.is_write)?);
+    if path.starts_with(state_folder) {
+        return Some("change haltline's store".to_owned());
+    }
+    (path == user_config).then(|| "change haltline's configuration".to_owned())
 }

@@ -39,8 +39,8 @@ use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
 use haltline_core::phase::PhaseEvent;
 use haltline_core::{CircuitName, ConstraintId, Event, Policy, State, Verdict};
 
+use crate::agent_event::CallSite;
 use crate::clock::Clock;
-use crate::context::CallSite;
 use crate::engine::{ConfigReading, Engine, EngineError, OwnFiles};
 use crate::phase_run::PhaseRunLocation;
 use crate::project::Project;

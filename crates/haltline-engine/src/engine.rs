@@ -12,7 +12,6 @@ use haltline_core::{
 use crate::clock::Clock;
 use crate::config::{Config, ConfigLocations, load_or_compile};
 use crate::constraint_file::{self, ConstraintFile};
-use crate::incident::{self, Incident};
 use crate::notify;
 use crate::project::Project;
 use crate::storable_event::storable_event;
@@ -58,9 +57,6 @@ enum Delivery {
     /// The caller, when [`Engine::take_deferred_notifications`] says so.
     Deferred,
 }
-
-/// At most this many facts of one row are read to collect its incidents.
-const HISTORY_MAX: usize = 20_000;
 
 /// Why an event was not committed.
 #[derive(Debug, thiserror::Error)]
@@ -230,40 +226,13 @@ impl<S: Store> Engine<S> {
         self.handle(Event::Constraint { id: id.clone(), session: session.map(str::to_owned), file: seen, event })
     }
 
-    /// All incidents of the agents in this project, newest first.
-    pub fn incidents(&self) -> Result<Vec<Incident>, StoreError> {
-        let mut incidents = Vec::new();
-        for (name, state) in self.store.circuits(self.project.key)? {
-            if state.circuits().is_some_and(|circuits| circuits.trips > 0) {
-                incidents.extend(self.incidents_in(&name)?);
-            }
-        }
-        incidents.sort_by_key(|incident| std::cmp::Reverse(incident.tripped));
-        Ok(incidents)
-    }
-
-    /// The row whose circuits have this incident, if it has not ended.
-    pub fn row_with_incident(&self, incident: &str) -> Result<Option<CircuitName>, StoreError> {
-        let rows = self.store.circuits(self.project.key)?;
-        let found = rows
-            .into_iter()
-            .find(|(_, state)| state.circuits().is_some_and(|circuits| circuits.has_incident(incident)));
-        Ok(found.map(|(name, _)| name))
-    }
-
-    /// The incidents of one row, newest first.
-    pub fn incidents_in(&self, row: &CircuitName) -> Result<Vec<Incident>, StoreError> {
-        Ok(incident::from_history(row, &self.store.history(self.project.key, row, HISTORY_MAX)?))
-    }
-
     pub(crate) fn policy_digest(&self) -> &str {
         self.policy_digest.get_or_init(|| self.config.policy().digest())
     }
 
     /// Decides and commits an event, then runs its effects.
     pub fn handle(&self, event: Event) -> Result<Committed, EngineError> {
-        let event = storable_event(event);
-        let committed = self.commit(&event)?;
+        let committed = self.commit(event)?;
         self.run_effects(&committed.decision);
         Ok(committed)
     }
@@ -276,7 +245,9 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    pub(crate) fn commit(&self, event: &Event) -> Result<Committed, EngineError> {
+    /// Decides and commits an event, with its secrets masked.
+    pub(crate) fn commit(&self, event: Event) -> Result<Committed, EngineError> {
+        let event = &storable_event(event);
         if matches!(event, Event::Trust(_))
             && let Err(source) = trust_marker::create(self.state_folder(), self.project.key)
         {
@@ -292,14 +263,21 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Decides inside the store's transaction. The clock is read here, under the writers' lock, so that moments are in
-    /// commit order.
-    fn decide(&self, memory: &Memory, policy: &Policy, event: &Event) -> Result<Decision, Halt> {
-        let mut decision = decide(memory, policy, event, self.clock.now())?;
-        if !notify::is_configured(&self.config) {
-            decision.effects.retain(|effect| !is_notify(effect));
+    /// Runs the effects of a committed decision: mirror and archive files, seed 002's incidents file, notifications. An
+    /// effect never decides and never commits an event.
+    pub(crate) fn run_effects(&self, decision: &Decision) {
+        if !self.uses_files {
+            return;
         }
-        Ok(decision)
+        self.write_incidents(decision);
+        let effects = &decision.effects;
+        let has_archive = effects.iter().any(|effect| matches!(effect, Effect::Archive(_)));
+        if has_archive || (self.config.constraint_mirror() && effects.contains(&Effect::Mirror)) {
+            self.write_mirror();
+        }
+        if effects.iter().any(is_notify) {
+            self.notify();
+        }
     }
 
     /// Has the notifications of a trip sent, by the engine or by its caller.
@@ -310,37 +288,14 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Sends the notifications of trips that have not been delivered yet.
-    pub fn deliver_notifications(&self) {
-        if let Err(error) = self.try_deliver_notifications() {
-            self.add_notice(error);
+    /// Decides inside the store's transaction. The clock is read here, under the writers' lock, so that moments are in
+    /// commit order.
+    fn decide(&self, memory: &Memory, policy: &Policy, event: &Event) -> Result<Decision, Halt> {
+        let mut decision = decide(memory, policy, event, self.clock.now())?;
+        if !notify::is_configured(&self.config) {
+            decision.effects.retain(|effect| !is_notify(effect));
         }
-    }
-
-    /// Sends a made-up incident to the configured notification target; `None` if there is no target.
-    pub fn send_sample_notification(&self) -> Option<Result<(), String>> {
-        let sample = || incident::sample(self.now());
-        notify::is_configured(&self.config).then(|| self.send_notification(&sample()))
-    }
-
-    fn send_notification(&self, incident: &Incident) -> Result<(), String> {
-        notify::send(&self.config, &incident.to_json(&self.project.identity.display().to_string()))
-    }
-
-    fn try_deliver_notifications(&self) -> Result<(), StoreError> {
-        for message in self.store.undelivered(self.project.key)? {
-            let state = self.store.circuit(self.project.key, &message.circuit)?;
-            let incident = match &state {
-                Some(state) => self.incident(&message.circuit, state, &message.incident)?,
-                None => None,
-            };
-            let delivery = incident.map_or(Ok(()), |incident| self.send_notification(&incident));
-            if let Err(problem) = &delivery {
-                self.add_notice(format!("incident {} was not delivered: {problem}", message.incident));
-            }
-            self.store.record_delivery(message.id, delivery.is_ok())?;
-        }
-        Ok(())
+        Ok(decision)
     }
 }
 

@@ -6,6 +6,9 @@
 mod other_breakers;
 mod session;
 
+use std::fs::OpenOptions;
+use std::io::Write;
+
 use haltline_core::claim::{Claim, ListedStatus};
 use haltline_core::constraint::CircuitState;
 use haltline_core::identity::Digest;
@@ -24,6 +27,11 @@ use crate::store::{Store, StoreError};
 const EVIDENCE_MAX: usize = 10;
 /// At most this many facts of a row are read for the line of an incident that has just happened.
 const NEW_INCIDENT_FACTS_MAX: usize = 256;
+
+/// At most this many facts of one row are read to collect its incidents.
+const HISTORY_MAX: usize = 20_000;
+/// File in which seed 002 keeps its incidents, in its memory folder.
+pub const INCIDENTS_FILE: &str = "circuit_breaker_incidents.jsonl";
 
 /// Something that happened before, during or after an incident.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,6 +282,32 @@ impl<S: Store> Engine<S> {
         Ok(found)
     }
 
+    /// All incidents of the agents in this project, newest first.
+    pub fn incidents(&self) -> Result<Vec<Incident>, StoreError> {
+        let mut incidents = Vec::new();
+        for (name, state) in self.store().circuits(self.project().key)? {
+            if state.circuits().is_some_and(|circuits| circuits.trips > 0) {
+                incidents.extend(self.incidents_in(&name)?);
+            }
+        }
+        incidents.sort_by_key(|incident| std::cmp::Reverse(incident.tripped));
+        Ok(incidents)
+    }
+
+    /// The row whose circuits have this incident, if it has not ended.
+    pub fn row_with_incident(&self, incident: &str) -> Result<Option<CircuitName>, StoreError> {
+        let rows = self.store().circuits(self.project().key)?;
+        let found = rows
+            .into_iter()
+            .find(|(_, state)| state.circuits().is_some_and(|circuits| circuits.has_incident(incident)));
+        Ok(found.map(|(name, _)| name))
+    }
+
+    /// The incidents of one row, newest first.
+    pub fn incidents_in(&self, row: &CircuitName) -> Result<Vec<Incident>, StoreError> {
+        Ok(from_history(row, &self.store().history(self.project().key, row, HISTORY_MAX)?))
+    }
+
     /// One incident of a row; `None` if the row does not know it any more.
     pub(crate) fn incident(&self, row: &CircuitName, state: &State, id: &str) -> Result<Option<Incident>, StoreError> {
         Ok(match state {
@@ -289,8 +323,26 @@ impl<S: Store> Engine<S> {
         })
     }
 
+    /// Appends trips to seed 002's incidents file if the project has seed 002's memory folder (L10).
+    pub(crate) fn write_incidents(&self, decision: &Decision) {
+        let tripped = recorded_trips(decision);
+        if tripped.is_empty() {
+            return;
+        }
+        let folder = self.project().root.join(self.config().memory_directory());
+        if !folder.is_dir() {
+            return;
+        }
+        let lines: String = tripped.into_iter().map(|incident| self.incident_line(incident)).collect();
+        let file = folder.join(INCIDENTS_FILE);
+        let append = || OpenOptions::new().create(true).append(true).open(&file)?.write_all(lines.as_bytes());
+        if let Err(error) = append() {
+            self.add_notice(format!("{}: {error}", file.display()));
+        }
+    }
+
     /// The line of seed 002's incidents file for a trip that was just recorded, with the evidence of its row.
-    pub(crate) fn incident_line(&self, recorded: Incident) -> String {
+    fn incident_line(&self, recorded: Incident) -> String {
         let row = &recorded.row;
         let history = self.store().history(self.project().key, row, NEW_INCIDENT_FACTS_MAX).unwrap_or_default();
         let found = from_history(row, &history).into_iter().find(|known| known.id == recorded.id);
@@ -299,7 +351,7 @@ impl<S: Store> Engine<S> {
 }
 
 /// The trips of sessions that a decision records, without evidence.
-pub(crate) fn recorded_trips(decision: &Decision) -> Vec<Incident> {
+fn recorded_trips(decision: &Decision) -> Vec<Incident> {
     decision.facts.iter().filter_map(session::from_fact).collect()
 }
 

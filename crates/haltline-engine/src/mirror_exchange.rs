@@ -53,7 +53,7 @@ impl<S: Store> Engine<S> {
             let seen = self.rule_file(&id)?;
             let event =
                 Event::Constraint { id, session: None, file: seen, event: ConstraintEvent::StateFileFound(foreign) };
-            match self.commit(&event) {
+            match self.commit(event) {
                 Ok(committed) => has_tripped |= committed.decision.effects.iter().any(is_notify),
                 Err(EngineError::Rejected(_retired)) => {}
                 Err(EngineError::Store(error)) => return Err(error.into()),

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::clock::Deadline;
 use crate::config::Config;
+use crate::engine::Engine;
+use crate::incident::{Incident, sample};
+use crate::store::{Store, StoreError};
 
 /// How long one attempt may take.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,13 +45,47 @@ pub fn phase_run_options(name: &CircuitName) -> Vec<String> {
 /// Name of a run that was given no name.
 pub const DEFAULT_RUN: &str = "default";
 
+impl<S: Store> Engine<S> {
+    /// Sends the notifications of trips that have not been delivered yet.
+    pub fn deliver_notifications(&self) {
+        if let Err(error) = self.try_deliver_notifications() {
+            self.add_notice(error);
+        }
+    }
+
+    /// Sends a made-up incident to the configured notification target; `None` if there is no target.
+    pub fn send_sample_notification(&self) -> Option<Result<(), String>> {
+        is_configured(self.config()).then(|| self.send_notification(&sample(self.now())))
+    }
+
+    fn try_deliver_notifications(&self) -> Result<(), StoreError> {
+        for message in self.store().undelivered(self.project().key)? {
+            let state = self.store().circuit(self.project().key, &message.circuit)?;
+            let incident = match &state {
+                Some(state) => self.incident(&message.circuit, state, &message.incident)?,
+                None => None,
+            };
+            let delivery = incident.map_or(Ok(()), |incident| self.send_notification(&incident));
+            if let Err(problem) = &delivery {
+                self.add_notice(format!("incident {} was not delivered: {problem}", message.incident));
+            }
+            self.store().record_delivery(message.id, delivery.is_ok())?;
+        }
+        Ok(())
+    }
+
+    fn send_notification(&self, incident: &Incident) -> Result<(), String> {
+        send(self.config(), &incident.to_json(&self.project().identity.display().to_string()))
+    }
+}
+
 /// True if there is a notification target.
 pub(crate) fn is_configured(config: &Config) -> bool {
     !config.notify_command().is_empty() || !config.notify_webhook().is_empty()
 }
 
 /// Sends a message to every configured target.
-pub(crate) fn send(config: &Config, message: &Value) -> Result<(), String> {
+fn send(config: &Config, message: &Value) -> Result<(), String> {
     let text = message.to_string();
     if let [program, arguments @ ..] = config.notify_command().as_slice() {
         run(program, arguments, &text).map_err(|problem| format!("notify.command {program}: {problem}"))?;

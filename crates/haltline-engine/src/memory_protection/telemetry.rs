@@ -18,8 +18,8 @@ use haltline_core::Instant;
 use super::pack::pack;
 use super::{Cleanup, DAY_MS, Entry, MemoryLimits, modified};
 use crate::file::{append_regular, open_regular, sync_folder};
+use crate::incident::INCIDENTS_FILE;
 
-const INCIDENTS: &str = "circuit_breaker_incidents.jsonl";
 const ROTATING: &str = ".rotating";
 const PACKED: &str = ".gz";
 /// How much of the first line is read to find its timestamp.
@@ -27,7 +27,7 @@ const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 /// True if a file of this name is live telemetry.
 pub(super) fn is_live(name: &str) -> bool {
-    name.ends_with("_telemetry.jsonl") || name == INCIDENTS
+    name.ends_with("_telemetry.jsonl") || name == INCIDENTS_FILE
 }
 
 /// The telemetry file that a rotated file belongs to, from its name: `NAME.STAMP.jsonl.gz`.
