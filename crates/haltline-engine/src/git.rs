@@ -76,6 +76,9 @@ pub enum GitError {
     TimedOut { command: String, deadline: Duration },
 }
 
+/// The name of a setting, and its value, if it has one.
+pub type GitSetting = (Vec<u8>, Option<Vec<u8>>);
+
 impl Git {
     /// Runs git as if started in `folder`.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
@@ -143,8 +146,8 @@ impl Git {
         }
     }
 
-    /// The settings whose names match a pattern, each with its value, if it has one.
-    pub fn read_settings(&self, pattern: &str) -> Result<Vec<(Vec<u8>, Option<Vec<u8>>)>, GitError> {
+    /// The settings whose names match a pattern.
+    pub fn read_settings(&self, pattern: &str) -> Result<Vec<GitSetting>, GitError> {
         let output = self.find(&["config", "-z", "--get-regexp", pattern], &[])?;
         let bytes = output.map(|output| output.bytes).unwrap_or_default();
         // A setting's name contains no line break.
