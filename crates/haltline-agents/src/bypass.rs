@@ -2,8 +2,8 @@
 
 use haltline_core::loop_::LoopEvent;
 
-use crate::call::Unread;
 use crate::json;
+use crate::json::Unread;
 
 /// The event for a prompt. Only a prompt that a person wrote can lift the limits.
 pub fn prompt_event(text: Unread<'_>, by_user: bool) -> LoopEvent {

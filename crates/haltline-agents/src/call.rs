@@ -6,10 +6,7 @@ use haltline_core::loop_::{AgentRef, CallContext, LoopEvent};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json;
-
-/// A value of the payload that has not been parsed.
-pub type Unread<'a> = Option<&'a RawValue>;
+use crate::json::{self, Unread};
 
 /// The id of a call that starts or ends at this moment and has no id of its own. It is equal for every hook source.
 pub fn timed_call_id(call_id: &str, timestamp: &str) -> String {

@@ -19,6 +19,7 @@ use crate::install::{DisableSetting, Form, Layout, Listener, Relocation, Setting
 use crate::transcript_reader::TranscriptReader;
 
 pub use answer::{answer, answer_unreadable, shows_notice};
+pub(crate) use payload::spawn_result;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 

@@ -4,13 +4,21 @@
 //! Nothing here panics, and the caller decides whether a value of the wrong type matters.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
 
 use crate::hook::ReadError;
+
+/// A value that has not been parsed, if there is one.
+pub type Unread<'a> = Option<&'a RawValue>;
+
+/// The members of an object, by name. None of them has been parsed.
+pub type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 /// Parses the requested fields of the one object in a hook's input. Anything after the object is ignored: it is the
 /// client's newline, or does not concern haltline.
@@ -47,16 +55,16 @@ pub fn decode_lossy(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// The text as an owned string, if the value is a string.
-pub fn owned_text(value: Option<&RawValue>) -> Option<String> {
+pub fn owned_text(value: Unread<'_>) -> Option<String> {
     value.and_then(text).map(Cow::into_owned)
 }
 
 /// Like [`owned_text`], but `None` for an empty string.
-pub fn non_empty_text(value: Option<&RawValue>) -> Option<String> {
+pub fn non_empty_text(value: Unread<'_>) -> Option<String> {
     owned_text(value).filter(|text| !text.is_empty())
 }
 
-pub fn is_true(value: Option<&RawValue>) -> bool {
+pub fn is_true(value: Unread<'_>) -> bool {
     value.is_some_and(|value| value.get() == "true")
 }
 
@@ -68,6 +76,22 @@ pub fn list<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Option<Vec<T>> {
 /// The requested fields, if the value is an object.
 pub fn object<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Option<T> {
     if value.get().starts_with('{') { serde_json::from_str(value.get()).ok() } else { None }
+}
+
+/// The member with this name, if the value is an object that has it and the member is not `null`.
+pub fn member<'a>(value: Unread<'a>, name: &str) -> Unread<'a> {
+    let members: Members<'a> = object(value?)?;
+    members.get(name).copied().filter(|member| member.get() != "null")
+}
+
+/// The text of the member with this name, unless it is empty.
+pub fn member_text(value: Unread<'_>, name: &str) -> Option<String> {
+    non_empty_text(member(value, name))
+}
+
+/// The number, if the value is one that fits the type.
+pub fn number<T: FromStr>(value: Unread<'_>) -> Option<T> {
+    value.and_then(|value| value.get().parse().ok())
 }
 
 /// The JSON without white space between its tokens.
@@ -96,9 +120,9 @@ pub fn compact(value: &RawValue) -> Cow<'_, str> {
 
 /// A content block of a message.
 #[derive(Deserialize)]
-struct Block<'a> {
+pub struct Block<'a> {
     #[serde(borrow)]
-    text: Option<&'a RawValue>,
+    pub text: Unread<'a>,
 }
 
 /// The text that a model would read: the string, the texts of the content blocks, or else the JSON.

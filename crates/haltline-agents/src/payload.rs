@@ -10,8 +10,9 @@ use haltline_core::identity::CallResult;
 use haltline_core::loop_::{AgentRef, LoopEvent};
 use serde::Deserialize;
 
-use crate::call::{Call, Unread};
+use crate::call::Call;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
+use crate::json::Unread;
 use crate::{Client, bypass, json};
 
 /// The names of a client's events. Any other name means [`HookEvent::Other`].

@@ -4,7 +4,6 @@
 //! field, its value and what was expected (E8). Unknown fields are ignored.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
@@ -155,7 +154,7 @@ fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainErr
 
 /// The fields of an event, or of an object within it.
 struct Fields<'a> {
-    values: BTreeMap<Cow<'a, str>, &'a RawValue>,
+    values: json::Members<'a>,
     /// The prefix of the fields' names in an error message.
     within: &'static str,
 }
@@ -268,7 +267,7 @@ impl<'a> Fields<'a> {
         let mut metrics = Metrics::default();
         if let Some(value) = self.get("metrics") {
             let wrong = || self.wrong("metrics", value, "an object of numbers");
-            let numbers: BTreeMap<Cow<'_, str>, &RawValue> = json::object(value).ok_or_else(wrong)?;
+            let numbers: json::Members<'_> = json::object(value).ok_or_else(wrong)?;
             for (name, number) in numbers {
                 metrics.set(&name, number.get()).map_err(|error| PlainError { text: error.to_string() })?;
             }

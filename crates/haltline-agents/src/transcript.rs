@@ -9,7 +9,7 @@ pub(crate) mod codex;
 pub(crate) mod copilot;
 pub(crate) mod gemini;
 pub mod locations;
-mod opencode;
+pub(crate) mod opencode;
 mod plain;
 pub(crate) mod qwen;
 pub(crate) mod record;

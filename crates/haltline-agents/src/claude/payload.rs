@@ -1,14 +1,15 @@
 //! Parses the payload of a hook and translates each event.
 
 use haltline_core::loop_::{AgentRef, BatchEnd, LoopEvent};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::response;
-use crate::call::{Call, Unread};
+use crate::call::Call;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
+use crate::json::{self, Unread};
 use crate::payload::{self, EventNames, Fields, Payload};
-use crate::{Client, bypass, copilot, json};
+use crate::transcript::record;
+use crate::{Client, bypass, copilot};
 
 const EVENTS: EventNames = &[
     ("SessionStart", HookEvent::SessionStart),
@@ -32,14 +33,6 @@ const READ_TRANSCRIPT: EventSet =
 
 /// The sources of a session's start that resume an earlier session.
 pub(crate) const RESUMING_SOURCES: &[&str] = &["resume", "compact", "fork"];
-
-#[derive(Deserialize)]
-struct Task<'a> {
-    #[serde(borrow)]
-    id: Unread<'a>,
-    r#type: Unread<'a>,
-    status: Unread<'a>,
-}
 
 /// The event with this name.
 pub fn event(name: &str) -> HookEvent {
@@ -117,17 +110,15 @@ fn prompt(fields: &Fields<'_>) -> LoopEvent {
 }
 
 fn running_sub_agents(tasks: &RawValue) -> Option<Vec<String>> {
-    let is_running = |task: &Task<'_>| {
-        json::non_empty_text(task.r#type).as_deref() == Some("subagent")
-            && json::non_empty_text(task.status).as_deref() == Some("running")
-    };
+    let has = |task, name, value| json::member_text(task, name).as_deref() == Some(value);
     let tasks: Vec<&RawValue> = json::list(tasks)?;
-    let tasks = tasks.into_iter().filter_map(json::object::<Task<'_>>).filter(is_running);
-    Some(tasks.filter_map(|task| json::non_empty_text(task.id)).collect())
+    let tasks = tasks.into_iter().map(Some);
+    let running = tasks.filter(|task| has(*task, "type", "subagent") && has(*task, "status", "running"));
+    Some(running.filter_map(|task| json::member_text(task, "id")).collect())
 }
 
 fn batch(calls: Unread<'_>, agent: &AgentRef, folder: Option<&str>) -> LoopEvent {
-    let calls: Vec<Call<'_>> = calls.map(parse_calls).unwrap_or_default();
+    let calls: Vec<Call<'_>> = calls.map(record::elements).unwrap_or_default();
     let ends = calls.iter().filter_map(|call| {
         let tool = call.tool()?;
         Some(BatchEnd {
@@ -137,12 +128,4 @@ fn batch(calls: Unread<'_>, agent: &AgentRef, folder: Option<&str>) -> LoopEvent
         })
     });
     LoopEvent::Batch { ends: ends.collect() }
-}
-
-/// Parses the calls in one pass, and one by one only if an element is not a call.
-fn parse_calls(calls: &RawValue) -> Vec<Call<'_>> {
-    json::list(calls).unwrap_or_else(|| {
-        let each: Vec<&RawValue> = json::list(calls).unwrap_or_default();
-        each.into_iter().filter_map(json::object).collect()
-    })
 }

@@ -14,8 +14,9 @@ use haltline_core::loop_::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json;
+use crate::json::{self, Unread};
 use crate::transcript::claude::{Block, Line};
+use crate::transcript::record;
 use crate::transcript_reader::{TranscriptUsage, whole_lines};
 
 /// Number of responses remembered from one read to the next. The lines of one response are adjacent, except for lines
@@ -26,21 +27,21 @@ const RESPONSES_MAX: usize = 8;
 #[derive(Deserialize)]
 pub(crate) struct Message<'a> {
     #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    model: Option<&'a RawValue>,
-    usage: Option<&'a RawValue>,
+    id: Unread<'a>,
+    model: Unread<'a>,
+    usage: Unread<'a>,
     /// A text, or content blocks.
-    pub content: Option<&'a RawValue>,
+    pub content: Unread<'a>,
 }
 
 #[derive(Deserialize)]
 struct TokenCounts<'a> {
     #[serde(borrow)]
-    input_tokens: Option<&'a RawValue>,
-    output_tokens: Option<&'a RawValue>,
-    cache_read_input_tokens: Option<&'a RawValue>,
-    cache_creation_input_tokens: Option<&'a RawValue>,
-    cache_creation: Option<&'a RawValue>,
+    input_tokens: Unread<'a>,
+    output_tokens: Unread<'a>,
+    cache_read_input_tokens: Unread<'a>,
+    cache_creation_input_tokens: Unread<'a>,
+    cache_creation: Unread<'a>,
 }
 
 impl Message<'_> {
@@ -53,18 +54,12 @@ impl Message<'_> {
 impl TokenCounts<'_> {
     fn usage(&self) -> Usage {
         Usage {
-            input: count(self.input_tokens),
-            output: count(self.output_tokens),
-            cache_read: count(self.cache_read_input_tokens),
-            cache_write: count(self.cache_creation_input_tokens),
+            input: record::tokens(self.input_tokens),
+            output: record::tokens(self.output_tokens),
+            cache_read: record::tokens(self.cache_read_input_tokens),
+            cache_write: record::tokens(self.cache_creation_input_tokens),
         }
     }
-}
-
-#[derive(Deserialize)]
-struct CacheWrites<'a> {
-    #[serde(borrow)]
-    ephemeral_1h_input_tokens: Option<&'a RawValue>,
 }
 
 /// One line of a response.
@@ -162,7 +157,7 @@ fn parse_part(line: &[u8]) -> Option<ResponsePart<'_>> {
 }
 
 /// The message of a record of type `assistant`, and the id of its request.
-fn response(line: &[u8]) -> Option<(Message<'_>, Option<&RawValue>)> {
+fn response(line: &[u8]) -> Option<(Message<'_>, Unread<'_>)> {
     let line: Line<'_> = serde_json::from_slice(line).ok()?;
     if line.r#type.and_then(json::text).as_deref() != Some("assistant") {
         return None;
@@ -171,7 +166,7 @@ fn response(line: &[u8]) -> Option<(Message<'_>, Option<&RawValue>)> {
 }
 
 /// The response that a record of type `assistant` is a part of.
-pub(crate) fn response_part<'a>(message: &Message<'a>, request_id: Option<&'a RawValue>) -> Option<ResponsePart<'a>> {
+pub(crate) fn response_part<'a>(message: &Message<'a>, request_id: Unread<'a>) -> Option<ResponsePart<'a>> {
     if message.is_synthetic() {
         return None;
     }
@@ -183,18 +178,13 @@ pub(crate) fn response_part<'a>(message: &Message<'a>, request_id: Option<&'a Ra
     }
     let counts: TokenCounts<'_> = json::object(message.usage?)?;
     let usage = counts.usage();
-    let writes: Option<CacheWrites<'_>> = counts.cache_creation.and_then(json::object);
-    let hour = count(writes.and_then(|writes| writes.ephemeral_1h_input_tokens)).min(usage.cache_write);
-    Some(ResponsePart { id, model, usage, cache_write_hour: hour })
+    let cache_write_hour = record::tokens(json::member(counts.cache_creation, "ephemeral_1h_input_tokens"));
+    Some(ResponsePart { id, model, usage, cache_write_hour: cache_write_hour.min(usage.cache_write) })
 }
 
 /// The tokens in a usage object of the model service.
 pub(crate) fn usage_of(value: &RawValue) -> Option<Usage> {
     json::object::<TokenCounts<'_>>(value).map(|counts| counts.usage())
-}
-
-fn count(value: Option<&RawValue>) -> u64 {
-    value.and_then(|value| value.get().parse().ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

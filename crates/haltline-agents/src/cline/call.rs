@@ -9,9 +9,9 @@ use haltline_core::identity::Outcome;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::Unread;
 use crate::install::shell_word;
 use crate::json;
+use crate::json::Unread;
 
 /// The tool that runs command lines.
 pub const SHELL: &str = "run_commands";

@@ -5,8 +5,8 @@ use haltline_core::loop_::{AgentRef, CallContext, LoopEvent};
 use serde::Deserialize;
 
 use super::call::{self, Output};
-use crate::call::Unread;
 use crate::hook::{HookCall, HookEvent, ParsedHook, ReadError};
+use crate::json::Unread;
 use crate::payload::{self, EventNames};
 use crate::{Client, bypass, json};
 
@@ -43,19 +43,6 @@ struct ClineFields<'a> {
     user_prompt_submit: Unread<'a>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Context<'a> {
-    #[serde(borrow)]
-    root_session_id: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Prompt<'a> {
-    #[serde(borrow)]
-    prompt: Unread<'a>,
-}
-
 /// One call, before or after it ran.
 #[derive(Deserialize)]
 struct Call<'a> {
@@ -76,9 +63,8 @@ pub fn event(name: &str) -> HookEvent {
 pub fn read(stdin: &[u8]) -> Result<ParsedHook, ReadError> {
     let text = json::decode_lossy(stdin);
     let fields: ClineFields<'_> = json::payload(&text)?;
-    let context: Option<Context<'_>> = fields.session_context.and_then(json::object);
     // Sub-agents share the session, but each has its own task id.
-    let session = context.and_then(|context| json::non_empty_text(context.root_session_id));
+    let session = json::member_text(fields.session_context, "rootSessionId");
     let session = session.or_else(|| json::non_empty_text(fields.task_id)).ok_or(ReadError::NoSession)?;
     let name = json::owned_text(fields.hook_name).unwrap_or_default();
     let sub_agent = json::non_empty_text(fields.parent).and_then(|_parent| json::non_empty_text(fields.agent));
@@ -105,8 +91,8 @@ fn loop_event(
             Some(LoopEvent::SessionStart { model: None, resumed: name == "agent_resume", is_nested: false })
         }
         HookEvent::Prompt => {
-            let prompt: Option<Prompt<'_>> = fields.user_prompt_submit.and_then(json::object);
-            Some(bypass::prompt_event(prompt.and_then(|prompt| prompt.prompt), agent.sub_agent.is_none()))
+            let prompt = json::member(fields.user_prompt_submit, "prompt");
+            Some(bypass::prompt_event(prompt, agent.sub_agent.is_none()))
         }
         HookEvent::ToolStart => tool_start(fields, folder),
         HookEvent::ToolEnd => tool_end(fields, folder),

@@ -2,10 +2,9 @@
 
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, LoopEvent};
-use serde::Deserialize;
 
-use crate::call::Unread;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, PendingOutcome, ReadError};
+use crate::json::Unread;
 use crate::payload::{self, Fields, Payload};
 use crate::{Client, claude, json};
 
@@ -17,13 +16,6 @@ const READ_TRANSCRIPT: EventSet = EventSet::of(&[
     HookEvent::Interrupted,
     HookEvent::SessionEnd,
 ]);
-
-/// The result of a call that started a sub-agent.
-#[derive(Deserialize)]
-struct Spawned<'a> {
-    #[serde(borrow)]
-    agent_id: Unread<'a>,
-}
 
 /// The event with this name: those of Claude Code, and one more.
 pub fn event(name: &str) -> HookEvent {
@@ -81,20 +73,14 @@ fn tool_end(payload: &Payload<'_>) -> (Option<LoopEvent>, Option<PendingOutcome>
             pending_call = Some(call.id(tool, &payload.hook.agent));
             return CallResult::new(Outcome::Unknown, None, &text);
         }
-        let sub_agent = if tool.ends_with("spawn_agent") { spawned_sub_agent(&text) } else { None };
-        match sub_agent {
-            // The id of the new sub-agent does not make the result a new one.
-            Some(sub_agent) => CallResult {
-                sub_agent: Some(sub_agent),
-                is_sub_agent_running: true,
-                ..CallResult::new(Outcome::Ok, None, "launched")
-            },
-            None => CallResult::for_tool(tool, Outcome::Ok, None, &text),
-        }
+        spawn_result(tool, &text).unwrap_or_else(|| CallResult::for_tool(tool, Outcome::Ok, None, &text))
     });
     (loop_event, pending_call.map(|call| PendingOutcome { call, text: text.into_owned() }))
 }
 
-fn spawned_sub_agent(text: &str) -> Option<String> {
-    serde_json::from_str::<Spawned<'_>>(text).ok().and_then(|spawned| json::non_empty_text(spawned.agent_id))
+/// The result of a call that started a sub-agent. The id of the new sub-agent does not make the result a new one.
+pub(crate) fn spawn_result(tool: &str, text: &str) -> Option<CallResult> {
+    let result: Unread<'_> = if tool.ends_with("spawn_agent") { serde_json::from_str(text).ok() } else { None };
+    let sub_agent = Some(json::member_text(result, "agent_id")?);
+    Some(CallResult { sub_agent, is_sub_agent_running: true, ..CallResult::new(Outcome::Ok, None, "launched") })
 }

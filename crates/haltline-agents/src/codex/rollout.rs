@@ -11,11 +11,10 @@
 
 use haltline_core::identity::{CallResult, ModelText, Outcome, is_still_running};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use crate::json;
-use crate::transcript::codex::{Block, Item, Line, usage as tokens};
-use crate::transcript::record::{self, Unread};
+use crate::json::{self, Block, Unread};
+use crate::transcript::codex::{Item, Line, usage as tokens};
+use crate::transcript::record;
 use crate::transcript_reader::{EndedCall, Ending, ReadContext, TranscriptUsage, whole_lines};
 
 /// Number of responses remembered from one read to the next.
@@ -194,7 +193,7 @@ pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
 }
 
 fn item_ending(item: &CompletedItem<'_>) -> Option<Ending> {
-    let exit: Option<i32> = item.exit_code.map(RawValue::get).and_then(|code| code.parse().ok());
+    let exit: Option<i32> = json::number(item.exit_code);
     match (exit, json::non_empty_text(item.status).as_deref()) {
         (_, Some("declined")) => Some((Outcome::Denied, None)),
         (Some(0), _) => Some((Outcome::Ok, exit)),

@@ -8,8 +8,9 @@ use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, CallIds, LoopEvent};
 use serde::Deserialize;
 
-use crate::call::{self, Unread};
+use crate::call;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, PendingOutcome, ReadError};
+use crate::json::Unread;
 use crate::payload::{self, Fields, Payload};
 use crate::{Client, json};
 

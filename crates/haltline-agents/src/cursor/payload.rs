@@ -6,11 +6,10 @@
 use haltline_core::digest_hex;
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, CallIds, LoopEvent};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::Unread;
 use crate::hook::{HookCall, HookEvent, ParsedHook, ReadError};
+use crate::json::Unread;
 use crate::payload::{self, ABOUT_SUB_AGENT, EventNames, Fields, Payload};
 use crate::{Client, json};
 
@@ -26,13 +25,6 @@ const EVENTS: EventNames = &[
     ("stop", HookEvent::Stop),
     ("sessionEnd", HookEvent::SessionEnd),
 ];
-
-/// The result of a shell command.
-#[derive(Deserialize)]
-struct Shell<'a> {
-    #[serde(borrow, rename = "exitCode")]
-    exit_code: Unread<'a>,
-}
 
 /// The event with this name.
 pub fn event(name: &str) -> HookEvent {
@@ -75,7 +67,7 @@ fn loop_event(payload: &Payload<'_>) -> Option<LoopEvent> {
         HookEvent::SpawnEnd => Some(LoopEvent::SpawnEnd { sub_agent: json::non_empty_text(fields.subagent_id) }),
         HookEvent::Stop => {
             // How often a hook has kept the agent going.
-            let count: u64 = fields.loop_count.and_then(|count| count.get().parse().ok()).unwrap_or_default();
+            let count: u64 = json::number(fields.loop_count).unwrap_or_default();
             Some(LoopEvent::Stop { blocked: count > 0, running: None })
         }
         _usual => payload.usual_event(),
@@ -92,9 +84,8 @@ fn unique_call_id(fields: &Fields<'_>, call: &str) -> String {
 /// The result of a call. A command's output is a string that holds JSON with the exit code.
 fn end_result(output: Unread<'_>) -> CallResult {
     let text = output.map(json::text_for_model).unwrap_or_default();
-    let shell: Option<Shell<'_>> =
-        if text.trim_start().starts_with('{') { serde_json::from_str(&text).ok() } else { None };
-    let exit: Option<i32> = shell.and_then(|shell| shell.exit_code?.get().parse().ok());
+    let shell: Unread<'_> = if text.trim_start().starts_with('{') { serde_json::from_str(&text).ok() } else { None };
+    let exit: Option<i32> = json::number(json::member(shell, "exitCode"));
     match exit {
         Some(0) | None => CallResult::new(Outcome::Ok, exit, &text),
         Some(_) => CallResult::new(Outcome::Failed, exit, &text),

@@ -8,8 +8,8 @@ use haltline_core::loop_::{AgentRef, CallIds, LoopEvent};
 use serde::Deserialize;
 
 use super::shell_text;
-use crate::call::Unread;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
+use crate::json::Unread;
 use crate::payload::{self, EventNames, Fields, Payload};
 use crate::{Client, json};
 
@@ -43,12 +43,6 @@ struct ToolError<'a> {
     message: Unread<'a>,
 }
 
-#[derive(Deserialize)]
-struct Request<'a> {
-    #[serde(borrow)]
-    model: Unread<'a>,
-}
-
 /// The event with this name.
 pub fn event(name: &str) -> HookEvent {
     payload::event_named(EVENTS, name)
@@ -63,10 +57,9 @@ pub fn read(stdin: &[u8]) -> Result<ParsedHook, ReadError> {
     let event = event(&name);
     let agent = AgentRef { call_ids: CallIds::None, ..payload::agent_of(Client::Gemini, fields.session()?) };
     let payload = Payload::new(fields, HookCall { client: Client::Gemini, event, name, agent });
-    let request = fields.llm_request.and_then(json::object::<Request<'_>>);
     let loop_event = loop_event(&payload);
     Ok(ParsedHook {
-        model: request.and_then(|request| json::non_empty_text(request.model)),
+        model: json::member_text(fields.llm_request, "model"),
         transcript_path: payload.transcript_path(READ_TRANSCRIPT),
         ..payload.into_parsed(loop_event)
     })

@@ -15,9 +15,10 @@ use super::{
     fault, last_bytes, plain, reset,
 };
 use crate::claude::transcript::{self, CountedResponses, Message};
-use crate::json;
+use crate::json::{self, Unread};
 use crate::price::{self, Price};
-use crate::transcript::record::{self, Unread};
+use crate::transcript::claude::Block;
+use crate::transcript::record;
 use crate::transcript_reader::TranscriptUsage;
 
 /// How many responses are remembered to count each only once: lines of sub-agents may stand between those of a
@@ -57,58 +58,6 @@ struct Line<'a> {
     model_usage_since_last_result: Unread<'a>,
 }
 
-#[derive(Deserialize)]
-struct Block<'a> {
-    #[serde(borrow)]
-    r#type: Unread<'a>,
-    text: Unread<'a>,
-    name: Unread<'a>,
-    input: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Limit<'a> {
-    #[serde(borrow)]
-    status: Unread<'a>,
-    #[serde(rename = "resetsAt")]
-    resets_at: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct PromptOutcome<'a> {
-    #[serde(borrow)]
-    kind: Unread<'a>,
-    reason: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct ResultMeta<'a> {
-    #[serde(borrow)]
-    id: Unread<'a>,
-    permission_decision: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Decision<'a> {
-    #[serde(borrow)]
-    decision: Unread<'a>,
-    source: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Denied<'a> {
-    #[serde(borrow)]
-    tool_use_id: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct HookOutput<'a> {
-    #[serde(borrow)]
-    r#continue: Unread<'a>,
-    #[serde(rename = "stopReason")]
-    stop_reason: Unread<'a>,
-}
-
 /// What one model used, in a result.
 #[derive(Deserialize)]
 struct ModelShare<'a> {
@@ -122,18 +71,6 @@ struct ModelShare<'a> {
     cache_write: Unread<'a>,
     #[serde(rename = "costUSD")]
     cost: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Questions<'a> {
-    #[serde(borrow)]
-    questions: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Question<'a> {
-    #[serde(borrow)]
-    question: Unread<'a>,
 }
 
 /// True when a program that prints this object is Claude Code.
@@ -225,7 +162,7 @@ impl Claude {
         if json::is_true(line.is_api_error_message) || (line.error.is_some() && message.is_synthetic()) {
             let texts: Vec<_> = blocks.iter().filter_map(|block| json::owned_text(block.text)).collect();
             self.fault =
-                Some((texts.join("\n"), parse_status(line.api_error_status), json::non_empty_text(line.error)));
+                Some((texts.join("\n"), json::number(line.api_error_status), json::non_empty_text(line.error)));
             return;
         }
         self.fault = None;
@@ -265,14 +202,13 @@ impl Claude {
 
     /// Of tool results, only the calls that a hook denied are of interest.
     fn read_tool_results(&mut self, line: &Line<'_>) {
-        let metas: Vec<ResultMeta<'_>> = line.tool_result_meta.and_then(json::list).unwrap_or_default();
-        for meta in metas {
-            let Some(decision) = meta.permission_decision.and_then(json::object::<Decision<'_>>) else { continue };
-            let is_denied = record::is_text(decision.decision, "reject") && record::is_text(decision.source, "hook");
-            if let Some(id) =
-                json::non_empty_text(meta.id).filter(|_| is_denied && self.denied_by_hook.len() < HOOK_DENIALS_MAX)
-            {
-                self.denied_by_hook.insert(id);
+        let results: Vec<&RawValue> = line.tool_result_meta.and_then(json::list).unwrap_or_default();
+        for result in results.into_iter().map(Some) {
+            let decision = json::member(result, "permission_decision");
+            let is_denied = record::is_text(json::member(decision, "decision"), "reject")
+                && record::is_text(json::member(decision, "source"), "hook");
+            if is_denied && self.denied_by_hook.len() < HOOK_DENIALS_MAX {
+                self.denied_by_hook.extend(json::member_text(result, "id"));
             }
         }
     }
@@ -284,24 +220,22 @@ impl Claude {
             "api_retry" => {
                 let error_name = json::non_empty_text(line.error);
                 let error = error_name.clone().unwrap_or_else(|| "error".to_owned());
-                let status = parse_status(line.error_status);
+                let status: Option<u16> = json::number(line.error_status);
                 let number = status.map(|status| format!(" ({status})")).unwrap_or_default();
                 self.fault = Some((format!("still retrying after {error}{number}"), status, error_name));
             }
             "informational" => {
-                let Some(outcome) = line.prompt_submit_outcome.and_then(json::object::<PromptOutcome<'_>>) else {
-                    return;
-                };
-                if json::owned_text(outcome.kind).is_some_and(|kind| kind.ends_with("_by_hook")) {
-                    let reason = json::non_empty_text(outcome.reason).map(|reason| error_excerpt(&reason));
+                let outcome = line.prompt_submit_outcome;
+                if json::member_text(outcome, "kind").is_some_and(|kind| kind.ends_with("_by_hook")) {
+                    let reason = json::member_text(outcome, "reason").map(|reason| error_excerpt(&reason));
                     self.report.ending = Ending::Hook { reason };
                 }
             }
             "hook_response" => {
                 let output = json::owned_text(line.stdout).unwrap_or_default();
-                let output: Option<HookOutput<'_>> = serde_json::from_str(&output).ok();
-                if let Some(output) = output.filter(|output| output.r#continue.is_some_and(|go| go.get() == "false")) {
-                    self.stop_reason = json::non_empty_text(output.stop_reason).map(|reason| error_excerpt(&reason));
+                let output: Unread<'_> = serde_json::from_str(&output).ok();
+                if json::member(output, "continue").is_some_and(|go_on| go_on.get() == "false") {
+                    self.stop_reason = json::member_text(output, "stopReason").map(|reason| error_excerpt(&reason));
                 }
             }
             _ => {}
@@ -309,10 +243,9 @@ impl Claude {
     }
 
     fn read_limit(&mut self, line: &Line<'_>) {
-        let Some(limit) = line.rate_limit_info.and_then(json::object::<Limit<'_>>) else { return };
         // An allowance beside the plan may be used up while the plan still has room; only the status decides.
-        self.rejected = record::is_text(limit.status, "rejected").then(|| {
-            let seconds = limit.resets_at.and_then(|value| value.get().parse::<f64>().ok());
+        self.rejected = record::is_text(json::member(line.rate_limit_info, "status"), "rejected").then(|| {
+            let seconds: Option<f64> = json::number(json::member(line.rate_limit_info, "resetsAt"));
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -324,11 +257,10 @@ impl Claude {
 
     fn read_result(&mut self, line: &Line<'_>) {
         self.has_result = true;
-        let denied: Vec<Denied<'_>> = line.permission_denials.and_then(json::list).unwrap_or_default();
-        let by_hook = denied.iter().filter(|denied| {
-            json::non_empty_text(denied.tool_use_id).is_some_and(|id| self.denied_by_hook.contains(&id))
-        });
-        self.report.hook_denials = u32::try_from(by_hook.count()).unwrap_or(u32::MAX);
+        let denied: Vec<&RawValue> = line.permission_denials.and_then(json::list).unwrap_or_default();
+        let ids = denied.iter().filter_map(|denied| json::member_text(Some(denied), "tool_use_id"));
+        let by_hook = ids.filter(|id| self.denied_by_hook.contains(id)).count();
+        self.report.hook_denials = u32::try_from(by_hook).unwrap_or(u32::MAX);
         self.report.denials = u32::try_from(denied.len()).unwrap_or(u32::MAX);
         self.add_reported_usage(line);
         self.report.ending = self.ending_from_result(line);
@@ -345,9 +277,9 @@ impl Claude {
         let shares = line.model_usage_since_last_result.and_then(json::object::<BTreeMap<String, ModelShare<'_>>>);
         let share = match shares {
             Some(shares) => {
-                let number = |value: Unread<'_>| value.and_then(|value| value.get().parse::<u64>().ok()).unwrap_or(0);
                 let tokens = shares.values().map(|share| {
-                    [share.input, share.output, share.cache_read, share.cache_write].map(number).iter().sum::<u64>()
+                    let parts = [share.input, share.output, share.cache_read, share.cache_write];
+                    parts.map(record::tokens).iter().sum::<u64>()
                 });
                 let cost: Option<u64> = shares.values().map(|share| parse_dollars(share.cost)).sum();
                 Spent { tokens: Some(tokens.sum()), cost_micros: cost, ..Spent::default() }
@@ -385,7 +317,7 @@ impl Claude {
         let errors: Vec<String> = line.errors.and_then(json::list).unwrap_or_default();
         let result = json::owned_text(line.result).unwrap_or_default();
         let message = if result.is_empty() { errors.join("\n") } else { result };
-        let status = parse_status(line.api_error_status);
+        let status = json::number(line.api_error_status);
         let is_error = json::is_true(line.is_error) || subtype.starts_with("error") || status.is_some();
         if !is_error {
             // Older clients end such a run as a success whose result is the notice.
@@ -434,16 +366,12 @@ fn total(usage: &haltline_core::loop_::Usage) -> u64 {
         .fold(0, |sum: u64, part| sum.saturating_add(*part))
 }
 
-fn parse_status(value: Unread<'_>) -> Option<u16> {
-    value.and_then(|value| value.get().parse().ok())
-}
-
 fn parse_dollars(value: Unread<'_>) -> Option<u64> {
-    value.and_then(|value| value.get().parse::<f64>().ok()).and_then(price::millionths)
+    json::number(value).and_then(price::millionths)
 }
 
 fn first_question(input: Unread<'_>) -> Option<String> {
-    let questions: Questions<'_> = json::object(input?)?;
-    let list: Vec<Question<'_>> = json::list(questions.questions?)?;
-    list.iter().find_map(|question| json::non_empty_text(question.question)).map(|question| error_excerpt(&question))
+    let questions: Vec<&RawValue> = json::list(json::member(input, "questions")?)?;
+    let first = questions.into_iter().find_map(|question| json::member_text(Some(question), "question"));
+    first.map(|question| error_excerpt(&question))
 }

@@ -10,8 +10,8 @@ use super::{
     Ending, HeadlessReport, MESSAGE_BYTES_MAX, OutputFormat, Spent, TEXT_BYTES_MAX, TextTail, error_excerpt, fault,
     last_bytes,
 };
-use crate::json;
-use crate::transcript::record::{self, Unread};
+use crate::json::{self, Unread};
+use crate::transcript::record;
 use haltline_core::identity::Action;
 
 #[derive(Deserialize)]
@@ -32,19 +32,6 @@ struct Item<'a> {
     text: Unread<'a>,
     command: Unread<'a>,
     status: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Problem<'a> {
-    #[serde(borrow)]
-    message: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Usage<'a> {
-    #[serde(borrow)]
-    input_tokens: Unread<'a>,
-    output_tokens: Unread<'a>,
 }
 
 /// True when a program that prints this object is Codex.
@@ -86,8 +73,7 @@ impl Codex {
             "item.completed" => self.read_item(line.item),
             "turn.completed" => self.end_turn(line.usage),
             "turn.failed" => {
-                let problem: Option<Problem<'_>> = line.error.and_then(json::object);
-                let message = problem.and_then(|problem| json::non_empty_text(problem.message)).or(self.error.take());
+                let message = json::member_text(line.error, "message").or(self.error.take());
                 self.report.ending = failed_ending(&message.unwrap_or_default());
             }
             "error" => {
@@ -138,11 +124,9 @@ impl Codex {
     }
 
     fn end_turn(&mut self, usage: Unread<'_>) {
-        let number = |value: Unread<'_>| value.and_then(|value| value.get().parse::<u64>().ok());
-        let tokens = usage.and_then(json::object::<Usage<'_>>).and_then(|usage| {
-            // Cached tokens are part of the input, reasoning tokens part of the output.
-            Some(number(usage.input_tokens)?.saturating_add(number(usage.output_tokens)?))
-        });
+        // Cached tokens are part of the input, reasoning tokens part of the output.
+        let [input, output] = ["input_tokens", "output_tokens"].map(|name| json::number(json::member(usage, name)));
+        let tokens = input.zip(output).map(|(input, output): (u64, u64)| input.saturating_add(output));
         if tokens.is_some() {
             self.report.spent = Spent { tokens, whole_session: true, ..Spent::default() };
         }

@@ -1,14 +1,16 @@
 //! Parses an event of the plugin and translates it. The plugin passes on what the client sent, with three things that
 //! only the plugin knows: the root session, the response that a call belongs to, and the current model.
 
-use haltline_core::loop_::{AgentRef, LoopEvent, Usage};
+use haltline_core::loop_::{AgentRef, LoopEvent};
 use serde::Deserialize;
 
 use super::response;
-use crate::call::Unread;
 use crate::hook::{HookCall, HookEvent, ParsedHook, ReadError};
+use crate::json::{self, Unread};
 use crate::payload::{self, Fields, Payload};
-use crate::{Client, bypass, json, price};
+use crate::transcript::opencode::Part;
+use crate::transcript::record;
+use crate::{Client, bypass};
 
 /// Every field of any event that haltline reads.
 #[derive(Deserialize)]
@@ -33,16 +35,6 @@ struct PluginEvent<'a> {
     metadata: Unread<'a>,
     tokens: Unread<'a>,
     cost: Unread<'a>,
-}
-
-/// A part of a prompt.
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(borrow)]
-    r#type: Unread<'a>,
-    text: Unread<'a>,
-    synthetic: Unread<'a>,
-    ignored: Unread<'a>,
 }
 
 /// The event with this name; some are about a sub-agent if the event names one.
@@ -124,35 +116,19 @@ fn loop_event(event: &PluginEvent<'_>, payload: &Payload<'_>) -> Option<LoopEven
             let text = event.error.map(json::text_for_model).unwrap_or_default();
             response::call_result(tool, false, event.metadata, &text)
         }),
-        HookEvent::Batch => message(event),
+        HookEvent::Batch => {
+            let (model, response) = (json::non_empty_text(event.model), json::non_empty_text(event.message));
+            response::message(event.tokens, event.cost, model.as_deref(), &[], response)
+        }
         HookEvent::SessionEnd => Some(LoopEvent::SessionEnd { reason: payload.hook.name.clone() }),
         _usual => payload.usual_event(),
     }
 }
 
-/// The token usage and the cost of a response, if the client knows either.
-fn message(event: &PluginEvent<'_>) -> Option<LoopEvent> {
-    let usage = event.tokens.and_then(response::usage).filter(|usage| *usage != Usage::default());
-    let listed = || price::cost(&json::non_empty_text(event.model)?, usage.as_ref()?, &[]);
-    // The client reports 0 if it does not know the price.
-    let reported: Option<f64> = event.cost.and_then(|cost| cost.get().parse().ok());
-    let cost = reported.filter(|dollars| *dollars > 0.0).and_then(price::millionths).or_else(listed);
-    let is_known = usage.is_some() || cost.is_some();
-    let last = json::non_empty_text(event.message);
-    is_known.then_some(LoopEvent::Message { usage, cost, range: None, last_response: last, text: None })
-}
-
 /// The client marks the texts that it adds; a message that has only such texts does not come from a person.
 fn prompt(parts: Unread<'_>, agent: &AgentRef) -> LoopEvent {
-    let parts: Vec<&serde_json::value::RawValue> = parts.and_then(json::list).unwrap_or_default();
-    let parts = parts.into_iter().filter_map(json::object::<Part<'_>>);
-    let typed: Vec<Part<'_>> = parts
-        .filter(|part| {
-            !json::is_true(part.synthetic)
-                && !json::is_true(part.ignored)
-                && json::non_empty_text(part.r#type).is_some()
-        })
-        .collect();
+    let mut typed: Vec<Part<'_>> = parts.map(record::elements).unwrap_or_default();
+    typed.retain(|part| !part.is_by_client() && json::non_empty_text(part.r#type).is_some());
     // The prompt of a sub-agent comes from its parent agent.
     let by_user = agent.sub_agent.is_none() && !typed.is_empty();
     let mut texts = typed.iter().filter_map(|part| part.text.and_then(json::text));

@@ -1,12 +1,12 @@
 //! Reads the result of a call, live or recorded: the exit code of a command, the sub-agent that a task started.
 
 use haltline_core::identity::{CallResult, Outcome};
-use haltline_core::loop_::Usage;
+use haltline_core::loop_::{LoopEvent, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::Unread;
-use crate::json;
+use crate::json::{self, Unread};
+use crate::price::{self, Price};
 use crate::transcript::record;
 
 /// The error when the person dismissed a question of the agent: nothing failed.
@@ -25,7 +25,7 @@ struct Metadata<'a> {
 /// The result of a call. The client reports success unless its tool threw an error; the exit code is more reliable.
 pub fn call_result(tool: &str, is_success: bool, metadata: Unread<'_>, text: &str) -> CallResult {
     let metadata = metadata.and_then(json::object::<Metadata<'_>>);
-    let exit = metadata.as_ref().and_then(|metadata| metadata.exit?.get().parse().ok());
+    let exit = metadata.as_ref().and_then(|metadata| json::number(metadata.exit));
     let flag = |is_set: fn(&Metadata<'_>) -> bool| metadata.as_ref().is_some_and(is_set);
     if flag(|metadata| json::is_true(metadata.interrupted)) {
         return CallResult::new(Outcome::Cancelled, exit, text);
@@ -65,19 +65,30 @@ struct Tokens<'a> {
     cache: Unread<'a>,
 }
 
-#[derive(Deserialize)]
-struct Cache<'a> {
-    #[serde(borrow)]
-    read: Unread<'a>,
-    write: Unread<'a>,
+/// The tokens of a response.
+fn usage(tokens: &RawValue) -> Option<Usage> {
+    let tokens: Tokens<'_> = json::object(tokens)?;
+    Some(Usage {
+        input: record::tokens(tokens.input),
+        output: record::tokens(tokens.output).saturating_add(record::tokens(tokens.reasoning)),
+        cache_read: record::tokens(json::member(tokens.cache, "read")),
+        cache_write: record::tokens(json::member(tokens.cache, "write")),
+    })
 }
 
-/// The tokens of a response.
-pub fn usage(tokens: &RawValue) -> Option<Usage> {
-    let tokens: Tokens<'_> = json::object(tokens)?;
-    let cache = tokens.cache.and_then(json::object::<Cache<'_>>);
-    let (cache_read, cache_write) =
-        cache.map_or((0, 0), |cache| (record::tokens(cache.read), record::tokens(cache.write)));
-    let output = record::tokens(tokens.output).saturating_add(record::tokens(tokens.reasoning));
-    Some(Usage { input: record::tokens(tokens.input), output, cache_read, cache_write })
+/// The usage and the cost of a response, if the client knows either.
+pub fn message(
+    tokens: Unread<'_>,
+    reported_cost: Unread<'_>,
+    model: Option<&str>,
+    prices: &[Price],
+    last_response: Option<String>,
+) -> Option<LoopEvent> {
+    let usage = tokens.and_then(usage).filter(|usage| *usage != Usage::default());
+    let listed = || price::cost(model?, usage.as_ref()?, prices);
+    // The client reports 0 if it does not know the price.
+    let reported = json::number(reported_cost).filter(|dollars: &f64| *dollars > 0.0);
+    let cost = reported.and_then(price::millionths).or_else(listed);
+    let is_known = usage.is_some() || cost.is_some();
+    is_known.then_some(LoopEvent::Message { usage, cost, range: None, last_response, text: None })
 }

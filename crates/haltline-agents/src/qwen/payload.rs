@@ -2,11 +2,10 @@
 
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::LoopEvent;
-use serde::Deserialize;
 
-use crate::call::Unread;
 use crate::gemini::shell_text;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
+use crate::json::Unread;
 use crate::payload::{self, Fields, Payload};
 use crate::{Client, claude, json};
 
@@ -20,14 +19,6 @@ const READ_TRANSCRIPT: EventSet = EventSet::of(&[
     HookEvent::Stop,
     HookEvent::SessionEnd,
 ]);
-
-/// The result of a call.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Response<'a> {
-    #[serde(borrow)]
-    llm_content: Unread<'a>,
-}
 
 /// True if somebody wrote a prompt. Before any other request it is empty, or holds only text that other hooks have
 /// added.
@@ -85,8 +76,7 @@ fn loop_event(payload: &Payload<'_>) -> Option<LoopEvent> {
 
 fn call_result(tool: &str, response: Unread<'_>) -> CallResult {
     let Some(raw) = response else { return CallResult::new(Outcome::Unknown, None, "") };
-    let content = json::object::<Response<'_>>(raw).and_then(|response| response.llm_content);
-    let text = json::text_for_model(content.unwrap_or(raw));
+    let text = json::text_for_model(json::member(response, "llmContent").unwrap_or(raw));
     let text = visible_output(&text);
     match tool {
         "run_shell_command" => shell_text::parse_result(text),

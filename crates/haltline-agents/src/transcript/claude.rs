@@ -8,16 +8,15 @@ mod prompt;
 
 use std::borrow::Cow;
 
-use haltline_core::Instant;
-use haltline_core::identity::{Action, CallResult, ModelText};
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent};
+use haltline_core::identity::{CallResult, ModelText};
+use haltline_core::loop_::LoopEvent;
 use serde::Deserialize;
 
-use super::record::{self, Calls, Unread};
+use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
 use crate::claude::response;
 use crate::claude::transcript::{CountedResponses, Message, response_part};
-use crate::json;
+use crate::json::{self, Unread};
 use crate::price::{self, Price};
 
 /// How many responses are remembered to count each only once.
@@ -25,7 +24,8 @@ const RESPONSES_MAX: usize = 1024;
 /// The number of sub-agents in the background that are tracked.
 const BACKGROUND_AGENTS_MAX: usize = 256;
 
-/// One record. The hooks read the same file while the client writes it.
+/// One record, or a record of a sub-agent that the main file repeats as `data`. The hooks read the same file while the
+/// client writes it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Line<'a> {
@@ -49,16 +49,6 @@ pub(crate) struct Line<'a> {
     pub origin: Unread<'a>,
 }
 
-/// A record of a sub-agent, repeated in the main file.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Progress<'a> {
-    #[serde(borrow)]
-    r#type: Unread<'a>,
-    agent_id: Unread<'a>,
-    message: Unread<'a>,
-}
-
 #[derive(Deserialize)]
 pub(crate) struct Block<'a> {
     #[serde(borrow)]
@@ -72,27 +62,6 @@ pub(crate) struct Block<'a> {
     pub is_error: Unread<'a>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Attachment<'a> {
-    #[serde(borrow)]
-    r#type: Unread<'a>,
-    prompt: Unread<'a>,
-    command_mode: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Origin<'a> {
-    #[serde(borrow)]
-    kind: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Compaction<'a> {
-    #[serde(borrow)]
-    trigger: Unread<'a>,
-}
-
 #[derive(Debug)]
 pub struct ClaudeReader {
     /// The session of lines that do not name one.
@@ -104,20 +73,6 @@ pub struct ClaudeReader {
     background_agents: Vec<String>,
     /// A hook kept the agent from ending its turn since the last prompt.
     is_kept_going: bool,
-}
-
-/// When and where a line was written, and by which agent.
-struct LineContext {
-    at: Option<Instant>,
-    agent_ref: AgentRef,
-    folder: Option<String>,
-    is_echo: bool,
-}
-
-impl LineContext {
-    fn entry(&self, event: LoopEvent) -> Entry {
-        Entry { at: self.at, agent_ref: self.agent_ref.clone(), event, is_echo: self.is_echo }
-    }
 }
 
 impl ClaudeReader {
@@ -150,25 +105,19 @@ impl ClaudeReader {
         }
     }
 
-    fn context(&self, line: &Line<'_>) -> LineContext {
-        let agent = json::non_empty_text(line.agent_id);
+    fn context(&self, line: &Line<'_>) -> RecordContext {
+        let session = line.session_id.and_then(json::text).filter(|session| !session.is_empty());
+        // Calls carry the name of their response, so the agent does not mark the ends of batches.
+        let mut context = RecordContext::new("claude-code", session.as_deref().unwrap_or(&self.session));
+        context.at = record::time(line.timestamp);
+        context.folder = json::non_empty_text(line.cwd);
         // Old files have the sub-agents' lines among the others, without a name.
-        let agent = agent.or_else(|| json::is_true(line.is_sidechain).then(|| "sidechain".to_owned()));
-        LineContext {
-            at: record::time(line.timestamp),
-            agent_ref: AgentRef {
-                session: json::non_empty_text(line.session_id).unwrap_or_else(|| self.session.clone()),
-                sub_agent: agent,
-                client: "claude-code".to_owned(),
-                // Calls carry the name of their response instead of batch ends.
-                ..AgentRef::default()
-            },
-            folder: json::non_empty_text(line.cwd),
-            is_echo: false,
-        }
+        let unnamed = || json::is_true(line.is_sidechain).then(|| "sidechain".to_owned());
+        context.agent_ref.sub_agent = json::non_empty_text(line.agent_id).or_else(unnamed);
+        context
     }
 
-    fn read_response(&mut self, line: &Line<'_>, context: &LineContext, entries: &mut Vec<Entry>) {
+    fn read_response(&mut self, line: &Line<'_>, context: &RecordContext, entries: &mut Vec<Entry>) {
         let Some(message) = line.message.and_then(json::object::<Message<'_>>) else { return };
         let part = response_part(&message, line.request_id);
         // The usage of an echo is in the sub-agent's own file.
@@ -177,14 +126,9 @@ impl ClaudeReader {
             && let Some((usage, hour, _)) = self.counted.count_part(part)
         {
             let cost = price::cost_with_hour(&part.model, &usage, hour, &self.prices);
-            let last = Some(part.id.clone().into_owned());
-            entries.push(context.entry(LoopEvent::Message {
-                usage: Some(usage),
-                cost,
-                range: None,
-                last_response: last,
-                text: None,
-            }));
+            let last_response = Some(part.id.clone().into_owned());
+            let message = LoopEvent::Message { usage: Some(usage), cost, range: None, last_response, text: None };
+            entries.push(context.entry(message));
         }
         let blocks: Vec<Block<'_>> = message.content.map(record::elements).unwrap_or_default();
         for block in blocks.iter().filter(|block| record::is_text(block.r#type, "text")) {
@@ -194,25 +138,17 @@ impl ClaudeReader {
                 entries.push(context.entry(event));
             }
         }
-        let agent = context.agent_ref.sub_agent.as_deref();
         for block in blocks.iter().filter(|block| record::is_text(block.r#type, "tool_use")) {
             let (Some(id), Some(tool)) = (json::non_empty_text(block.id), json::non_empty_text(block.name)) else {
                 continue;
             };
             let input = block.input.map_or("{}", |input| input.get());
-            let Some(call) = self.calls.begin(agent, &id, &tool, context.at, input) else { continue };
-            let action = Box::new(Action::new(&tool, input, context.folder.as_deref()));
-            let message = part.as_ref().map(|part| part.id.clone().into_owned());
-            entries.push(context.entry(LoopEvent::ToolStart {
-                call,
-                response: message,
-                action,
-                context: CallContext::Missing,
-            }));
+            let response = part.as_ref().map(|part| part.id.clone().into_owned());
+            entries.extend(self.calls.start(context, &id, &tool, input, response));
         }
     }
 
-    fn read_results_and_prompt(&mut self, line: &Line<'_>, context: &LineContext, entries: &mut Vec<Entry>) {
+    fn read_results_and_prompt(&mut self, line: &Line<'_>, context: &RecordContext, entries: &mut Vec<Entry>) {
         let Some(message) = line.message.and_then(json::object::<Message<'_>>) else { return };
         let Some(content) = message.content else { return };
         let blocks: Vec<Block<'_>> = record::elements(content);
@@ -220,16 +156,16 @@ impl ClaudeReader {
         let is_single = blocks.iter().filter(is_result).count() == 1;
         for block in blocks.iter().filter(is_result) {
             let Some(id) = json::non_empty_text(block.tool_use_id) else { continue };
-            let Some((call, tool)) = self.calls.end(context.agent_ref.sub_agent.as_deref(), &id) else { continue };
             // The object belongs to the line: with two results it is unclear which of them it describes.
             let object = line.tool_use_result.filter(|_| is_single);
-            let result = call_result(&tool, block, object);
-            if let Some(sub_agent) = result.sub_agent.clone().filter(|_| result.is_sub_agent_running)
+            let end = self.calls.finish(context, &id, |tool| call_result(tool, block, object));
+            if let Some(Entry { event: LoopEvent::ToolEnd { result, .. }, .. }) = &end
+                && let Some(sub_agent) = result.sub_agent.clone().filter(|_| result.is_sub_agent_running)
                 && self.background_agents.len() < BACKGROUND_AGENTS_MAX
             {
                 self.background_agents.push(sub_agent);
             }
-            entries.push(context.entry(LoopEvent::ToolEnd { call, action: None, result: Box::new(result) }));
+            entries.extend(end);
         }
         // The prompt of a sub-agent comes from the agent that started it.
         if context.agent_ref.sub_agent.is_some() || json::is_true(line.is_compact_summary) {
@@ -252,17 +188,14 @@ impl ClaudeReader {
 
     /// A prompt that arrived while the agent worked.
     fn read_queued_prompt(&mut self, line: &Line<'_>, entries: &mut Vec<Entry>) {
-        let Some(queued) = line.attachment.and_then(json::object::<Attachment<'_>>) else { return };
-        if !record::is_text(queued.r#type, "queued_command") {
-            return;
-        }
         let context = self.context(line);
-        if context.agent_ref.sub_agent.is_some() {
+        let is_queued = record::is_text(json::member(line.attachment, "type"), "queued_command");
+        if !is_queued || context.agent_ref.sub_agent.is_some() {
             return;
         }
-        let text = queued.prompt.map(json::text_for_model).unwrap_or_default();
-        let is_by_client =
-            is_by_client(line) || queued.command_mode.is_some() && !record::is_text(queued.command_mode, "prompt");
+        let text = json::member(line.attachment, "prompt").map(json::text_for_model).unwrap_or_default();
+        let mode = json::member(line.attachment, "commandMode");
+        let is_by_client = is_by_client(line) || mode.is_some() && !record::is_text(mode, "prompt");
         let texts = [text];
         let from = if is_by_client { Some(prompt::PromptSource::Client) } else { prompt::source_of(&texts) };
         self.add_prompt(from, &texts, &context, entries);
@@ -272,7 +205,7 @@ impl ClaudeReader {
         &mut self,
         from: Option<prompt::PromptSource>,
         texts: &[Cow<'_, str>],
-        context: &LineContext,
+        context: &RecordContext,
         entries: &mut Vec<Entry>,
     ) {
         let Some(from) = from else { return };
@@ -297,8 +230,7 @@ impl ClaudeReader {
 
     fn read_note(&mut self, line: &Line<'_>, entries: &mut Vec<Entry>) {
         if record::is_text(line.subtype, "compact_boundary") {
-            let metadata = line.compact_metadata.and_then(json::object::<Compaction<'_>>);
-            let trigger = metadata.and_then(|metadata| json::non_empty_text(metadata.trigger)).unwrap_or_default();
+            let trigger = json::member_text(line.compact_metadata, "trigger").unwrap_or_default();
             entries.push(self.context(line).entry(LoopEvent::Compaction { trigger }));
         } else if record::is_text(line.subtype, "stop_hook_summary") {
             let stop = LoopEvent::Stop { blocked: self.is_kept_going, running: None };
@@ -307,7 +239,7 @@ impl ClaudeReader {
     }
 
     fn read_progress(&mut self, line: &Line<'_>, entries: &mut Vec<Entry>) {
-        let Some(progress) = line.data.and_then(json::object::<Progress<'_>>) else { return };
+        let Some(progress) = line.data.and_then(json::object::<Line<'_>>) else { return };
         if !record::is_text(progress.r#type, "agent_progress") {
             return;
         }
@@ -327,8 +259,7 @@ impl ClaudeReader {
 
 /// True when the client says that no person typed the text.
 fn is_by_client(line: &Line<'_>) -> bool {
-    let origin = line.origin.and_then(json::object::<Origin<'_>>).and_then(|origin| json::non_empty_text(origin.kind));
-    origin.is_some_and(|kind| kind != "human" && kind != "user")
+    json::member_text(line.origin, "kind").is_some_and(|kind| kind != "human" && kind != "user")
         || ["system", "loop_wakeup", "schedule_wakeup", "poll_event"]
             .iter()
             .any(|source| record::is_text(line.prompt_source, source))

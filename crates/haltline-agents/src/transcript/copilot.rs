@@ -1,15 +1,15 @@
 //! Copilot CLI's `events.jsonl`: one event per line, including those of sub-agents, which carry the sub-agent's name.
 
-use haltline_core::Instant;
-use haltline_core::identity::{Action, CallResult, Outcome};
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
+use haltline_core::identity::{CallResult, Outcome};
+use haltline_core::loop_::{LoopEvent, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::record::{self, Calls, Unread};
+use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
-use crate::price::{self, Price};
-use crate::{bypass, json};
+use crate::bypass;
+use crate::json::{self, Unread};
+use crate::price::Price;
 
 /// One event. The hooks read the same file while the client writes it.
 #[derive(Deserialize)]
@@ -43,7 +43,6 @@ pub(crate) struct EventData<'a> {
     pub shell_execution: Unread<'a>,
     pub usage: Unread<'a>,
     pub parent_tool_call_id: Unread<'a>,
-    pub cwd: Unread<'a>,
     #[serde(rename = "type")]
     pub kind: Unread<'a>,
     pub hook_type: Unread<'a>,
@@ -53,16 +52,9 @@ pub(crate) struct EventData<'a> {
 impl EventData<'_> {
     /// The ids of the calls that a response requests.
     pub(crate) fn requested_calls(&self) -> Vec<String> {
-        let requests: Vec<Request<'_>> = self.tool_requests.map(record::elements).unwrap_or_default();
-        requests.iter().filter_map(|request| json::non_empty_text(request.tool_call_id)).collect()
+        let requests: Vec<&RawValue> = self.tool_requests.and_then(json::list).unwrap_or_default();
+        requests.into_iter().filter_map(|request| json::member_text(Some(request), "toolCallId")).collect()
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Request<'a> {
-    #[serde(borrow)]
-    tool_call_id: Unread<'a>,
 }
 
 #[derive(Deserialize)]
@@ -71,13 +63,6 @@ struct CallOutput<'a> {
     content: Unread<'a>,
     message: Unread<'a>,
     code: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ShellExecution<'a> {
-    #[serde(borrow)]
-    exit_code: Unread<'a>,
 }
 
 #[derive(Deserialize)]
@@ -107,8 +92,7 @@ const RESPONSES_MAX: usize = 64;
 
 #[derive(Debug)]
 pub struct CopilotReader {
-    agent_ref: AgentRef,
-    folder: Option<String>,
+    context: RecordContext,
     prices: Vec<Price>,
     calls: Calls,
     /// The last responses: their agent, their name, and the calls they request.
@@ -118,8 +102,7 @@ pub struct CopilotReader {
 impl CopilotReader {
     pub fn new(name: &str, prices: &[Price]) -> Self {
         Self {
-            agent_ref: AgentRef { session: name.to_owned(), client: "copilot".to_owned(), ..AgentRef::default() },
-            folder: None,
+            context: RecordContext::new("copilot", name),
             prices: prices.to_vec(),
             calls: Calls::default(),
             responses: Vec::new(),
@@ -131,30 +114,45 @@ impl CopilotReader {
             let Some(data) = line.data.and_then(json::object::<EventData<'_>>) else { return };
             // Older versions name only the call that started a sub-agent.
             let agent = json::non_empty_text(line.agent_id).or_else(|| json::non_empty_text(data.parent_tool_call_id));
-            if let Some(event) = self.event(&line, &data, agent.as_deref()) {
-                // The start and end of a sub-agent are events of the agent that started it.
-                let is_about_sub_agent = matches!(event, LoopEvent::SpawnStart { .. } | LoopEvent::SpawnEnd { .. });
-                let agent = if is_about_sub_agent { None } else { agent };
-                let at: Option<Instant> = record::time(line.timestamp);
-                entries.push(Entry {
-                    at,
-                    agent_ref: AgentRef { sub_agent: agent, ..self.agent_ref.clone() },
-                    event,
-                    is_echo: false,
-                });
-            }
+            self.context.at = record::time(line.timestamp);
+            self.context.agent_ref.sub_agent = agent;
+            entries.extend(self.read_event(&line, &data));
         })
     }
 
-    fn event(&mut self, line: &Line<'_>, data: &EventData<'_>, agent: Option<&str>) -> Option<LoopEvent> {
+    fn read_event(&mut self, line: &Line<'_>, data: &EventData<'_>) -> Option<Entry> {
         let kind = line.r#type.and_then(json::text)?;
-        let sub_agent = || agent.map(str::to_owned).or_else(|| json::non_empty_text(data.tool_call_id));
         match kind.as_ref() {
+            "assistant.message" => {
+                self.remember_response(data);
+                None
+            }
+            "tool.execution_start" => self.start(data),
+            "tool.execution_complete" => {
+                let id = json::non_empty_text(data.tool_call_id)?;
+                self.calls.finish(&self.context, &id, |_tool| call_result(data))
+            }
+            "subagent.started" | "subagent.completed" | "subagent.failed" => {
+                // The start and end of a sub-agent are events of the agent that started it.
+                let named = self.context.agent_ref.sub_agent.take();
+                let sub_agent = named.or_else(|| json::non_empty_text(data.tool_call_id))?;
+                Some(self.context.entry(match kind.as_ref() {
+                    "subagent.started" => LoopEvent::SpawnStart { sub_agent, depth: None },
+                    _ended => LoopEvent::SpawnEnd { sub_agent: Some(sub_agent) },
+                }))
+            }
+            kind => self.session_event(kind, line, data).map(|event| self.context.entry(event)),
+        }
+    }
+
+    fn session_event(&mut self, kind: &str, line: &Line<'_>, data: &EventData<'_>) -> Option<LoopEvent> {
+        let context = &mut self.context;
+        match kind {
             "session.start" | "session.resume" => {
-                self.agent_ref.session =
-                    json::non_empty_text(data.session_id).unwrap_or_else(|| self.agent_ref.session.clone());
-                let context = data.context.and_then(json::object::<EventData<'_>>);
-                self.folder = context.and_then(|context| json::non_empty_text(context.cwd)).or(self.folder.take());
+                if let Some(session) = json::non_empty_text(data.session_id) {
+                    context.agent_ref.session = session;
+                }
+                context.folder = json::member_text(data.context, "cwd").or(context.folder.take());
                 let resumed = kind == "session.resume";
                 Some(LoopEvent::SessionStart {
                     model: json::non_empty_text(data.selected_model),
@@ -163,23 +161,17 @@ impl CopilotReader {
                 })
             }
             // The prompt of a sub-agent comes from the agent that started it.
-            "user.message" if agent.is_none() => {
+            "user.message" if context.agent_ref.sub_agent.is_none() => {
                 let by_user = data.source.is_none() || record::is_text(data.source, "user");
                 let text = data.content.and_then(json::text).unwrap_or_default();
                 Some(LoopEvent::Prompt { by_user, bypass: by_user && bypass::is_requested(&text) })
             }
-            "assistant.message" => {
-                self.response(data, agent);
-                None
+            "session.usage_record" | "assistant.usage" => {
+                let used: UsageRecord<'_> = json::object(data.usage.or(line.data)?)?;
+                let model = json::non_empty_text(used.model);
+                let last_response = json::non_empty_text(used.api_call_id);
+                Some(record::usage_event(used.usage(), model.as_deref(), &self.prices, last_response))
             }
-            "tool.execution_start" => self.start(record::time(line.timestamp), data, agent),
-            "tool.execution_complete" => {
-                let (call, _) = self.calls.end(agent, &json::non_empty_text(data.tool_call_id)?)?;
-                Some(LoopEvent::ToolEnd { call, action: None, result: Box::new(call_result(data)) })
-            }
-            "session.usage_record" | "assistant.usage" => self.usage_event(data.usage.or(line.data)?),
-            "subagent.started" => Some(LoopEvent::SpawnStart { sub_agent: sub_agent()?, depth: None }),
-            "subagent.completed" | "subagent.failed" => Some(LoopEvent::SpawnEnd { sub_agent: Some(sub_agent()?) }),
             "session.compaction_complete" => Some(LoopEvent::Compaction { trigger: String::new() }),
             "session.shutdown" => Some(LoopEvent::SessionEnd {
                 reason: json::non_empty_text(data.kind).unwrap_or_else(|| "shutdown".to_owned()),
@@ -188,7 +180,7 @@ impl CopilotReader {
         }
     }
 
-    fn response(&mut self, data: &EventData<'_>, agent: Option<&str>) {
+    fn remember_response(&mut self, data: &EventData<'_>) {
         let Some(name) = json::non_empty_text(data.message_id) else { return };
         let calls = data.requested_calls();
         if calls.is_empty() {
@@ -197,37 +189,21 @@ impl CopilotReader {
         if self.responses.len() == RESPONSES_MAX {
             self.responses.remove(0);
         }
-        self.responses.push((agent.map(str::to_owned), name, calls));
+        self.responses.push((self.context.agent_ref.sub_agent.clone(), name, calls));
     }
 
-    fn start(&mut self, at: Option<Instant>, data: &EventData<'_>, agent: Option<&str>) -> Option<LoopEvent> {
+    fn start(&mut self, data: &EventData<'_>) -> Option<Entry> {
         let (id, tool) = (json::non_empty_text(data.tool_call_id)?, json::non_empty_text(data.tool_name)?);
-        let input = record::input(data.arguments);
-        let call = self.calls.begin(agent, &id, &tool, at, &input)?;
-        let is_of =
-            |(of, _, calls): &&(Option<String>, String, Vec<String>)| of.as_deref() == agent && calls.contains(&id);
-        let message = self.responses.iter().rev().find(is_of).map(|(_, name, _)| name.clone());
-        let action = Box::new(Action::new(&tool, &input, self.folder.as_deref()));
-        Some(LoopEvent::ToolStart { call, response: message, action, context: CallContext::Missing })
-    }
-
-    fn usage_event(&self, usage: &RawValue) -> Option<LoopEvent> {
-        let used: UsageRecord<'_> = json::object(usage)?;
-        let usage = used.usage();
-        let cost = json::non_empty_text(used.model).and_then(|model| price::cost(&model, &usage, &self.prices));
-        Some(LoopEvent::Message {
-            usage: Some(usage),
-            cost,
-            range: None,
-            last_response: json::non_empty_text(used.api_call_id),
-            text: None,
-        })
+        let agent = &self.context.agent_ref.sub_agent;
+        let mut responses = self.responses.iter().rev();
+        let response = responses.find(|(of, _, calls)| of == agent && calls.contains(&id));
+        let response = response.map(|(_, name, _)| name.clone());
+        self.calls.start(&self.context, &id, &tool, &record::input(data.arguments), response)
     }
 }
 
 fn call_result(data: &EventData<'_>) -> CallResult {
-    let exit = data.shell_execution.and_then(json::object::<ShellExecution<'_>>);
-    let exit = exit.and_then(|shell| shell.exit_code?.get().parse().ok());
+    let exit = json::number(json::member(data.shell_execution, "exitCode"));
     let error = data.error.and_then(json::object::<CallOutput<'_>>);
     let result = data.result.and_then(json::object::<CallOutput<'_>>);
     let output = error.as_ref().or(result.as_ref()).and_then(|output| output.message.or(output.content));

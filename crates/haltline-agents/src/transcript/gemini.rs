@@ -6,17 +6,17 @@
 
 use std::collections::VecDeque;
 
-use haltline_core::Instant;
-use haltline_core::identity::{Action, CallResult};
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
+use haltline_core::identity::CallResult;
+use haltline_core::loop_::{LoopEvent, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::record::{self, Calls, Unread};
+use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
-use crate::price::{self, Price};
+use crate::bypass;
+use crate::json::{self, Unread};
+use crate::price::Price;
 use crate::qwen::visible_output;
-use crate::{bypass, json};
 
 /// A message that this many others have followed is not written again.
 const WRITTEN_MAX: usize = 64;
@@ -39,12 +39,12 @@ pub(crate) struct Record<'a> {
     pub model: Unread<'a>,
 }
 
-/// A call in a message of the model.
+/// A call in a message of the model. Qwen Code records only the first three fields with it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Call<'a> {
     #[serde(borrow)]
-    id: Unread<'a>,
+    pub id: Unread<'a>,
     /// The name of the tool.
     pub name: Unread<'a>,
     pub args: Unread<'a>,
@@ -92,7 +92,7 @@ struct Tokens<'a> {
 
 #[derive(Debug)]
 pub struct GeminiReader {
-    agent_ref: AgentRef,
+    context: RecordContext,
     is_begun: bool,
     /// The file is a sub-agent's, so its prompts come from another agent.
     is_subagent: bool,
@@ -114,7 +114,7 @@ struct WrittenMessage {
 impl GeminiReader {
     pub fn new(name: &str, prices: &[Price]) -> Self {
         Self {
-            agent_ref: AgentRef { session: name.to_owned(), client: "gemini".to_owned(), ..AgentRef::default() },
+            context: RecordContext::new("gemini", name),
             is_begun: false,
             is_subagent: false,
             prices: prices.to_vec(),
@@ -134,23 +134,22 @@ impl GeminiReader {
         })
     }
 
-    fn entry(&self, at: Option<Instant>, event: LoopEvent) -> Entry {
-        Entry { at, agent_ref: self.agent_ref.clone(), event, is_echo: false }
-    }
-
     fn begin(&mut self, record: &Record<'_>, entries: &mut Vec<Entry>) {
         let Some(session) = json::non_empty_text(record.session_id).filter(|_| !self.is_begun) else { return };
         self.is_begun = true;
-        self.agent_ref.session = session;
+        self.context.agent_ref.session = session;
+        self.context.at = record::time(record.start_time);
         self.is_subagent = record::is_text(record.kind, "subagent");
         let start = LoopEvent::SessionStart { model: None, resumed: false, is_nested: false };
-        entries.push(self.entry(record::time(record.start_time), start));
+        entries.push(self.context.entry(start));
     }
 
     fn message(&mut self, record: &Record<'_>, entries: &mut Vec<Entry>) {
-        let at = record::time(record.timestamp);
+        self.context.at = record::time(record.timestamp);
         if record::is_text(record.r#type, "gemini") {
-            self.response(at, record, entries);
+            let mut written = self.take_written(json::non_empty_text(record.id));
+            self.read_additions(&mut written, record, entries);
+            self.remember(written);
         } else if record::is_text(record.r#type, "user") && !self.is_subagent {
             let Some(text) = record.content.and_then(typed_text) else { return };
             // Advice of the client itself, such as that it sees a loop.
@@ -158,16 +157,10 @@ impl GeminiReader {
             let bypass = by_user && bypass::is_requested(&text);
             let mut written = self.take_written(json::non_empty_text(record.id));
             if !std::mem::replace(&mut written.is_counted, true) {
-                entries.push(self.entry(at, LoopEvent::Prompt { by_user, bypass }));
+                entries.push(self.context.entry(LoopEvent::Prompt { by_user, bypass }));
             }
             self.remember(written);
         }
-    }
-
-    fn response(&mut self, at: Option<Instant>, record: &Record<'_>, entries: &mut Vec<Entry>) {
-        let mut written = self.take_written(json::non_empty_text(record.id));
-        self.read_additions(&mut written, at, record, entries);
-        self.remember(written);
     }
 
     fn take_written(&mut self, name: Option<String>) -> WrittenMessage {
@@ -184,22 +177,12 @@ impl GeminiReader {
     }
 
     /// Adds what a message says that it did not say before.
-    fn read_additions(
-        &mut self,
-        written: &mut WrittenMessage,
-        at: Option<Instant>,
-        record: &Record<'_>,
-        entries: &mut Vec<Entry>,
-    ) {
+    fn read_additions(&mut self, written: &mut WrittenMessage, record: &Record<'_>, entries: &mut Vec<Entry>) {
         if let Some(usage) = record.tokens.and_then(usage).filter(|_| !written.is_counted) {
             written.is_counted = true;
             let model = json::non_empty_text(record.model);
-            let cost = model.and_then(|model| price::cost(&model, &usage, &self.prices));
-            let last = written.name.clone();
-            entries.push(self.entry(
-                at,
-                LoopEvent::Message { usage: Some(usage), cost, range: None, last_response: last, text: None },
-            ));
+            let message = record::usage_event(usage, model.as_deref(), &self.prices, written.name.clone());
+            entries.push(self.context.entry(message));
         }
         let calls: Vec<Call<'_>> = record.tool_calls.map(record::elements).unwrap_or_default();
         let mut ends = Vec::new();
@@ -209,14 +192,8 @@ impl GeminiReader {
             };
             let known = written.calls.iter().position(|(known, _)| *known == id);
             let index = known.unwrap_or_else(|| {
-                let input = record::input(call.args);
-                if let Some(name) = self.calls.begin(None, &id, &tool, at, &input) {
-                    let action = Box::new(Action::new(&tool, &input, None));
-                    let message = written.name.clone();
-                    let start =
-                        LoopEvent::ToolStart { call: name, response: message, action, context: CallContext::Missing };
-                    entries.push(self.entry(at, start));
-                }
+                let response = written.name.clone();
+                entries.extend(self.calls.start(&self.context, &id, &tool, &record::input(call.args), response));
                 written.calls.push((id.clone(), false));
                 written.calls.len() - 1
             });
@@ -224,9 +201,8 @@ impl GeminiReader {
                 && let Some(result) = call_result(call)
             {
                 written.calls[index].1 = true;
-                let Some((call_name, _)) = self.calls.end(None, &id) else { continue };
-                let end = LoopEvent::ToolEnd { call: call_name, action: None, result: Box::new(result) };
-                ends.push(self.entry(record::time(call.timestamp).or(at), end));
+                let end = self.calls.finish(&self.context, &id, |_tool| result);
+                ends.extend(end.map(|end| Entry { at: record::time(call.timestamp).or(end.at), ..end }));
             }
         }
         entries.append(&mut ends);

@@ -2,16 +2,16 @@
 //!
 //! The session of a sub-agent is a separate document, which names its parent session.
 
-use haltline_core::Instant;
-use haltline_core::identity::{Action, CallResult};
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
+use haltline_core::identity::CallResult;
+use haltline_core::loop_::LoopEvent;
 use serde::Deserialize;
 
-use super::record::{self, Calls, Unread};
+use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
+use crate::bypass;
+use crate::json::{self, Unread};
 use crate::opencode::response;
-use crate::price::{self, Price};
-use crate::{bypass, json};
+use crate::price::Price;
 
 #[derive(Deserialize)]
 struct Document<'a> {
@@ -28,14 +28,6 @@ struct Session<'a> {
     parent_id: Unread<'a>,
     directory: Unread<'a>,
     time: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct Time<'a> {
-    #[serde(borrow)]
-    created: Unread<'a>,
-    start: Unread<'a>,
-    end: Unread<'a>,
 }
 
 #[derive(Deserialize)]
@@ -57,11 +49,12 @@ struct Info<'a> {
     cost: Unread<'a>,
 }
 
+/// A part of a message. The plugin sends the same parts of a prompt.
 #[derive(Deserialize)]
-struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow)]
-    r#type: Unread<'a>,
-    text: Unread<'a>,
+    pub r#type: Unread<'a>,
+    pub text: Unread<'a>,
     synthetic: Unread<'a>,
     ignored: Unread<'a>,
     auto: Unread<'a>,
@@ -69,6 +62,13 @@ struct Part<'a> {
     call_id: Unread<'a>,
     tool: Unread<'a>,
     state: Unread<'a>,
+}
+
+impl Part<'_> {
+    /// True for a text that the client added to the message.
+    pub fn is_by_client(&self) -> bool {
+        json::is_true(self.synthetic) || json::is_true(self.ignored)
+    }
 }
 
 #[derive(Deserialize)]
@@ -84,16 +84,14 @@ struct CallState<'a> {
 
 #[derive(Debug)]
 pub struct OpenCodeReader {
-    agent_ref: AgentRef,
-    folder: Option<String>,
+    context: RecordContext,
     prices: Vec<Price>,
     calls: Calls,
 }
 
 impl OpenCodeReader {
     pub fn new(name: &str, prices: &[Price]) -> Self {
-        let agent_ref = AgentRef { session: name.to_owned(), client: "opencode".to_owned(), ..AgentRef::default() };
-        Self { agent_ref, folder: None, prices: prices.to_vec(), calls: Calls::default() }
+        Self { context: RecordContext::new("opencode", name), prices: prices.to_vec(), calls: Calls::default() }
     }
 
     pub fn read_document(&mut self, document: &str, entries: &mut Vec<Entry>) -> Result<(), Damaged> {
@@ -107,62 +105,53 @@ impl OpenCodeReader {
         })
     }
 
-    fn entry(&self, at: Option<Instant>, event: LoopEvent) -> Entry {
-        Entry { at, agent_ref: self.agent_ref.clone(), event, is_echo: false }
-    }
-
     fn begin(&mut self, session: &Session<'_>, entries: &mut Vec<Entry>) {
-        self.folder = json::non_empty_text(session.directory);
+        let context = &mut self.context;
+        context.folder = json::non_empty_text(session.directory);
+        context.at = record::millis(json::member(session.time, "created"));
         let Some(own) = json::non_empty_text(session.id) else { return };
         if let Some(parent) = json::non_empty_text(session.parent_id) {
-            (self.agent_ref.session, self.agent_ref.sub_agent) = (parent, Some(own));
+            (context.agent_ref.session, context.agent_ref.sub_agent) = (parent, Some(own));
             return;
         }
-        self.agent_ref.session = own;
-        let at = times(session.time).and_then(|time| record::millis(time.created));
-        entries.push(self.entry(at, LoopEvent::SessionStart { model: None, resumed: false, is_nested: false }));
+        context.agent_ref.session = own;
+        entries.push(context.entry(LoopEvent::SessionStart { model: None, resumed: false, is_nested: false }));
     }
 
     fn message(&mut self, message: &Message<'_>, entries: &mut Vec<Entry>) {
         let Some(info) = message.info.and_then(json::object::<Info<'_>>) else { return };
-        let at = times(info.time).and_then(|time| record::millis(time.created));
+        self.context.at = record::millis(json::member(info.time, "created"));
         let parts: Vec<Part<'_>> = message.parts.map(record::elements).unwrap_or_default();
         if let Some(compaction) = parts.iter().find(|part| record::is_text(part.r#type, "compaction")) {
             let trigger = if json::is_true(compaction.auto) { "auto" } else { "manual" };
-            entries.push(self.entry(at, LoopEvent::Compaction { trigger: trigger.to_owned() }));
+            entries.push(self.context.entry(LoopEvent::Compaction { trigger: trigger.to_owned() }));
         }
         if record::is_text(info.role, "user") {
-            entries.extend(self.prompt(&parts).map(|event| self.entry(at, event)));
+            entries.extend(self.prompt(&parts).map(|prompt| self.context.entry(prompt)));
         } else if record::is_text(info.role, "assistant") {
-            self.response(at, &info, &parts, entries);
+            self.response(&info, &parts, entries);
         }
     }
 
     /// Texts that the client adds are marked; a message that has only such texts is not a prompt.
     fn prompt(&self, parts: &[Part<'_>]) -> Option<LoopEvent> {
         let is_typed = |part: &&Part<'_>| {
-            let is_marked = json::is_true(part.synthetic) || json::is_true(part.ignored);
-            !is_marked && ["text", "file", "subtask"].iter().any(|kind| record::is_text(part.r#type, kind))
+            !part.is_by_client() && ["text", "file", "subtask"].iter().any(|kind| record::is_text(part.r#type, kind))
         };
         // The prompt of a sub-agent comes from the agent that started it.
-        if self.agent_ref.sub_agent.is_some() || !parts.iter().any(|part| is_typed(&part)) {
+        if self.context.agent_ref.sub_agent.is_some() || !parts.iter().any(|part| is_typed(&part)) {
             return None;
         }
         let mut texts = parts.iter().filter(is_typed).filter_map(|part| part.text.and_then(json::text));
         Some(LoopEvent::Prompt { by_user: true, bypass: texts.any(|text| bypass::is_requested(&text)) })
     }
 
-    fn response(&mut self, at: Option<Instant>, info: &Info<'_>, parts: &[Part<'_>], entries: &mut Vec<Entry>) {
+    fn response(&mut self, info: &Info<'_>, parts: &[Part<'_>], entries: &mut Vec<Entry>) {
         let name = json::non_empty_text(info.id);
-        if let Some(usage) = info.tokens.and_then(response::usage).filter(|usage| *usage != Usage::default()) {
-            let listed =
-                json::non_empty_text(info.model_id).and_then(|model| price::cost(&model, &usage, &self.prices));
-            // The client writes 0 when it does not know the price.
-            let reported_dollars: Option<f64> = info.cost.and_then(|cost| cost.get().parse().ok());
-            let cost = reported_dollars.filter(|dollars| *dollars > 0.0).and_then(price::millionths).or(listed);
-            let message =
-                LoopEvent::Message { usage: Some(usage), cost, range: None, last_response: name.clone(), text: None };
-            entries.push(self.entry(at, message));
+        let model = json::non_empty_text(info.model_id);
+        let used = response::message(info.tokens, info.cost, model.as_deref(), &self.prices, name.clone());
+        if let Some(message @ LoopEvent::Message { usage: Some(_), .. }) = used {
+            entries.push(self.context.entry(message));
         }
         let (mut steps, mut ends) = (0, Vec::new());
         for part in parts {
@@ -173,44 +162,28 @@ impl OpenCodeReader {
             } else if record::is_text(part.r#type, "tool") {
                 let response =
                     name.as_ref().map(|name| if steps > 1 { format!("{name}/{steps}") } else { name.clone() });
-                self.call(at, part, response, entries, &mut ends);
+                self.call(part, response, entries, &mut ends);
             }
         }
         entries.append(&mut ends);
     }
 
     /// A call and its end; the end goes to `ends`, because the other calls of the response begin before it.
-    fn call(
-        &mut self,
-        at: Option<Instant>,
-        part: &Part<'_>,
-        message: Option<String>,
-        entries: &mut Vec<Entry>,
-        ends: &mut Vec<Entry>,
-    ) {
+    fn call(&mut self, part: &Part<'_>, response: Option<String>, entries: &mut Vec<Entry>, ends: &mut Vec<Entry>) {
         let (Some(id), Some(tool)) = (json::non_empty_text(part.call_id), json::non_empty_text(part.tool)) else {
             return;
         };
         let Some(state) = part.state.and_then(json::object::<CallState<'_>>) else { return };
-        let time = times(state.time);
-        let began = time.as_ref().and_then(|time| record::millis(time.start)).or(at);
+        let mut context = self.context.clone();
+        context.at = record::millis(json::member(state.time, "start")).or(context.at);
         let input = record::input(state.input);
-        let Some(call) = self.calls.begin(None, &id, &tool, began, &input) else { return };
-        let action = Box::new(Action::new(&tool, &input, self.folder.as_deref()));
-        let start = LoopEvent::ToolStart { call, response: message, action, context: CallContext::Missing };
-        entries.push(self.entry(began, start));
-        if let Some(result) = call_result(&tool, &state)
-            && let Some((call, _)) = self.calls.end(None, &id)
-        {
-            let ended = time.and_then(|time| record::millis(time.end)).or(began);
-            let end = LoopEvent::ToolEnd { call, action: None, result: Box::new(result) };
-            ends.push(self.entry(ended, end));
+        let Some(start) = self.calls.start(&context, &id, &tool, &input, response) else { return };
+        entries.push(start);
+        if let Some(result) = call_result(&tool, &state) {
+            context.at = record::millis(json::member(state.time, "end")).or(context.at);
+            ends.extend(self.calls.finish(&context, &id, |_tool| result));
         }
     }
-}
-
-fn times(value: Unread<'_>) -> Option<Time<'_>> {
-    value.and_then(json::object)
 }
 
 /// The result of a call; `None` while the call has not ended.

@@ -1,15 +1,15 @@
 //! Qwen Code's chats: one JSON record per line, with the outer form of Claude Code's and the parts of Gemini's.
 
-use haltline_core::identity::Action;
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
+use haltline_core::loop_::{LoopEvent, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::gemini::{FunctionResponse, Part, response_result};
-use super::record::{self, Calls, Unread};
+use super::gemini::{Call, FunctionResponse, Part, response_result};
+use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
-use crate::price::{self, Price};
-use crate::{bypass, json};
+use crate::bypass;
+use crate::json::{self, Unread};
+use crate::price::Price;
 
 /// One record of a chat. The hooks read the same file while the client writes it.
 #[derive(Deserialize)]
@@ -32,29 +32,8 @@ pub(crate) struct Line<'a> {
 impl<'a> Line<'a> {
     /// The parts of the message.
     pub(crate) fn parts(&self) -> Vec<Part<'a>> {
-        let message = self.message.and_then(json::object::<Message<'a>>);
-        message.and_then(|message| message.parts).map(record::elements).unwrap_or_default()
+        json::member(self.message, "parts").map(record::elements).unwrap_or_default()
     }
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    parts: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct FunctionCall<'a> {
-    #[serde(borrow)]
-    id: Unread<'a>,
-    name: Unread<'a>,
-    args: Unread<'a>,
-}
-
-#[derive(Deserialize)]
-struct CallResult<'a> {
-    #[serde(borrow)]
-    status: Unread<'a>,
 }
 
 #[derive(Deserialize)]
@@ -80,83 +59,54 @@ impl QwenReader {
     }
 
     pub fn read_line(&mut self, line: &str, entries: &mut Vec<Entry>) -> Result<(), Damaged> {
-        record::for_each_object(line, |line: Line<'_>| {
-            for event in self.line(&line) {
-                let (at, agent_ref) = (record::time(line.timestamp), self.agent_ref(&line));
-                entries.push(Entry { at, agent_ref, event, is_echo: false });
-            }
-        })
+        record::for_each_object(line, |line: Line<'_>| self.line(&line, entries))
     }
 
-    fn agent_ref(&self, line: &Line<'_>) -> AgentRef {
-        AgentRef {
-            session: json::non_empty_text(line.session_id).unwrap_or_else(|| self.session.clone()),
-            sub_agent: json::non_empty_text(line.agent_id),
-            client: "qwen".to_owned(),
-            ..AgentRef::default()
-        }
+    fn context(&self, line: &Line<'_>) -> RecordContext {
+        let session = line.session_id.and_then(json::text).filter(|session| !session.is_empty());
+        let mut context = RecordContext::new("qwen", session.as_deref().unwrap_or(&self.session));
+        context.at = record::time(line.timestamp);
+        context.folder = json::non_empty_text(line.cwd);
+        context.agent_ref.sub_agent = json::non_empty_text(line.agent_id);
+        context
     }
 
-    fn line(&mut self, line: &Line<'_>) -> Vec<LoopEvent> {
-        let parts = line.parts();
+    fn line(&mut self, line: &Line<'_>, entries: &mut Vec<Entry>) {
+        let (parts, context) = (line.parts(), self.context(line));
         if record::is_text(line.r#type, "assistant") {
-            self.response(line, &parts)
+            self.response(line, &parts, &context, entries);
         } else if record::is_text(line.r#type, "tool_result") {
-            self.results(line, &parts)
+            self.results(line, &parts, &context, entries);
         } else if record::is_text(line.r#type, "user") && line.agent_id.is_none() {
-            prompt(line.subtype, &parts).into_iter().collect()
+            entries.extend(prompt(line.subtype, &parts).map(|prompt| context.entry(prompt)));
         } else if record::is_text(line.subtype, "chat_compression") {
-            vec![LoopEvent::Compaction { trigger: String::new() }]
-        } else {
-            Vec::new()
+            entries.push(context.entry(LoopEvent::Compaction { trigger: String::new() }));
         }
     }
 
-    fn response(&mut self, line: &Line<'_>, parts: &[Part<'_>]) -> Vec<LoopEvent> {
+    fn response(&mut self, line: &Line<'_>, parts: &[Part<'_>], context: &RecordContext, entries: &mut Vec<Entry>) {
         let name = json::non_empty_text(line.uuid);
-        let mut events = Vec::new();
         if let Some(usage) = line.usage_metadata.and_then(usage) {
-            let cost = json::non_empty_text(line.model).and_then(|model| price::cost(&model, &usage, &self.prices));
-            events.push(LoopEvent::Message {
-                usage: Some(usage),
-                cost,
-                range: None,
-                last_response: name.clone(),
-                text: None,
-            });
+            let model = json::non_empty_text(line.model);
+            let message = record::usage_event(usage, model.as_deref(), &self.prices, name.clone());
+            entries.push(context.entry(message));
         }
-        for call in parts.iter().filter_map(|part| part.function_call).filter_map(json::object::<FunctionCall<'_>>) {
-            let (Some(id), Some(tool)) = (json::non_empty_text(call.id), json::non_empty_text(call.name)) else {
-                continue;
-            };
-            let (agent, input) = (json::non_empty_text(line.agent_id), record::input(call.args));
-            let at = record::time(line.timestamp);
-            if let Some(call) = self.calls.begin(agent.as_deref(), &id, &tool, at, &input) {
-                let folder = json::non_empty_text(line.cwd);
-                events.push(LoopEvent::ToolStart {
-                    call,
-                    response: name.clone(),
-                    action: Box::new(Action::new(&tool, &input, folder.as_deref())),
-                    context: CallContext::Missing,
-                });
+        for call in parts.iter().filter_map(|part| part.function_call).filter_map(json::object::<Call<'_>>) {
+            if let (Some(id), Some(tool)) = (json::non_empty_text(call.id), json::non_empty_text(call.name)) {
+                entries.extend(self.calls.start(context, &id, &tool, &record::input(call.args), name.clone()));
             }
         }
-        events
     }
 
-    fn results(&mut self, line: &Line<'_>, parts: &[Part<'_>]) -> Vec<LoopEvent> {
-        let status = line.tool_call_result.and_then(json::object::<CallResult<'_>>).and_then(|result| result.status);
+    fn results(&mut self, line: &Line<'_>, parts: &[Part<'_>], context: &RecordContext, entries: &mut Vec<Entry>) {
+        let status = json::member(line.tool_call_result, "status");
         let is_success = status.is_none() || record::is_text(status, "success");
         let responses = parts.iter().filter_map(|part| part.function_response);
-        let mut events = Vec::new();
         for response in responses.filter_map(json::object::<FunctionResponse<'_>>) {
-            let Some(id) = json::non_empty_text(response.id) else { continue };
-            if let Some((call, _)) = self.calls.end(json::non_empty_text(line.agent_id).as_deref(), &id) {
-                let result = Box::new(response_result(&response, is_success));
-                events.push(LoopEvent::ToolEnd { call, action: None, result });
+            if let Some(id) = json::non_empty_text(response.id) {
+                entries.extend(self.calls.finish(context, &id, |_tool| response_result(&response, is_success)));
             }
         }
-        events
     }
 }
 

@@ -1,23 +1,22 @@
-//! What the readers of all formats share: the records of a piece, times, the calls that have begun, and results of
-//! which only the text and an exit code are known.
+//! What the readers of all formats share: the records of a piece, who wrote them and when, the calls that have begun,
+//! and results of which only the text and an exit code are known.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use haltline_core::Instant;
-use haltline_core::identity::{CallResult, Outcome};
+use haltline_core::identity::{Action, CallResult, Outcome};
+use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Damaged;
-use crate::json;
+use super::{Damaged, Entry};
+use crate::json::{self, Unread};
+use crate::price::{self, Price};
 
 /// The number of calls without a result that are kept, and of ended calls that are remembered; the oldest are dropped.
 const CALLS_MAX: usize = 1024;
-
-/// A JSON value that has not been parsed yet.
-pub type Unread<'a> = Option<&'a RawValue>;
 
 /// Calls `handle` with every object of a piece: two concurrent writers may leave two objects on one line.
 pub fn for_each_object<'a, T: Deserialize<'a>>(text: &'a str, mut handle: impl FnMut(T)) -> Result<(), Damaged> {
@@ -51,15 +50,15 @@ pub fn time(value: Unread<'_>) -> Option<Instant> {
 
 /// A time in milliseconds since 1970.
 pub fn millis(value: Unread<'_>) -> Option<Instant> {
-    value.and_then(|value| value.get().parse().ok()).map(Instant::from_millis)
+    json::number(value).map(Instant::from_millis)
 }
 
 /// A number of tokens; 0 for anything that is not a number.
 pub fn tokens(value: Unread<'_>) -> u64 {
-    value.and_then(|value| value.get().parse().ok()).unwrap_or_default()
+    json::number(value).unwrap_or_default()
 }
 
-/// The elements of a list, without those of another kind.
+/// The elements of a list, parsed in one pass. One by one only if an element is of another kind, which is left out.
 pub fn elements<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Vec<T> {
     json::list(value).unwrap_or_else(|| {
         let each: Vec<&RawValue> = json::list(value).unwrap_or_default();
@@ -82,6 +81,34 @@ pub fn call_result(is_success: Option<bool>, exit: Option<i32>, text: &str) -> C
         return CallResult::new(Outcome::Ok, exit, text);
     }
     result
+}
+
+/// The usage of a response and its cost by these prices.
+pub fn usage_event(usage: Usage, model: Option<&str>, prices: &[Price], last_response: Option<String>) -> LoopEvent {
+    let cost = model.and_then(|model| price::cost(model, &usage, prices));
+    LoopEvent::Message { usage: Some(usage), cost, range: None, last_response, text: None }
+}
+
+/// When and where a record was written, and by which agent.
+#[derive(Clone, Debug, Default)]
+pub struct RecordContext {
+    pub at: Option<Instant>,
+    pub agent_ref: AgentRef,
+    pub folder: Option<String>,
+    /// Another record says the same.
+    pub is_echo: bool,
+}
+
+impl RecordContext {
+    /// A record of the main agent, at an unknown time.
+    pub fn new(client: &str, session: &str) -> Self {
+        let agent_ref = AgentRef { session: session.to_owned(), client: client.to_owned(), ..AgentRef::default() };
+        Self { agent_ref, ..Self::default() }
+    }
+
+    pub fn entry(&self, event: LoopEvent) -> Entry {
+        Entry { at: self.at, agent_ref: self.agent_ref.clone(), event, is_echo: self.is_echo }
+    }
 }
 
 /// Calls that have begun, and the last of those that have ended.
@@ -113,6 +140,31 @@ struct Ended {
 }
 
 impl Calls {
+    /// Begins a call of this record's agent; `None` if it has begun already or is a copy.
+    pub fn start(
+        &mut self,
+        context: &RecordContext,
+        id: &str,
+        tool: &str,
+        input: &str,
+        response: Option<String>,
+    ) -> Option<Entry> {
+        let call = self.begin(context.agent_ref.sub_agent.as_deref(), id, tool, context.at, input)?;
+        let action = Box::new(Action::new(tool, input, context.folder.as_deref()));
+        Some(context.entry(LoopEvent::ToolStart { call, response, action, context: CallContext::Missing }))
+    }
+
+    /// Ends a call of this record's agent, if it has begun. The function gets the name of the tool.
+    pub fn finish(
+        &mut self,
+        context: &RecordContext,
+        id: &str,
+        result: impl FnOnce(&str) -> CallResult,
+    ) -> Option<Entry> {
+        let (call, tool) = self.end(context.agent_ref.sub_agent.as_deref(), id)?;
+        Some(context.entry(LoopEvent::ToolEnd { call, action: None, result: Box::new(result(&tool)) }))
+    }
+
     /// Begins a call and returns its name; `None` if it has begun already, or is a copy of one that has ended: the same
     /// id, arguments and time.
     pub fn begin(

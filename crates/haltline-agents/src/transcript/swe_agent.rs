@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 
 use haltline_core::identity::Action;
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
+use haltline_core::loop_::{CallContext, LoopEvent, Usage};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::record::{self, Unread};
+use super::record::{self, RecordContext};
 use super::{Damaged, Entry};
-use crate::{json, price};
+use crate::json::{self, Unread};
+use crate::price;
 
 #[derive(Deserialize)]
 struct Document<'a> {
@@ -29,13 +29,6 @@ struct TrajectoryStep<'a> {
 }
 
 #[derive(Deserialize)]
-struct Info<'a> {
-    #[serde(borrow)]
-    model_stats: Unread<'a>,
-    exit_status: Unread<'a>,
-}
-
-#[derive(Deserialize)]
 struct Stats<'a> {
     #[serde(borrow)]
     instance_cost: Unread<'a>,
@@ -45,18 +38,17 @@ struct Stats<'a> {
 
 #[derive(Debug)]
 pub struct SweAgentReader {
-    agent_ref: AgentRef,
+    context: RecordContext,
 }
 
 impl SweAgentReader {
     /// A reader of a file of this name, which is also the session's name.
     pub fn new(name: &str) -> Self {
-        Self { agent_ref: AgentRef { session: name.to_owned(), client: "swe-agent".to_owned(), ..AgentRef::default() } }
+        Self { context: RecordContext::new("swe-agent", name) }
     }
 
     pub fn read_document(&mut self, document: &str, entries: &mut Vec<Entry>) -> Result<(), Damaged> {
-        let mut emit =
-            |event| entries.push(Entry { at: None, agent_ref: self.agent_ref.clone(), event, is_echo: false });
+        let mut emit = |event| entries.push(self.context.entry(event));
         record::for_each_object(document, |document: Document<'_>| {
             let Some(trajectory) = document.trajectory else { return };
             // The person who started the run set the task.
@@ -67,14 +59,12 @@ impl SweAgentReader {
                     call(number + 1, action.trim(), step.observation, &mut emit);
                 }
             }
-            if let Some(info) = document.info.and_then(json::object::<Info<'_>>) {
-                end(&info, &mut emit);
-            }
+            end(document.info, &mut emit);
         })
     }
 }
 
-fn call(number: usize, action: &str, observation: Option<&RawValue>, emit: &mut impl FnMut(LoopEvent)) {
+fn call(number: usize, action: &str, observation: Unread<'_>, emit: &mut impl FnMut(LoopEvent)) {
     let call = format!("step-{number}");
     let (tool, input) = tool(action);
     emit(LoopEvent::ToolStart {
@@ -105,16 +95,16 @@ fn tool(action: &str) -> (&str, Cow<'_, str>) {
 }
 
 /// The usage of the run is recorded at its end, as one sum.
-fn end(info: &Info<'_>, emit: &mut impl FnMut(LoopEvent)) {
-    if let Some(stats) = info.model_stats.and_then(json::object::<Stats<'_>>) {
+fn end(info: Unread<'_>, emit: &mut impl FnMut(LoopEvent)) {
+    if let Some(stats) = json::member(info, "model_stats").and_then(json::object::<Stats<'_>>) {
         let (input, output) = (record::tokens(stats.tokens_sent), record::tokens(stats.tokens_received));
-        let dollars: Option<f64> = stats.instance_cost.and_then(|cost| cost.get().parse().ok());
         // The agent writes 0 when it does not know the price.
-        let cost = dollars.filter(|dollars| *dollars > 0.0).and_then(price::millionths);
+        let dollars = json::number(stats.instance_cost).filter(|dollars: &f64| *dollars > 0.0);
+        let cost = dollars.and_then(price::millionths);
         let usage = Some(Usage { input, output, ..Usage::default() });
         emit(LoopEvent::Message { usage, cost, range: None, last_response: None, text: None });
     }
-    if let Some(reason) = json::non_empty_text(info.exit_status) {
+    if let Some(reason) = json::member_text(info, "exit_status") {
         emit(LoopEvent::SessionEnd { reason });
     }
 }
