@@ -11,13 +11,26 @@ mod self_test;
 pub mod transcript;
 
 use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
-use crate::install::{CIRCUIT_STATUS, DisableSetting, Form, Layout, Listener, OwnFile, Relocation, Settings, Spelling};
+use crate::install::{CIRCUIT_STATUS, DisableSetting, EventGroup, Layout, OwnFile, Relocation, Settings, Spelling};
 use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, answer_unreadable, shows_notice};
+pub use answer::{answer, answer_unreadable};
 pub(crate) use payload::RESUMING_SOURCES;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
+
+/// The events that clients with Claude Code's event names have in common, except the end of a session.
+pub(crate) const COMMON_EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+    "PreCompact",
+];
 
 /// Claude Code's protocol.
 pub const PROTOCOL: Protocol = Protocol {
@@ -26,16 +39,13 @@ pub const PROTOCOL: Protocol = Protocol {
     title: "Claude Code",
     read,
     answer,
-    shows_notice,
+    notices: answer::NOTICES,
     warning_delivery: WarningDelivery::Immediate,
     answer_unreadable,
-    transcript: Some(TranscriptReader {
-        usage: |text, context| transcript::usage(text, context.resume_state),
-        last_text: transcript::last_text,
-        outcome: |_text, _call| None,
-        records_user_prompts: false,
-        is_shared: false,
-    }),
+    transcript: Some(TranscriptReader::new(
+        |text, context| transcript::usage(text, context.resume_state),
+        transcript::last_text,
+    )),
     stop: StopMethod::Answer,
     variables: HookVariables {
         process: Some("CLAUDE_PID"),
@@ -44,39 +54,31 @@ pub const PROTOCOL: Protocol = Protocol {
         project: Some("CLAUDE_PROJECT_DIR"),
     },
     layout: Layout {
-        user: Settings {
-            relocation: Some(Relocation::Folder("CLAUDE_CONFIG_DIR")),
-            folder: ".claude",
-            file: "settings.json",
-        },
-        project: Settings { relocation: None, folder: ".claude", file: "settings.json" },
+        user: Settings::new(".claude", "settings.json").moved_by(Relocation::Folder("CLAUDE_CONFIG_DIR")),
         more_project_files: &[".claude/settings.local.json"],
         managed: Some("/etc/claude-code/managed-settings.json"),
         disable_settings: &[DisableSetting::IfTrue("disableAllHooks"), DisableSetting::IfTrue("allowManagedHooksOnly")],
-        listeners: &[
-            listener("SessionStart"),
-            listener("UserPromptSubmit"),
-            listener("PreToolUse"),
-            listener("PostToolUse"),
-            listener("PostToolUseFailure"),
-            listener("PostToolBatch"),
-            listener("SubagentStart"),
-            listener("SubagentStop"),
-            listener("Stop"),
-            listener("PreCompact"),
-            listener("ConfigChange"),
-            listener("SessionEnd"),
-        ],
-        form: Form::Grouped,
+        event_groups: &[EventGroup {
+            timeout: 5,
+            events: &[
+                "SessionStart",
+                "UserPromptSubmit",
+                "PreToolUse",
+                "PostToolUse",
+                "PostToolUseFailure",
+                "PostToolBatch",
+                "SubagentStart",
+                "SubagentStop",
+                "Stop",
+                "PreCompact",
+                "ConfigChange",
+                "SessionEnd",
+            ],
+        }],
         spelling: Spelling::SEPARATE,
         has_status_line: true,
         own_files: &[OwnFile { path: "commands/circuit-status.md", event: None, content: CIRCUIT_STATUS }],
-        post_install_step: None,
+        ..Layout::new(".claude", "settings.json")
     },
     self_test: SELF_TEST,
 };
-
-/// An event; the timeout is in seconds.
-const fn listener(event: &'static str) -> Listener {
-    Listener { event, timeout: 5 }
-}

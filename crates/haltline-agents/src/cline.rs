@@ -10,10 +10,10 @@ mod payload;
 mod script;
 mod self_test;
 
-use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
-use crate::install::{Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::hook::{HookVariables, NoticeEvents, Protocol, StopMethod, WarningDelivery};
+use crate::install::{EventGroup, Form, Layout, Relocation, Settings};
 
-pub use answer::{answer, answer_unreadable, shows_notice};
+pub use answer::answer;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
@@ -24,39 +24,24 @@ pub const PROTOCOL: Protocol = Protocol {
     title: "Cline",
     read,
     answer,
-    shows_notice,
+    // The client shows nothing of an answer to the person.
+    notices: NoticeEvents::NONE,
     warning_delivery: WarningDelivery::Immediate,
-    answer_unreadable,
+    answer_unreadable: |_notice| None,
     transcript: None,
     stop: StopMethod::Answer,
     variables: HookVariables { process: None, session: None, marker: None, project: None },
     layout: Layout {
-        user: Settings {
-            relocation: Some(Relocation::Folder("CLINE_DIR")),
-            folder: ".cline",
-            file: "hooks/PreToolUse.bash",
-        },
-        project: Settings { relocation: None, folder: ".cline", file: "hooks/PreToolUse.bash" },
-        more_project_files: &[],
-        managed: None,
-        disable_settings: &[],
-        listeners: &[
-            listener("PreToolUse"),
-            listener("PostToolUse"),
-            listener("TaskStart"),
-            listener("UserPromptSubmit"),
-        ],
+        user: Settings::new(".cline", "hooks/PreToolUse.bash").moved_by(Relocation::Folder("CLINE_DIR")),
+        // The client always waits two minutes.
+        event_groups: &[EventGroup {
+            timeout: 120,
+            events: &["PreToolUse", "PostToolUse", "TaskStart", "UserPromptSubmit"],
+        }],
         // The client runs every script of an event, whatever its extension: people rarely choose this one.
         form: Form::GeneratedFile(script::PRE_TOOL_USE),
-        spelling: Spelling::SHELL_LINE,
-        has_status_line: false,
         own_files: script::OTHER_EVENTS,
-        post_install_step: None,
+        ..Layout::new(".cline", "hooks/PreToolUse.bash")
     },
     self_test: SELF_TEST,
 };
-
-/// An event; the client always waits two minutes.
-const fn listener(event: &'static str) -> Listener {
-    Listener { event, timeout: 120 }
-}

@@ -14,11 +14,11 @@ pub mod rollout;
 mod self_test;
 pub mod trust;
 
-use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
-use crate::install::{DisableSetting, Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery, system_message};
+use crate::install::{DisableSetting, EventGroup, Layout, Relocation, Settings};
 use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, answer_unreadable, shows_notice};
+pub use answer::answer;
 pub(crate) use payload::spawn_result;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
@@ -30,48 +30,44 @@ pub const PROTOCOL: Protocol = Protocol {
     title: "Codex CLI",
     read,
     answer,
-    shows_notice,
+    notices: answer::NOTICES,
     warning_delivery: WarningDelivery::Immediate,
-    answer_unreadable,
+    answer_unreadable: system_message,
     transcript: Some(TranscriptReader {
-        usage: rollout::usage,
-        last_text: rollout::last_text,
         outcome: rollout::outcome,
-        records_user_prompts: false,
-        is_shared: false,
+        ..TranscriptReader::new(rollout::usage, rollout::last_text)
     }),
     stop: StopMethod::Interrupt { is_unattended: arguments::is_unattended },
     variables: HookVariables { process: None, session: Some("CODEX_THREAD_ID"), marker: None, project: None },
     layout: Layout {
-        user: Settings { relocation: Some(Relocation::Folder("CODEX_HOME")), folder: ".codex", file: "hooks.json" },
-        project: Settings { relocation: Some(Relocation::MainCheckout), folder: ".codex", file: "hooks.json" },
-        more_project_files: &[],
-        managed: None,
+        user: Settings::new(".codex", "hooks.json").moved_by(Relocation::Folder("CODEX_HOME")),
+        project: Settings::new(".codex", "hooks.json").moved_by(Relocation::MainCheckout),
         disable_settings: &[
             DisableSetting::IfFalseInToml { file: "config.toml", key: "features.hooks" },
             // The old name of the same setting.
             DisableSetting::IfFalseInToml { file: "config.toml", key: "features.codex_hooks" },
         ],
-        listeners: &[
-            Listener { event: "SessionStart", timeout: 5 },
-            Listener { event: "UserPromptSubmit", timeout: 5 },
-            Listener { event: "PreToolUse", timeout: 5 },
-            Listener { event: "PostToolUse", timeout: 5 },
-            Listener { event: "SubagentStart", timeout: 5 },
-            Listener { event: "SubagentStop", timeout: 5 },
-            Listener { event: "Stop", timeout: 5 },
-            Listener { event: "PreCompact", timeout: 5 },
+        event_groups: &[
+            EventGroup {
+                timeout: 5,
+                events: &[
+                    "SessionStart",
+                    "UserPromptSubmit",
+                    "PreToolUse",
+                    "PostToolUse",
+                    "SubagentStart",
+                    "SubagentStop",
+                    "Stop",
+                    "PreCompact",
+                ],
+            },
             // The client caps these two at three seconds, and complains at every start about a longer timeout.
-            Listener { event: "Interrupt", timeout: 3 },
-            Listener { event: "SessionEnd", timeout: 3 },
+            EventGroup { timeout: 3, events: &["Interrupt", "SessionEnd"] },
         ],
-        form: Form::Grouped,
-        spelling: Spelling::SHELL_LINE,
-        has_status_line: false,
-        own_files: &[],
         post_install_step: Some(
             "open Codex, type /hooks and trust haltline's hooks: until then Codex skips them silently",
         ),
+        ..Layout::new(".codex", "hooks.json")
     },
     self_test: SELF_TEST,
 };

@@ -15,11 +15,12 @@ pub mod events;
 mod payload;
 mod self_test;
 
-use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
-use crate::install::{CommandStyle, DisableSetting, Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::claude;
+use crate::hook::{HookVariables, NoticeEvents, Protocol, StopMethod, WarningDelivery};
+use crate::install::{CommandStyle, DisableSetting, EventGroup, Form, Layout, Relocation, Settings, Spelling};
 use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, answer_unreadable, shows_notice};
+pub use answer::answer;
 pub(crate) use payload::read_for;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
@@ -39,15 +40,14 @@ pub const PROTOCOL: Protocol = Protocol {
     title: "Copilot CLI",
     read,
     answer,
-    shows_notice,
+    // The client shows nothing of an answer to the person.
+    notices: NoticeEvents::NONE,
     warning_delivery: WarningDelivery::Immediate,
-    answer_unreadable,
+    answer_unreadable: |_notice| None,
     transcript: Some(TranscriptReader {
-        usage: events::usage,
-        last_text: events::last_text,
         outcome: events::outcome,
-        records_user_prompts: false,
         is_shared: true,
+        ..TranscriptReader::new(events::usage, events::last_text)
     }),
     stop: StopMethod::Interrupt { is_unattended },
     variables: HookVariables {
@@ -57,32 +57,15 @@ pub const PROTOCOL: Protocol = Protocol {
         project: Some("COPILOT_PROJECT_DIR"),
     },
     layout: Layout {
-        user: Settings {
-            relocation: Some(Relocation::Folder("COPILOT_HOME")),
-            folder: ".copilot",
-            file: "hooks/haltline.json",
-        },
-        project: Settings { relocation: None, folder: ".github", file: "hooks/haltline.json" },
-        more_project_files: &[],
-        managed: None,
+        user: Settings::new(".copilot", "hooks/haltline.json").moved_by(Relocation::Folder("COPILOT_HOME")),
         disable_settings: &[DisableSetting::IfTrue("disableAllHooks")],
-        listeners: &[
-            Listener { event: "SessionStart", timeout: 5 },
-            Listener { event: "UserPromptSubmit", timeout: 5 },
-            Listener { event: "PreToolUse", timeout: 5 },
-            Listener { event: "PostToolUse", timeout: 5 },
-            Listener { event: "PostToolUseFailure", timeout: 5 },
-            Listener { event: "SubagentStart", timeout: 5 },
-            Listener { event: "SubagentStop", timeout: 5 },
-            Listener { event: "Stop", timeout: 5 },
-            Listener { event: "PreCompact", timeout: 5 },
-            Listener { event: "SessionEnd", timeout: 3 },
+        event_groups: &[
+            EventGroup { timeout: 5, events: claude::COMMON_EVENTS },
+            EventGroup { timeout: 3, events: &["SessionEnd"] },
         ],
         form: Form::Flat { version: 1 },
         spelling: Spelling { style: CommandStyle::ShellLineExitZero, command: "bash", timeout: "timeoutSec" },
-        has_status_line: false,
-        own_files: &[],
-        post_install_step: None,
+        ..Layout::new(".github", "hooks/haltline.json")
     },
     self_test: SELF_TEST,
 };

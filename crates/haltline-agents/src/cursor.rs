@@ -13,9 +13,9 @@ mod payload;
 mod self_test;
 
 use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
-use crate::install::{Form, Layout, Listener, Settings, Spelling};
+use crate::install::{EventGroup, Form, Layout};
 
-pub use answer::{answer, answer_unreadable, shows_notice};
+pub use answer::answer;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
@@ -26,35 +26,32 @@ pub const PROTOCOL: Protocol = Protocol {
     title: "Cursor",
     read,
     answer,
-    shows_notice,
+    notices: answer::NOTICES,
     warning_delivery: WarningDelivery::OnlyWith(answer::CARRY_WARNING),
-    answer_unreadable,
+    // An empty object lets the client continue. No output may count as a denial.
+    answer_unreadable: |_notice| Some("{}".to_owned()),
     transcript: None,
     stop: StopMethod::DenyOnly,
     variables: HookVariables { process: None, session: None, marker: None, project: Some("CURSOR_PROJECT_DIR") },
     layout: Layout {
-        user: Settings { relocation: None, folder: ".cursor", file: "hooks.json" },
-        project: Settings { relocation: None, folder: ".cursor", file: "hooks.json" },
-        more_project_files: &[],
         managed: Some("/etc/cursor/hooks.json"),
-        disable_settings: &[],
-        listeners: &[
-            Listener { event: "sessionStart", timeout: 5 },
-            Listener { event: "beforeSubmitPrompt", timeout: 5 },
-            Listener { event: "preToolUse", timeout: 5 },
-            Listener { event: "postToolUse", timeout: 5 },
-            Listener { event: "postToolUseFailure", timeout: 5 },
-            Listener { event: "subagentStart", timeout: 5 },
-            Listener { event: "subagentStop", timeout: 5 },
-            Listener { event: "preCompact", timeout: 5 },
-            Listener { event: "stop", timeout: 5 },
-            Listener { event: "sessionEnd", timeout: 5 },
-        ],
+        event_groups: &[EventGroup {
+            timeout: 5,
+            events: &[
+                "sessionStart",
+                "beforeSubmitPrompt",
+                "preToolUse",
+                "postToolUse",
+                "postToolUseFailure",
+                "subagentStart",
+                "subagentStop",
+                "preCompact",
+                "stop",
+                "sessionEnd",
+            ],
+        }],
         form: Form::Flat { version: 1 },
-        spelling: Spelling::SHELL_LINE,
-        has_status_line: false,
-        own_files: &[],
-        post_install_step: None,
+        ..Layout::new(".cursor", "hooks.json")
     },
     self_test: SELF_TEST,
 };

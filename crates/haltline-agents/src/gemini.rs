@@ -18,11 +18,11 @@ mod payload;
 mod self_test;
 pub mod shell_text;
 
-use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
-use crate::install::{CommandStyle, DisableSetting, Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery, system_message};
+use crate::install::{CommandStyle, DisableSetting, EventGroup, Layout, Relocation, Settings, Spelling};
 use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, answer_unreadable, shows_notice};
+pub use answer::answer;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
@@ -33,16 +33,10 @@ pub const PROTOCOL: Protocol = Protocol {
     title: "Gemini CLI",
     read,
     answer,
-    shows_notice,
+    notices: answer::NOTICES,
     warning_delivery: WarningDelivery::OnlyWith(answer::CARRY_WARNING),
-    answer_unreadable,
-    transcript: Some(TranscriptReader {
-        usage: chat::usage,
-        last_text: chat::last_text,
-        outcome: |_, _| None,
-        records_user_prompts: false,
-        is_shared: false,
-    }),
+    answer_unreadable: system_message,
+    transcript: Some(TranscriptReader::new(chat::usage, chat::last_text)),
     stop: StopMethod::Answer,
     variables: HookVariables {
         process: None,
@@ -51,34 +45,23 @@ pub const PROTOCOL: Protocol = Protocol {
         project: Some("GEMINI_PROJECT_DIR"),
     },
     layout: Layout {
-        user: Settings {
-            relocation: Some(Relocation::Home("GEMINI_CLI_HOME")),
-            folder: ".gemini",
-            file: "settings.json",
-        },
-        project: Settings { relocation: None, folder: ".gemini", file: "settings.json" },
-        more_project_files: &[],
+        user: Settings::new(".gemini", "settings.json").moved_by(Relocation::Home("GEMINI_CLI_HOME")),
         managed: Some("/etc/gemini-cli/settings.json"),
         disable_settings: &[
             DisableSetting::IfFalse("hooksConfig.enabled"),
             DisableSetting::IfListed("hooksConfig.disabled"),
         ],
         // Timeouts are in milliseconds.
-        listeners: &[
-            Listener { event: "SessionStart", timeout: 5_000 },
-            Listener { event: "BeforeAgent", timeout: 5_000 },
-            Listener { event: "BeforeModel", timeout: 5_000 },
-            Listener { event: "BeforeTool", timeout: 5_000 },
-            Listener { event: "AfterTool", timeout: 5_000 },
-            Listener { event: "AfterAgent", timeout: 5_000 },
-            Listener { event: "SessionEnd", timeout: 2_000 },
+        event_groups: &[
+            EventGroup {
+                timeout: 5_000,
+                events: &["SessionStart", "BeforeAgent", "BeforeModel", "BeforeTool", "AfterTool", "AfterAgent"],
+            },
+            EventGroup { timeout: 2_000, events: &["SessionEnd"] },
         ],
-        form: Form::Grouped,
         // A missing program exits with 127 and an error message, which the client would take for a denial.
         spelling: Spelling { style: CommandStyle::ShellLineExitZero, ..Spelling::SHELL_LINE },
-        has_status_line: false,
-        own_files: &[],
-        post_install_step: None,
+        ..Layout::new(".gemini", "settings.json")
     },
     self_test: SELF_TEST,
 };

@@ -8,6 +8,7 @@ use std::fmt;
 use haltline_core::Verdict;
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, LoopEvent};
+use serde_json::{Map, Value, json};
 
 use crate::Client;
 use crate::install::Layout;
@@ -27,8 +28,8 @@ pub struct Protocol {
     pub read: fn(&[u8]) -> Result<ParsedHook, ReadError>,
     /// Returns what the hook prints; `None` prints nothing. The third argument is a notice for the person.
     pub answer: fn(&HookCall, &Verdict, Option<&str>) -> Option<String>,
-    /// True if the client shows the person a notice that comes with the answer to this verdict.
-    pub shows_notice: fn(&HookCall, &Verdict) -> bool,
+    /// The answers with which the client shows the person a notice.
+    pub notices: NoticeEvents,
     pub warning_delivery: WarningDelivery,
     /// Returns what a hook prints when it could not read its event. The argument is a notice for the person, or `None`
     /// if the person has already seen it. The event is unknown, so the answer must suit nearly every event of the
@@ -43,6 +44,33 @@ pub struct Protocol {
     pub layout: Layout,
     /// The loop that `doctor` plays through the client's hooks.
     pub self_test: SelfTest,
+}
+
+impl Protocol {
+    /// True if the client shows the person a notice that comes with the answer to this verdict.
+    pub fn shows_notice(&self, hook: &HookCall, verdict: &Verdict) -> bool {
+        let events = if verdict.denies() { self.notices.denied } else { self.notices.passed };
+        events.contains(hook.event)
+    }
+}
+
+/// The events with whose answer the client shows the person a notice.
+#[derive(Clone, Copy, Debug)]
+pub struct NoticeEvents {
+    /// Those for which the answer may pass or warn.
+    pub passed: EventSet,
+    /// Those for which the answer may deny or stop.
+    pub denied: EventSet,
+}
+
+impl NoticeEvents {
+    /// For a client that never shows a notice.
+    pub(crate) const NONE: Self = Self::with_any_answer(EventSet::of(&[]));
+
+    /// For a client to which the verdict makes no difference.
+    pub(crate) const fn with_any_answer(events: EventSet) -> Self {
+        Self { passed: events, denied: events }
+    }
 }
 
 /// When the model receives a warning.
@@ -132,6 +160,15 @@ impl EventSet {
         Self(bits)
     }
 
+    /// Every other event.
+    pub const fn complement(self) -> Self {
+        Self(!self.0)
+    }
+
+    pub const fn without(self, event: HookEvent) -> Self {
+        Self(self.0 & !Self::bit(event))
+    }
+
     pub const fn contains(self, event: HookEvent) -> bool {
         self.0 & Self::bit(event) != 0
     }
@@ -207,6 +244,19 @@ pub(crate) fn capped(text: &str) -> String {
         return text.to_owned();
     }
     format!("{}…", &text[..text.floor_char_boundary(TEXT_BYTES_MAX - '…'.len_utf8())])
+}
+
+/// A notice for the person in the member that most clients show, for an event that could not be read.
+pub(crate) fn system_message(text: Option<&str>) -> Option<String> {
+    Some(json!({ "systemMessage": capped(text?) }).to_string())
+}
+
+/// The answer on one line, with a notice for the person in the member `notice_key`; `None` if it says nothing.
+pub(crate) fn answer_line(mut answer: Map<String, Value>, notice_key: &str, notice: Option<&str>) -> Option<String> {
+    if let Some(notice) = notice.filter(|text| !text.is_empty()) {
+        answer.insert(notice_key.to_owned(), json!(capped(notice)));
+    }
+    (!answer.is_empty()).then(|| Value::Object(answer).to_string())
 }
 
 /// The payload contains nothing that haltline can use.

@@ -18,8 +18,8 @@ use crate::Client;
 use edit::{Edit, apply, removal_edits};
 use json_text::{Member, Node, line_number, parse};
 pub use layout::{
-    CommandStyle, DisableSetting, Form, GeneratedFile, Layout, Listener, OwnFile, Relocation, Settings, Spelling,
-    is_false_in_toml,
+    CommandStyle, DisableSetting, EventGroup, Form, GeneratedFile, Layout, Listener, OwnFile, Relocation, Settings,
+    Spelling, is_false_in_toml,
 };
 pub use slash_command::{CIRCUIT_STATUS, shell_word};
 use style::{ChildPlacement, Style};
@@ -245,8 +245,8 @@ fn record_empty_container(text: &str, container: &Node, path: &str, trace: &mut 
 }
 
 fn all_hooks(hook: &Hook, layout: &Layout, style: &Style, placement: &ChildPlacement) -> String {
-    let member = |listener: &Listener| style.member(listener.event, &json!([layout.event_entry(hook, listener)]));
-    let members: Vec<String> = layout.listeners.iter().map(member).collect();
+    let member = |listener: Listener| style.member(listener.event, &json!([layout.event_entry(hook, listener)]));
+    let members: Vec<String> = layout.listeners().map(member).collect();
     style.member_text("hooks", &placement.block(&members, style))
 }
 
@@ -268,7 +268,7 @@ fn add_to_hooks(
     }
     let layout = &entries.client.protocol().layout;
     let mut new_members = Vec::new();
-    for listener in layout.listeners {
+    for listener in layout.listeners() {
         let event = listener.event;
         let Some(member) = hooks.member(event) else {
             new_members.push(style.member(event, &json!([layout.event_entry(&entries.hook, listener)])));

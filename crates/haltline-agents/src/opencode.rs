@@ -12,9 +12,9 @@ pub(crate) mod response;
 mod self_test;
 
 use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
-use crate::install::{Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::install::{EventGroup, Form, Layout, Relocation, Settings, Spelling};
 
-pub use answer::{answer, answer_unreadable, shows_notice};
+pub use answer::{answer, answer_unreadable};
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
@@ -25,7 +25,7 @@ pub const PROTOCOL: Protocol = Protocol {
     title: "OpenCode",
     read,
     answer,
-    shows_notice,
+    notices: answer::NOTICES,
     warning_delivery: WarningDelivery::Immediate,
     answer_unreadable,
     // The plugin reports everything; the transcript has nothing to add.
@@ -39,37 +39,27 @@ pub const PROTOCOL: Protocol = Protocol {
         project: None,
     },
     layout: Layout {
-        user: Settings {
-            relocation: Some(Relocation::Folder("OPENCODE_CONFIG_DIR")),
-            folder: ".config/opencode",
-            file: "plugins/haltline.js",
-        },
-        project: Settings { relocation: None, folder: ".opencode", file: "plugins/haltline.js" },
-        more_project_files: &[],
-        managed: None,
-        disable_settings: &[],
-        listeners: &[
-            listener("session.created"),
-            listener("chat.message"),
-            listener("tool.execute.before"),
-            listener("tool.execute.after"),
-            listener("message.updated"),
-            listener("message.part.updated"),
-            listener("session.idle"),
-            listener("session.compacted"),
-            listener("session.deleted"),
-            listener("dispose"),
-        ],
+        user: Settings::new(".config/opencode", "plugins/haltline.js")
+            .moved_by(Relocation::Folder("OPENCODE_CONFIG_DIR")),
+        // The plugin itself waits at most 5 seconds, because the client would wait forever.
+        event_groups: &[EventGroup {
+            timeout: 5,
+            events: &[
+                "session.created",
+                "chat.message",
+                "tool.execute.before",
+                "tool.execute.after",
+                "message.updated",
+                "message.part.updated",
+                "session.idle",
+                "session.compacted",
+                "session.deleted",
+                "dispose",
+            ],
+        }],
         form: Form::GeneratedFile(plugin::PLUGIN),
         spelling: Spelling::SEPARATE,
-        has_status_line: false,
-        own_files: &[],
-        post_install_step: None,
+        ..Layout::new(".opencode", "plugins/haltline.js")
     },
     self_test: SELF_TEST,
 };
-
-/// An event; the plugin itself waits at most 5 seconds, because the client would wait forever.
-const fn listener(event: &'static str) -> Listener {
-    Listener { event, timeout: 5 }
-}

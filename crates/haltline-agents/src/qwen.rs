@@ -20,11 +20,12 @@ pub mod chat;
 mod payload;
 mod self_test;
 
-use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
-use crate::install::{DisableSetting, Form, Layout, Listener, Relocation, Settings, Spelling};
+use crate::claude;
+use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery, system_message};
+use crate::install::{DisableSetting, EventGroup, Layout, Relocation, Settings};
 use crate::transcript_reader::TranscriptReader;
 
-pub use answer::{answer, answer_unreadable, shows_notice};
+pub use answer::answer;
 pub(crate) use payload::visible_output;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
@@ -36,46 +37,25 @@ pub const PROTOCOL: Protocol = Protocol {
     title: "Qwen Code",
     read,
     answer,
-    shows_notice,
+    notices: answer::NOTICES,
     warning_delivery: WarningDelivery::OnlyWith(answer::CARRY_WARNING),
-    answer_unreadable,
+    answer_unreadable: system_message,
     transcript: Some(TranscriptReader {
-        usage: chat::usage,
-        last_text: chat::last_text,
-        outcome: |_, _| None,
         records_user_prompts: true,
-        is_shared: false,
+        ..TranscriptReader::new(chat::usage, chat::last_text)
     }),
     stop: StopMethod::Answer,
     variables: HookVariables { process: None, session: None, marker: Some("QWEN_CODE"), project: None },
     layout: Layout {
-        user: Settings {
-            relocation: Some(Relocation::FolderFromHome("QWEN_HOME")),
-            folder: ".qwen",
-            file: "settings.json",
-        },
-        project: Settings { relocation: None, folder: ".qwen", file: "settings.json" },
-        more_project_files: &[],
+        user: Settings::new(".qwen", "settings.json").moved_by(Relocation::FolderFromHome("QWEN_HOME")),
         managed: Some("/etc/qwen-code/settings.json"),
         disable_settings: &[DisableSetting::IfTrue("disableAllHooks")],
         // Timeouts are in milliseconds.
-        listeners: &[
-            Listener { event: "SessionStart", timeout: 5_000 },
-            Listener { event: "UserPromptSubmit", timeout: 5_000 },
-            Listener { event: "PreToolUse", timeout: 5_000 },
-            Listener { event: "PostToolUse", timeout: 5_000 },
-            Listener { event: "PostToolUseFailure", timeout: 5_000 },
-            Listener { event: "SubagentStart", timeout: 5_000 },
-            Listener { event: "SubagentStop", timeout: 5_000 },
-            Listener { event: "Stop", timeout: 5_000 },
-            Listener { event: "PreCompact", timeout: 5_000 },
-            Listener { event: "SessionEnd", timeout: 2_000 },
+        event_groups: &[
+            EventGroup { timeout: 5_000, events: claude::COMMON_EVENTS },
+            EventGroup { timeout: 2_000, events: &["SessionEnd"] },
         ],
-        form: Form::Grouped,
-        spelling: Spelling::SHELL_LINE,
-        has_status_line: false,
-        own_files: &[],
-        post_install_step: None,
+        ..Layout::new(".qwen", "settings.json")
     },
     self_test: SELF_TEST,
 };

@@ -21,6 +21,16 @@ pub struct TranscriptReader {
     pub is_shared: bool,
 }
 
+impl TranscriptReader {
+    /// A reader of a transcript that holds no outcomes of calls, and is one agent's.
+    pub(crate) const fn new(
+        usage: fn(&[u8], ReadContext<'_>) -> TranscriptUsage,
+        last_text: fn(&[u8]) -> Option<ModelText>,
+    ) -> Self {
+        Self { usage, last_text, outcome: |_text, _call| None, records_user_prompts: false, is_shared: false }
+    }
+}
+
 /// What the reader knows before it starts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadContext<'a> {

@@ -10,20 +10,20 @@
 use haltline_core::Verdict;
 use serde::Serialize;
 
-use crate::hook::{EventSet, HookCall, HookEvent};
+use crate::hook::{EventSet, HookCall, HookEvent, NoticeEvents};
 
 /// Maximum length of a text in UTF-16 units: the client moves anything longer into a file.
 const TEXT_UNITS_MAX: usize = 10_000;
 
 /// The client shows the person a notice that comes with one of these events.
-const SHOW_NOTICE: EventSet = EventSet::of(&[
+pub(super) const NOTICES: NoticeEvents = NoticeEvents::with_any_answer(EventSet::of(&[
     HookEvent::Prompt,
     HookEvent::ToolStart,
     HookEvent::ToolEnd,
     HookEvent::ToolFailed,
     HookEvent::Batch,
     HookEvent::Stop,
-]);
+]));
 
 #[derive(Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,11 +52,6 @@ struct HookSpecificOutput {
     permission_decision_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_context: Option<String>,
-}
-
-/// True if the client shows the person a notice that comes with this event.
-pub fn shows_notice(hook: &HookCall, _verdict: &Verdict) -> bool {
-    SHOW_NOTICE.contains(hook.event)
 }
 
 /// A notice for the person, when the event could not be read.

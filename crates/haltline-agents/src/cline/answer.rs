@@ -11,16 +11,6 @@ use serde_json::{Value, json};
 
 use crate::hook::{HookCall, HookEvent, capped};
 
-/// Always false: the client shows nothing of an answer to the person.
-pub fn shows_notice(_hook: &HookCall, _verdict: &Verdict) -> bool {
-    false
-}
-
-/// Prints nothing: nobody would read it.
-pub fn answer_unreadable(_text: Option<&str>) -> Option<String> {
-    None
-}
-
 /// The line for stdout, or `None` to print nothing.
 pub fn answer(hook: &HookCall, verdict: &Verdict, _notice: Option<&str>) -> Option<String> {
     let context = |text: &str| json!({ "contextModification": capped(text) });

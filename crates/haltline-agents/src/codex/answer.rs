@@ -6,9 +6,9 @@
 //! that do.
 
 use haltline_core::Verdict;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::hook::{EventSet, HookCall, HookEvent, capped};
+use crate::hook::{EventSet, HookCall, HookEvent, NoticeEvents, answer_line, capped};
 
 /// The client shows the person a notice that comes with the answer to one of these events, unless it denies a call.
 const SHOW_NOTICE: EventSet = EventSet::of(&[
@@ -21,16 +21,9 @@ const SHOW_NOTICE: EventSet = EventSet::of(&[
     HookEvent::Interrupted,
 ]);
 
-/// True if the client shows the person a notice that comes with this answer.
-pub fn shows_notice(hook: &HookCall, verdict: &Verdict) -> bool {
-    let denies_call = hook.event == HookEvent::ToolStart && verdict.denies();
-    SHOW_NOTICE.contains(hook.event) && !denies_call
-}
-
-/// A notice for the person, when the event could not be read. It is valid for every event except `SessionEnd`.
-pub fn answer_unreadable(text: Option<&str>) -> Option<String> {
-    Some(json!({ "systemMessage": capped(text?) }).to_string())
-}
+/// With the denial of a call the client accepts no notice.
+pub(super) const NOTICES: NoticeEvents =
+    NoticeEvents { passed: SHOW_NOTICE, denied: SHOW_NOTICE.without(HookEvent::ToolStart) };
 
 /// The line for stdout, or `None` to print nothing; `notice` is for the person.
 pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
@@ -70,10 +63,7 @@ pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Optio
         HookEvent::SpawnEnd | HookEvent::Compaction | HookEvent::Interrupted => {}
         _unread => return None,
     }
-    if let Some(notice) = notice.filter(|text| !text.is_empty()) {
-        output.insert("systemMessage".to_owned(), json!(capped(notice)));
-    }
-    (!output.is_empty()).then(|| Value::Object(output).to_string())
+    answer_line(output, "systemMessage", notice)
 }
 
 fn denial(event: &str, text: &str) -> String {

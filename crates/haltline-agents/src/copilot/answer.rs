@@ -11,16 +11,6 @@ use serde_json::json;
 
 use crate::hook::{HookCall, HookEvent, capped};
 
-/// Always false: the client shows no notices.
-pub fn shows_notice(_hook: &HookCall, _verdict: &Verdict) -> bool {
-    false
-}
-
-/// Prints nothing: the client shows no notices.
-pub fn answer_unreadable(_text: Option<&str>) -> Option<String> {
-    None
-}
-
 /// The line for stdout, or `None` to print nothing.
 pub fn answer(hook: &HookCall, verdict: &Verdict, _notice: Option<&str>) -> Option<String> {
     let reason = verdict.reason()?;

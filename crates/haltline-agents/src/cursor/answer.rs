@@ -6,7 +6,7 @@
 use haltline_core::{Reason, Verdict};
 use serde_json::json;
 
-use crate::hook::{EventSet, HookCall, HookEvent, capped};
+use crate::hook::{EventSet, HookCall, HookEvent, NoticeEvents, capped};
 
 /// The client waits for a permission after these events.
 const WAIT_FOR_PERMISSION: EventSet = EventSet::of(&[HookEvent::ToolStart, HookEvent::SpawnStart, HookEvent::Prompt]);
@@ -14,16 +14,8 @@ const WAIT_FOR_PERMISSION: EventSet = EventSet::of(&[HookEvent::ToolStart, HookE
 /// The model receives a warning that comes with the answer to one of these events.
 pub(super) const CARRY_WARNING: EventSet = EventSet::of(&[HookEvent::SessionStart, HookEvent::ToolEnd]);
 
-/// True if the client shows the person a notice that comes with this answer: only with a denial.
-pub fn shows_notice(hook: &HookCall, verdict: &Verdict) -> bool {
-    verdict.denies() && WAIT_FOR_PERMISSION.contains(hook.event)
-}
-
-/// The answer when the event could not be read. The client cannot show a notice here. The answer is always an empty
-/// object, which lets the client continue, because no output may count as a denial.
-pub fn answer_unreadable(_text: Option<&str>) -> Option<String> {
-    Some("{}".to_owned())
-}
+/// The client shows the person a notice only with a denial.
+pub(super) const NOTICES: NoticeEvents = NoticeEvents { denied: WAIT_FOR_PERMISSION, ..NoticeEvents::NONE };
 
 /// The line for stdout, or `None` to print nothing; `notice` is for the person.
 pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Option<String> {

@@ -9,32 +9,22 @@
 use haltline_core::Verdict;
 use serde_json::{Map, Value, json};
 
-use crate::hook::{EventSet, HookCall, HookEvent, capped};
+use crate::hook::{EventSet, HookCall, HookEvent, NoticeEvents, answer_line, capped};
 
 /// The client shows the person a notice that comes with the answer to one of these events. `SessionEnd` is not among
 /// them, because the client does not wait for its hook.
-const SHOW_NOTICE: EventSet = EventSet::of(&[
+pub(super) const NOTICES: NoticeEvents = NoticeEvents::with_any_answer(EventSet::of(&[
     HookEvent::SessionStart,
     HookEvent::Prompt,
     HookEvent::ModelStart,
     HookEvent::ToolStart,
     HookEvent::ToolEnd,
     HookEvent::Stop,
-]);
+]));
 
 /// The model receives a warning that comes with the answer to one of these events.
 pub(super) const CARRY_WARNING: EventSet =
     EventSet::of(&[HookEvent::SessionStart, HookEvent::Prompt, HookEvent::ToolEnd]);
-
-/// True if the client shows the person a notice that comes with this answer.
-pub fn shows_notice(hook: &HookCall, _verdict: &Verdict) -> bool {
-    SHOW_NOTICE.contains(hook.event)
-}
-
-/// A notice for the person, when the event could not be read.
-pub fn answer_unreadable(text: Option<&str>) -> Option<String> {
-    Some(json!({ "systemMessage": capped(text?) }).to_string())
-}
 
 /// The line for stdout, or `None` to print nothing; `notice` is for the person.
 pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Option<String> {
@@ -66,10 +56,7 @@ pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Optio
         },
         _unread => return None,
     }
-    if let Some(notice) = notice.filter(|text| !text.is_empty()) {
-        output.insert("systemMessage".to_owned(), json!(capped(notice)));
-    }
-    (!output.is_empty()).then(|| Value::Object(output).to_string())
+    answer_line(output, "systemMessage", notice)
 }
 
 fn add_context(output: &mut Map<String, Value>, hook: &HookCall, text: &str) {

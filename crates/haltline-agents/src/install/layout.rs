@@ -21,7 +21,7 @@ pub struct Layout {
     /// Settings that disable hooks.
     pub disable_settings: &'static [DisableSetting],
     /// The events that haltline handles, in the order in which they are written.
-    pub listeners: &'static [Listener],
+    pub event_groups: &'static [EventGroup],
     /// The format of the file with the hooks.
     pub form: Form,
     /// How a command is written in settings that are JSON.
@@ -42,6 +42,18 @@ pub struct Settings {
     /// The folder, relative to the home folder or the project's root.
     pub folder: &'static str,
     pub file: &'static str,
+}
+
+impl Settings {
+    /// A file that nothing moves elsewhere.
+    pub(crate) const fn new(folder: &'static str, file: &'static str) -> Self {
+        Self { relocation: None, folder, file }
+    }
+
+    /// The same file, in a folder that can be elsewhere.
+    pub(crate) const fn moved_by(self, relocation: Relocation) -> Self {
+        Self { relocation: Some(relocation), ..self }
+    }
 }
 
 /// What moves a settings folder elsewhere.
@@ -87,8 +99,17 @@ pub fn is_false_in_toml(text: &str, key: &str) -> bool {
     value.and_then(toml::Value::as_bool) == Some(false)
 }
 
-/// An event that haltline handles.
+/// Events for whose hooks the client waits equally long.
 #[derive(Debug)]
+pub struct EventGroup {
+    /// How long the client waits, in the client's unit.
+    pub timeout: u32,
+    /// The events' names, as the client spells them.
+    pub events: &'static [&'static str],
+}
+
+/// An event that haltline handles.
+#[derive(Clone, Copy, Debug)]
 pub struct Listener {
     /// The event's name, as the client spells it.
     pub event: &'static str,
@@ -164,9 +185,33 @@ pub struct OwnFile {
 }
 
 impl Layout {
+    /// The usual layout of a client with this settings file in the home folder and in a project: hooks in groups, each
+    /// one line for a shell, and nothing else.
+    pub(crate) const fn new(folder: &'static str, file: &'static str) -> Self {
+        Self {
+            user: Settings::new(folder, file),
+            project: Settings::new(folder, file),
+            more_project_files: &[],
+            managed: None,
+            disable_settings: &[],
+            event_groups: &[],
+            form: Form::Grouped,
+            spelling: Spelling::SHELL_LINE,
+            has_status_line: false,
+            own_files: &[],
+            post_install_step: None,
+        }
+    }
+
+    /// The events that haltline handles, with their timeouts.
+    pub fn listeners(&self) -> impl Iterator<Item = Listener> {
+        let groups = self.event_groups.iter();
+        groups.flat_map(|group| group.events.iter().map(|event| Listener { event, timeout: group.timeout }))
+    }
+
     /// The events that haltline handles.
     pub fn events(&self) -> impl Iterator<Item = &'static str> {
-        self.listeners.iter().map(|listener| listener.event)
+        self.listeners().map(|listener| listener.event)
     }
 
     /// True if haltline handles the event.
@@ -175,12 +220,12 @@ impl Layout {
     }
 
     /// The hook's handler for an event, on one line, as it is written into a file that is not minified.
-    pub fn handler_text(&self, hook: &Hook, listener: &Listener) -> String {
+    pub fn handler_text(&self, hook: &Hook, listener: Listener) -> String {
         Style::default().inline(&self.handler(hook, listener))
     }
 
     /// One entry in the list of an event.
-    pub(super) fn event_entry(&self, hook: &Hook, listener: &Listener) -> Value {
+    pub(super) fn event_entry(&self, hook: &Hook, listener: Listener) -> Value {
         match self.form {
             Form::Grouped => json!({ "hooks": [self.handler(hook, listener)] }),
             Form::Flat { .. } | Form::GeneratedFile(_) => self.handler(hook, listener),
@@ -195,7 +240,7 @@ impl Layout {
         }
     }
 
-    fn handler(&self, hook: &Hook, listener: &Listener) -> Value {
+    fn handler(&self, hook: &Hook, listener: Listener) -> Value {
         let mut handler = Map::from_iter([("type".to_owned(), json!("command"))]);
         handler.extend(self.command_members(hook).into_iter().map(|(key, value)| (key.to_owned(), value)));
         handler.insert(self.spelling.timeout.to_owned(), json!(listener.timeout));

@@ -6,17 +6,15 @@
 //! - `notice`: the plugin shows this text to the person.
 
 use haltline_core::{Reason, Verdict};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
-use crate::hook::{EventSet, HookCall, HookEvent, capped};
+use crate::hook::{EventSet, HookCall, HookEvent, NoticeEvents, answer_line, capped};
 
 /// After these events the session is over or haltline does not answer.
 const UNANSWERED: EventSet = EventSet::of(&[HookEvent::SessionEnd, HookEvent::Other]);
 
-/// True if the plugin shows the person a notice that comes with this answer: whenever the session goes on.
-pub fn shows_notice(hook: &HookCall, _verdict: &Verdict) -> bool {
-    !UNANSWERED.contains(hook.event)
-}
+/// The plugin shows the person a notice whenever the session goes on.
+pub(super) const NOTICES: NoticeEvents = NoticeEvents::with_any_answer(UNANSWERED.complement());
 
 /// A notice for the person, when the event could not be read.
 pub fn answer_unreadable(text: Option<&str>) -> Option<String> {
@@ -55,8 +53,5 @@ pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Optio
         unread if UNANSWERED.contains(unread) => return None,
         _notice_only => {}
     }
-    if let Some(notice) = notice.filter(|text| !text.is_empty()) {
-        output.insert("notice".to_owned(), json!(capped(notice)));
-    }
-    (!output.is_empty()).then(|| Value::Object(output).to_string())
+    answer_line(output, "notice", notice)
 }

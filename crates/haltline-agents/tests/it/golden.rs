@@ -129,7 +129,7 @@ pub fn answers(events: &[HookCall]) -> String {
         writeln!(text, "{}", hook.name).expect("a String takes it");
         for verdict in verdicts() {
             for notice in [None, Some("for the person")] {
-                let is_shown = (protocol.shows_notice)(hook, &verdict);
+                let is_shown = protocol.shows_notice(hook, &verdict);
                 let line = match notice {
                     Some(_) if !is_shown => "the notice waits".to_owned(),
                     notice => (protocol.answer)(hook, &verdict, notice).unwrap_or_else(|| "silence".to_owned()),

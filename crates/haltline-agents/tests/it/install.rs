@@ -94,7 +94,7 @@ fn an_entry_with_other_paths_is_replaced_in_place_and_keeps_what_the_user_added(
     );
     let text = text.expect("installs").text.replace("\"timeout\": 5", "\"timeout\": 9");
     let plan = installed(&text);
-    assert_eq!((plan.added.len(), plan.replaced.len()), (0, layout().listeners.len()));
+    assert_eq!((plan.added.len(), plan.replaced.len()), (0, layout().listeners().count()));
     let expected = text.replace("/old/haltline", OWN).replace("\"/s\"", "\"/home/ana/.local/state/haltline\"");
     assert_eq!(plan.text, expected.replace("\"/c\"", "\"/home/ana/config.toml\""));
 }
@@ -109,7 +109,7 @@ fn each_event_has_one_entry_and_it_sees_every_call() {
     }});
     let plan = installed(&text.to_string());
     let found = find(&plan.text, Client::Claude, OWN).expect("JSON");
-    assert_eq!(found.len(), layout().listeners.len(), "{}", plan.text);
+    assert_eq!(found.len(), layout().listeners().count(), "{}", plan.text);
     assert!(found.iter().all(|found| !found.is_restricted && found.hook == entries().hook), "{found:?}");
     let user = json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": "mine"}]}]);
     assert_eq!(value(&removed(&plan))["hooks"]["PreToolUse"], user);
@@ -337,7 +337,7 @@ proptest! {
             Ok(plan) => plan,
             Err(error) => return Err(TestCaseError::fail(format!("{error}: {text}"))),
         };
-        prop_assert_eq!(plan.added.len(), client.protocol().layout.listeners.len());
+        prop_assert_eq!(plan.added.len(), client.protocol().layout.listeners().count());
         prop_assert_eq!(find(&plan.text, client, OWN).expect("JSON").len(), plan.added.len());
         let removed = remove(&plan.text, client, OWN, Some(&plan.trace)).expect("JSON").expect("entries of ours");
         prop_assert_eq!(removed, text.clone());

@@ -165,7 +165,7 @@ fn hooks(layers: &[Layer]) -> Vec<CheckupView> {
         let missing: Vec<&str> = layout.events().filter(|event| !is_handled(event)).collect();
         let path = layer.path.display();
         checks.push(if missing.is_empty() {
-            CheckupView::fine("hooks", format!("all {} events in {path}", layout.listeners.len()))
+            CheckupView::fine("hooks", format!("all {} events in {path}", layout.listeners().count()))
         } else {
             CheckupView::problem("hooks", format!("{path} lacks {}", missing.join(", ")), layer.init())
         });

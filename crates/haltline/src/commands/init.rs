@@ -290,7 +290,7 @@ impl<'a> InstallPlan<'a> {
             also: self.also.clone(),
             main_checkout: self.main_checkout.as_ref().map(|folder| folder.display().to_string()),
             client_kind: self.client,
-            handlers: layout.listeners.iter().map(|listener| layout.handler_text(hook, listener)).collect(),
+            handlers: layout.listeners().map(|listener| layout.handler_text(hook, listener)).collect(),
         }
     }
 

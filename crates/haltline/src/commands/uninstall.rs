@@ -52,7 +52,7 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
     let files =
         sidecars.iter().filter(|sidecar| sidecar.found().is_none()).map(|sidecar| sidecar.view(change(sidecar)));
     let layout = &client.protocol().layout;
-    let listener = |event: &str| layout.listeners.iter().find(|listener| listener.event == event);
+    let listener = |event: &str| layout.listeners().find(|listener| listener.event == event);
     let handlers = found.iter().filter_map(|found| Some(layout.handler_text(&found.hook, listener(&found.event)?)));
     let mut view = UninstallView {
         schema: SCHEMA,

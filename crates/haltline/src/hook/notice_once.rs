@@ -70,7 +70,7 @@ pub fn answer(hook_call: &HookCall, verdict: &Verdict, notice: Option<String>) -
     let verdict = &with_deferred_warnings(hook_call, verdict);
     let protocol = hook_call.client.protocol();
     let session = &hook_call.agent.session;
-    if !(protocol.shows_notice)(hook_call, verdict) || hook_call.agent.sub_agent.is_some() {
+    if !protocol.shows_notice(hook_call, verdict) || hook_call.agent.sub_agent.is_some() {
         if let Some(notice) = notice {
             defer(&notices_file(session), &notice);
         }

@@ -14,7 +14,7 @@ pub fn init(view: &InitView) -> String {
     let mut out = format!(
         "{} runs this at {} events of every session{}{}:\n  {} hook {}\n    --state {}\n    --config {}\n",
         view.client_kind.title(),
-        view.client_kind.protocol().layout.listeners.len(),
+        view.client_kind.protocol().layout.listeners().count(),
         if view.scope == InstallScope::Project { " in this project" } else { "" },
         if view.diff.is_empty() { "" } else { ", {…} below" },
         view.binary,
