@@ -113,6 +113,15 @@ pub struct HeadlessReport {
     pub question: Option<String>,
 }
 
+impl HeadlessReport {
+    /// Adds a message of the agent.
+    fn add_message(&mut self, message: &str, text: &mut TextTail) {
+        text.push(message);
+        text.push("\n");
+        self.last_message = last_bytes(message, MESSAGE_BYTES_MAX).to_owned();
+    }
+}
+
 /// Parses the output of a program while it runs.
 #[derive(Debug, Default)]
 pub struct HeadlessParser {
@@ -137,7 +146,7 @@ enum FormatParser {
 
 impl Default for FormatParser {
     fn default() -> Self {
-        FormatParser::Plain { tail: TextTail::new(TEXT_BYTES_MAX), lines: 0 }
+        FormatParser::Plain { tail: TextTail::default(), lines: 0 }
     }
 }
 
@@ -256,28 +265,23 @@ fn each_object<'a>(line: &'a [u8], mut handle: impl FnMut(&'a RawValue)) {
 }
 
 /// Keeps the end of a long text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct TextTail {
     text: String,
-    bytes_max: usize,
     is_cut: bool,
 }
 
 impl TextTail {
-    fn new(bytes_max: usize) -> Self {
-        Self { text: String::new(), bytes_max, is_cut: false }
-    }
-
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
         // Cutting only at twice the limit keeps the work linear.
-        if self.text.len() > 2 * self.bytes_max {
+        if self.text.len() > 2 * TEXT_BYTES_MAX {
             self.cut();
         }
     }
 
     fn cut(&mut self) {
-        let start = self.text.len() - last_bytes(&self.text, self.bytes_max).len();
+        let start = self.text.len() - last_bytes(&self.text, TEXT_BYTES_MAX).len();
         self.is_cut |= start > 0;
         self.text.drain(..start);
     }

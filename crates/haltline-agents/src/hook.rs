@@ -3,8 +3,6 @@
 //! A client's wire format never leaves its own file: the client reads its payload into a [`ParsedHook`] and writes its
 //! answer from a [`HookCall`] and a verdict. Both functions are pure, accept any bytes, and never panic.
 
-use std::fmt;
-
 use haltline_core::Verdict;
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, LoopEvent};
@@ -260,11 +258,13 @@ pub(crate) fn answer_line(mut answer: Map<String, Value>, notice_key: &str, noti
 }
 
 /// The payload contains nothing that haltline can use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The payload is not a JSON object.
+    #[error("hook input: expected a JSON object")]
     NotAnObject,
     /// The JSON is truncated or malformed.
+    #[error("hook input: malformed at line {line} column {column}, expected a JSON object")]
     Malformed {
         /// Counted from 1.
         column: usize,
@@ -272,19 +272,6 @@ pub enum ReadError {
         line: usize,
     },
     /// The payload names no session.
+    #[error("hook input: session_id: expected the session's name")]
     NoSession,
 }
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReadError::NotAnObject => formatter.write_str("hook input: expected a JSON object"),
-            ReadError::Malformed { line, column } => {
-                write!(formatter, "hook input: malformed at line {line} column {column}, expected a JSON object")
-            }
-            ReadError::NoSession => formatter.write_str("hook input: session_id: expected the session's name"),
-        }
-    }
-}
-
-impl std::error::Error for ReadError {}

@@ -4,7 +4,6 @@
 //! field, its value and what was expected (E8). Unknown fields are ignored.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
 use haltline_core::claim::{Changes, ClaimId, Confidence, NameError, ObjectionText, PipelineName, Round};
@@ -48,7 +47,8 @@ pub enum PlainEventKind {
 }
 
 /// Why a line is not a plain event, in one line for the person or program that wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct PlainError {
     text: String,
 }
@@ -62,14 +62,6 @@ impl PlainError {
         Self { text: format!("{field} is missing: expected {expected}") }
     }
 }
-
-impl fmt::Display for PlainError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for PlainError {}
 
 pub fn read(line: &str) -> Result<PlainEvent, PlainError> {
     let expected = "a JSON object on one line";

@@ -74,11 +74,7 @@ impl Status {
 
     /// The stable text in a block.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Status::InProgress => "IN_PROGRESS",
-            Status::Blocked => "BLOCKED",
-            Status::Complete => "COMPLETE",
-        }
+        lines::name_of(self, &Self::NAMES)
     }
 }
 
@@ -145,18 +141,11 @@ fn last_among_lines(text: &str) -> Option<StatusBlock> {
 }
 
 /// Why a text is not a status block, in one line for the person or program that filed it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct StatusBlockError {
     text: String,
 }
-
-impl fmt::Display for StatusBlockError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for StatusBlockError {}
 
 #[cfg(test)]
 mod tests {

@@ -27,7 +27,7 @@ pub use classify::{Classification, Exit, TestClass, TestRun, Trouble, classify};
 pub use junit::{JunitError, from_junit};
 
 use crate::terminal_text;
-use run_record::RunRecord;
+use run_record::{RunRecord, TestOutcome};
 
 /// The number of tests of a run, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,15 @@ impl TestCounts {
     fn new(passing: u64, failing: u64, skipped: u64) -> Self {
         let total = passing.saturating_add(failing).saturating_add(skipped);
         Self { total, passing, failing, skipped }
+    }
+
+    /// The counts of one test.
+    fn of_one(outcome: TestOutcome) -> Self {
+        match outcome {
+            TestOutcome::Passed => Self::new(1, 0, 0),
+            TestOutcome::Skipped => Self::new(0, 0, 1),
+            _failed => Self::new(0, 1, 0),
+        }
     }
 
     /// Adds two counts.

@@ -2,6 +2,7 @@
 
 use haltline_core::identity::{CallResult, ModelText, Outcome};
 use haltline_core::loop_::Usage;
+use serde::Deserialize;
 
 use crate::price::{self, Price};
 
@@ -92,6 +93,12 @@ impl TranscriptUsage {
         costs.map(|part| price::cost_with_hour(&part.model, &part.usage, part.cache_write_hour, extra)).sum()
     }
 
+    /// Counts a new response with its usage.
+    pub(crate) fn count_response(&mut self, model: &str, usage: &Usage) {
+        self.messages = self.messages.saturating_add(1);
+        self.add_response(model, usage, 0);
+    }
+
     /// Adds the usage of one response.
     pub(crate) fn add_response(&mut self, model: &str, usage: &Usage, cache_write_hour: u64) {
         add(&mut self.usage, usage);
@@ -111,6 +118,38 @@ pub(crate) fn add(sum: &mut Usage, more: &Usage) {
     sum.output = sum.output.saturating_add(more.output);
     sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
     sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
+}
+
+/// The ids of the responses that were counted, so that none is counted twice.
+#[derive(Debug, Default)]
+pub(crate) struct CountedIds(Vec<String>);
+
+impl CountedIds {
+    /// Number of ids that the next read must know.
+    const RECENT_MAX: usize = 8;
+
+    /// True if the response has not been counted yet; from then on it has.
+    pub fn insert(&mut self, id: String) -> bool {
+        if self.0.contains(&id) {
+            return false;
+        }
+        // One read may see many responses; only the last ones matter to the next read.
+        if self.0.len() >= 4 * Self::RECENT_MAX {
+            self.0.drain(..3 * Self::RECENT_MAX);
+        }
+        self.0.push(id);
+        true
+    }
+
+    /// What the next read must know, oldest first.
+    pub fn recent(&self) -> &[String] {
+        &self.0[self.0.len().saturating_sub(Self::RECENT_MAX)..]
+    }
+}
+
+/// The records in these lines, without lines of another form.
+pub(crate) fn records<'a, T: Deserialize<'a>>(lines: &'a [u8]) -> impl DoubleEndedIterator<Item = T> {
+    lines.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
 }
 
 /// The leading part of the text that consists of whole lines.

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use crate::json::{self, Unread};
 use crate::transcript::claude::{Block, Line};
 use crate::transcript::record;
-use crate::transcript_reader::{TranscriptUsage, whole_lines};
+use crate::transcript_reader::{TranscriptUsage, records, whole_lines};
 
 /// Number of responses remembered from one read to the next. The lines of one response are adjacent, except for lines
 /// of agents that work at the same time.
@@ -119,8 +119,8 @@ pub fn usage(text: &[u8], resume_state: Option<&str>) -> TranscriptUsage {
         counted.insert(id, output);
     }
     let mut sum = TranscriptUsage { consumed: whole.len() as u64, ..TranscriptUsage::default() };
-    for line in whole.split(|&byte| byte == b'\n') {
-        let Some(part) = parse_part(line) else { continue };
+    for (message, request_id) in records(whole).filter_map(response) {
+        let Some(part) = response_part(&message, request_id) else { continue };
         if let Some((usage, cache_write_hour, is_new)) = counted.count_part(&part) {
             sum.messages = sum.messages.saturating_add(u32::from(is_new));
             sum.add_response(&part.model, &usage, cache_write_hour);
@@ -135,14 +135,10 @@ pub fn usage(text: &[u8], resume_state: Option<&str>) -> TranscriptUsage {
 
 /// The text of the last response in these lines.
 pub fn last_text(text: &[u8]) -> Option<ModelText> {
-    let lines = text.split(|&byte| byte == b'\n').rev();
-    lines.filter_map(text_in).next()
-}
-
-fn text_in(line: &[u8]) -> Option<ModelText> {
-    let (message, _) = response(line)?;
-    let blocks: Vec<Block<'_>> = serde_json::from_str(message.content?.get()).ok()?;
-    blocks.iter().rev().find_map(|block| ModelText::from_text(&json::text(block.text?)?))
+    records(text).rev().filter_map(response).find_map(|(message, _)| {
+        let blocks: Vec<Block<'_>> = serde_json::from_str(message.content?.get()).ok()?;
+        blocks.iter().rev().find_map(|block| ModelText::from_text(&json::text(block.text?)?))
+    })
 }
 
 /// Parses `id=output id=output …`, oldest first.
@@ -151,14 +147,8 @@ fn parse_resume_state(resume_state: Option<&str>) -> Vec<(String, u64)> {
     each.filter_map(|(id, output)| Some((id.to_owned(), output.parse().ok()?))).collect()
 }
 
-fn parse_part(line: &[u8]) -> Option<ResponsePart<'_>> {
-    let (message, request_id) = response(line)?;
-    response_part(&message, request_id)
-}
-
 /// The message of a record of type `assistant`, and the id of its request.
-fn response(line: &[u8]) -> Option<(Message<'_>, Unread<'_>)> {
-    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+fn response(line: Line<'_>) -> Option<(Message<'_>, Unread<'_>)> {
     if line.r#type.and_then(json::text).as_deref() != Some("assistant") {
         return None;
     }

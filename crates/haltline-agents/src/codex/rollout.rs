@@ -15,10 +15,8 @@ use serde::Deserialize;
 use crate::json::{self, Block, Unread};
 use crate::transcript::codex::{Item, Line, usage as tokens};
 use crate::transcript::record;
-use crate::transcript_reader::{EndedCall, Ending, ReadContext, TranscriptUsage, whole_lines};
+use crate::transcript_reader::{CountedIds, EndedCall, Ending, ReadContext, TranscriptUsage, records, whole_lines};
 
-/// Number of responses remembered from one read to the next.
-const RESPONSES_MAX: usize = 8;
 /// Number of calls remembered of one response; no model makes more at once.
 const CALLS_MAX: usize = 64;
 
@@ -38,7 +36,7 @@ struct ResumeState {
     response: u64,
     has_result: bool,
     calls: Vec<String>,
-    counted: Vec<String>,
+    counted: CountedIds,
 }
 
 impl ResumeState {
@@ -48,9 +46,10 @@ impl ResumeState {
         let response = first.trim_end_matches('+').parse().unwrap_or_default();
         let mut state = Self { response, has_result: first.ends_with('+'), ..Self::default() };
         for field in fields.filter(|field| !field.is_empty()) {
-            match field.strip_prefix('@') {
-                Some(call) => state.calls.push(call.to_owned()),
-                None => state.counted.push(field.to_owned()),
+            if let Some(call) = field.strip_prefix('@') {
+                state.calls.push(call.to_owned());
+            } else {
+                state.counted.insert(field.to_owned());
             }
         }
         state
@@ -62,7 +61,7 @@ impl ResumeState {
             text.push_str(" @");
             text.push_str(call);
         }
-        for response in &self.counted[self.counted.len().saturating_sub(RESPONSES_MAX)..] {
+        for response in self.counted.recent() {
             text.push(' ');
             text.push_str(response);
         }
@@ -94,8 +93,7 @@ pub fn usage(text: &[u8], context: ReadContext<'_>) -> TranscriptUsage {
     let mut state = ResumeState::parse(context.resume_state);
     let mut sum = TranscriptUsage { consumed: whole.len() as u64, ..TranscriptUsage::default() };
     let mut endings = Vec::new();
-    for line in whole.split(|&byte| byte == b'\n') {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { continue };
+    for line in records::<Line<'_>>(whole) {
         let Some(payload) = line.payload.and_then(json::object::<Item<'_>>) else { continue };
         if record::is_text(line.r#type, "token_usage_record") {
             count_usage(&payload, context.model.unwrap_or_default(), &mut state, &mut sum);
@@ -116,16 +114,9 @@ fn count_usage(payload: &Item<'_>, model: &str, state: &mut ResumeState, sum: &m
     let is_plain = |id: &String| !id.contains(char::is_whitespace) && !id.starts_with('@');
     let Some(id) = json::non_empty_text(payload.response_id).filter(is_plain) else { return };
     let Some(usage) = payload.usage.and_then(tokens) else { return };
-    if state.counted.contains(&id) {
-        return;
+    if state.counted.insert(id) {
+        sum.count_response(model, &usage);
     }
-    // One read may see many responses; only the last ones matter to the next read.
-    if state.counted.len() >= 4 * RESPONSES_MAX {
-        state.counted.drain(..3 * RESPONSES_MAX);
-    }
-    state.counted.push(id);
-    sum.messages = sum.messages.saturating_add(1);
-    sum.add_response(model, &usage, 0);
 }
 
 fn read_item(payload: &Item<'_>, state: &mut ResumeState, endings: &[(String, Ending)], sum: &mut TranscriptUsage) {
@@ -170,15 +161,12 @@ fn completed(payload: &Item<'_>) -> Option<(String, Ending)> {
 
 /// The text of the last response in these lines.
 pub fn last_text(text: &[u8]) -> Option<ModelText> {
-    text.split(|&byte| byte == b'\n').rev().find_map(text_in)
-}
-
-fn text_in(line: &[u8]) -> Option<ModelText> {
-    let line: Line<'_> = serde_json::from_slice(line).ok()?;
-    let payload: Item<'_> = json::object(line.payload?)?;
-    let is_model_text = record::is_text(line.r#type, "response_item") && record::is_text(payload.role, "assistant");
-    let blocks: Vec<Block<'_>> = payload.content.filter(|_| is_model_text).and_then(json::list)?;
-    blocks.iter().rev().find_map(|block| ModelText::from_text(&json::text(block.text?)?))
+    records(text).rev().find_map(|line: Line<'_>| {
+        let payload: Item<'_> = json::object(line.payload?)?;
+        let is_model_text = record::is_text(line.r#type, "response_item") && record::is_text(payload.role, "assistant");
+        let blocks: Vec<Block<'_>> = payload.content.filter(|_| is_model_text).and_then(json::list)?;
+        blocks.iter().rev().find_map(|block| ModelText::from_text(&json::text(block.text?)?))
+    })
 }
 
 /// How a command ended, if these lines say so; the first line may be incomplete.

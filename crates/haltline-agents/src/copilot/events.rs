@@ -14,10 +14,8 @@ use serde_json::Value;
 use crate::json;
 use crate::transcript::copilot::{EventData, Line, UsageRecord};
 use crate::transcript::record;
-use crate::transcript_reader::{Ending, ReadContext, TranscriptUsage, whole_lines};
+use crate::transcript_reader::{CountedIds, Ending, ReadContext, TranscriptUsage, records, whole_lines};
 
-/// Number of responses remembered from one read to the next.
-const RESPONSES_MAX: usize = 8;
 /// Number of calls remembered of one response; no model makes more at once.
 const CALLS_MAX: usize = 64;
 /// Number of sub-agents remembered that have a response in progress.
@@ -29,7 +27,7 @@ const AGENTS_MAX: usize = 64;
 struct ResumeState {
     /// The last response of each agent, the main agent's first.
     responses: Vec<Response>,
-    counted: Vec<String>,
+    counted: CountedIds,
 }
 
 /// The last response of one agent.
@@ -81,7 +79,7 @@ impl ResumeState {
             } else if response.agent.is_some() {
                 field.clone_into(&mut response.name);
             } else {
-                state.counted.push(field.to_owned());
+                state.counted.insert(field.to_owned());
             }
         }
         state.responses.push(response);
@@ -91,7 +89,7 @@ impl ResumeState {
     fn to_text(&self) -> String {
         let mut text = String::new();
         self.responses[0].append_to(&mut text);
-        for response in &self.counted[self.counted.len().saturating_sub(RESPONSES_MAX)..] {
+        for response in self.counted.recent() {
             text.push(' ');
             text.push_str(response);
         }
@@ -118,8 +116,7 @@ pub fn usage(text: &[u8], context: ReadContext<'_>) -> TranscriptUsage {
     let whole = whole_lines(text);
     let mut state = ResumeState::parse(context.resume_state);
     let mut sum = TranscriptUsage { consumed: whole.len() as u64, ..TranscriptUsage::default() };
-    for line in whole.split(|&byte| byte == b'\n') {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { continue };
+    for line in records::<Line<'_>>(whole) {
         let Some(kind) = line.r#type.and_then(json::text) else { continue };
         if !matches!(kind.as_ref(), "session.usage_record" | "assistant.message" | "tool.execution_complete") {
             continue;
@@ -155,16 +152,9 @@ pub fn usage(text: &[u8], context: ReadContext<'_>) -> TranscriptUsage {
 fn count_usage(data: &EventData<'_>, state: &mut ResumeState, sum: &mut TranscriptUsage) {
     let Some(counts) = data.usage.and_then(json::object::<UsageRecord<'_>>) else { return };
     let Some(id) = json::non_empty_text(counts.api_call_id).filter(|name| survives_resume_state(name)) else { return };
-    if state.counted.contains(&id) {
-        return;
+    if state.counted.insert(id) {
+        sum.count_response(&json::non_empty_text(counts.model).unwrap_or_default(), &counts.usage());
     }
-    // One read may see many responses; only the last ones matter to the next read.
-    if state.counted.len() >= 4 * RESPONSES_MAX {
-        state.counted.drain(..3 * RESPONSES_MAX);
-    }
-    state.counted.push(id);
-    sum.messages = sum.messages.saturating_add(1);
-    sum.add_response(&json::non_empty_text(counts.model).unwrap_or_default(), &counts.usage(), 0);
 }
 
 fn begin_response(data: &EventData<'_>, response: &mut Response) {
@@ -177,8 +167,7 @@ fn begin_response(data: &EventData<'_>, response: &mut Response) {
 
 /// The text of the last response in these lines.
 pub fn last_text(text: &[u8]) -> Option<ModelText> {
-    text.split(|&byte| byte == b'\n').rev().find_map(|line| {
-        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    records(text).rev().find_map(|line: Line<'_>| {
         let data = line.data.filter(|_| record::is_text(line.r#type, "assistant.message"));
         ModelText::from_text(&json::text(data.and_then(json::object::<EventData<'_>>)?.content?)?)
     })
@@ -191,9 +180,7 @@ pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
     let (timestamp, arguments) = call.split_once(' ')?;
     let arguments_value: Value = serde_json::from_str(arguments).ok()?;
     let timestamp = Instant::parse(timestamp).ok()?.as_millis();
-    let mut lines = text.split(|&byte| byte == b'\n').rev();
-    let input = lines.find_map(|line| {
-        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    let input = records(text).rev().find_map(|line: Line<'_>| {
         let data = line.data.filter(|_| record::is_text(line.r#type, "hook.start"));
         let data = data.and_then(json::object::<EventData<'_>>)?;
         let input = data.input.filter(|_| record::is_text(data.hook_type, "postToolUse"))?;

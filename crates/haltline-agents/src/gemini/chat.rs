@@ -6,16 +6,14 @@
 
 use haltline_core::identity::ModelText;
 use haltline_core::loop_::Usage;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::call;
 use crate::json;
 use crate::transcript::gemini::{self, Record};
 use crate::transcript::record;
-use crate::transcript_reader::{EndedCall, ReadContext, TranscriptUsage, whole_lines};
-
-/// Number of message ids remembered; the client does not write earlier messages again.
-const MESSAGES_MAX: usize = 8;
+use crate::transcript_reader::{CountedIds, EndedCall, ReadContext, TranscriptUsage, records, whole_lines};
 
 /// The usage that one line reports for a response.
 pub(crate) struct ResponseUsage {
@@ -51,58 +49,35 @@ fn failed_calls(calls: &RawValue, session: &str) -> Vec<EndedCall> {
 }
 
 /// The usage in the whole lines of `text`, counting each message once.
-pub(crate) fn sum_usage(
-    text: &[u8],
+pub(crate) fn sum_usage<'a, T: Deserialize<'a>>(
+    text: &'a [u8],
     context: ReadContext<'_>,
-    read: impl FnMut(&[u8]) -> Option<ResponseUsage>,
+    read: impl FnMut(T) -> Option<ResponseUsage>,
 ) -> TranscriptUsage {
     let whole = whole_lines(text);
     let mut sum = TranscriptUsage { consumed: whole.len() as u64, ..TranscriptUsage::default() };
-    let mut counted = CountedMessages::parse(context.resume_state);
-    for response in whole.split(|&byte| byte == b'\n').filter_map(read) {
-        if counted.is_new(response.id) {
-            sum.messages = sum.messages.saturating_add(1);
-            sum.add_response(response.model.as_deref().or(context.model).unwrap_or_default(), &response.usage, 0);
+    let mut counted = CountedIds::default();
+    for id in context.resume_state.unwrap_or_default().split(' ').filter(|id| !id.is_empty()) {
+        counted.insert(id.to_owned());
+    }
+    for response in records(whole).filter_map(read) {
+        // A message without an id is always new.
+        if response.id.filter(|id| !id.contains(' ')).is_none_or(|id| counted.insert(id)) {
+            sum.count_response(response.model.as_deref().or(context.model).unwrap_or_default(), &response.usage);
         }
     }
-    sum.resume_state = Some(counted.to_text());
+    sum.resume_state = Some(counted.recent().join(" "));
     sum
 }
 
 /// The text of the last response.
 pub fn last_text(text: &[u8]) -> Option<ModelText> {
-    let lines = text.split(|&byte| byte == b'\n').rev();
-    lines.filter_map(response).find_map(|line| ModelText::from_text(&json::text_for_model(line.content?)))
+    let mut responses = records(text).rev().filter_map(response);
+    responses.find_map(|line| ModelText::from_text(&json::text_for_model(line.content?)))
 }
 
-fn response(line: &[u8]) -> Option<Record<'_>> {
-    let line = serde_json::from_slice::<Record<'_>>(line).ok()?;
+fn response(line: Record<'_>) -> Option<Record<'_>> {
     record::is_text(line.r#type, "gemini").then_some(line)
-}
-
-/// The ids of the last messages that were counted.
-struct CountedMessages(Vec<String>);
-
-impl CountedMessages {
-    fn parse(resume_state: Option<&str>) -> Self {
-        Self(resume_state.unwrap_or_default().split(' ').filter(|id| !id.is_empty()).map(str::to_owned).collect())
-    }
-
-    /// True if the message has not been counted yet; it then counts as counted. A message without an id is always new.
-    fn is_new(&mut self, id: Option<String>) -> bool {
-        let Some(id) = id.filter(|id| !id.contains(' ')) else { return true };
-        if self.0.contains(&id) {
-            return false;
-        }
-        self.0.push(id);
-        let excess = self.0.len().saturating_sub(MESSAGES_MAX);
-        self.0.drain(..excess);
-        true
-    }
-
-    fn to_text(&self) -> String {
-        self.0.join(" ")
-    }
 }
 
 #[cfg(test)]

@@ -10,10 +10,7 @@ use haltline_core::identity::Action;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    Ending, HeadlessReport, MESSAGE_BYTES_MAX, OutputFormat, Reset, Spent, TEXT_BYTES_MAX, TextTail, error_excerpt,
-    fault, last_bytes, plain, reset,
-};
+use super::{Ending, HeadlessReport, OutputFormat, Reset, Spent, TextTail, error_excerpt, fault, plain, reset};
 use crate::claude::transcript::{self, CountedResponses, Message};
 use crate::json::{self, Unread};
 use crate::price::{self, Price};
@@ -60,17 +57,22 @@ struct Line<'a> {
 
 /// What one model used, in a result.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ModelShare<'a> {
-    #[serde(borrow, rename = "inputTokens")]
-    input: Unread<'a>,
-    #[serde(rename = "outputTokens")]
-    output: Unread<'a>,
-    #[serde(rename = "cacheReadInputTokens")]
-    cache_read: Unread<'a>,
-    #[serde(rename = "cacheCreationInputTokens")]
-    cache_write: Unread<'a>,
+    #[serde(borrow)]
+    input_tokens: Unread<'a>,
+    output_tokens: Unread<'a>,
+    cache_read_input_tokens: Unread<'a>,
+    cache_creation_input_tokens: Unread<'a>,
     #[serde(rename = "costUSD")]
     cost: Unread<'a>,
+}
+
+impl ModelShare<'_> {
+    fn tokens(&self) -> u64 {
+        let input = [self.input_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens];
+        input.into_iter().chain([self.output_tokens]).map(record::tokens).sum()
+    }
 }
 
 /// True when a program that prints this object is Claude Code.
@@ -103,7 +105,7 @@ pub(super) struct Claude {
 impl Default for Claude {
     fn default() -> Self {
         Self {
-            text: TextTail::new(TEXT_BYTES_MAX),
+            text: TextTail::default(),
             report: HeadlessReport { format: OutputFormat::ClaudeCode, ..HeadlessReport::default() },
             counted: CountedResponses::new(RESPONSES_MAX),
             used: TranscriptUsage::default(),
@@ -178,15 +180,9 @@ impl Claude {
             if record::is_text(block.r#type, "tool_use") {
                 self.count_call(block, is_own);
             } else if is_own && record::is_text(block.r#type, "text") {
-                self.add_text(&json::owned_text(block.text).unwrap_or_default());
+                self.report.add_message(&json::owned_text(block.text).unwrap_or_default(), &mut self.text);
             }
         }
-    }
-
-    fn add_text(&mut self, text: &str) {
-        self.text.push(text);
-        self.text.push("\n");
-        self.report.last_message = last_bytes(text, MESSAGE_BYTES_MAX).to_owned();
     }
 
     fn count_call(&mut self, block: &Block<'_>, is_own: bool) {
@@ -268,7 +264,7 @@ impl Claude {
         let text = json::owned_text(line.result).unwrap_or_default();
         let is_repeated = text.trim().is_empty() || text.trim() == self.report.last_message.trim();
         if self.report.ending == Ending::Finished && !is_repeated && !self.report.last_message.ends_with(text.trim()) {
-            self.add_text(&text);
+            self.report.add_message(&text, &mut self.text);
         }
     }
 
@@ -277,12 +273,9 @@ impl Claude {
         let shares = line.model_usage_since_last_result.and_then(json::object::<BTreeMap<String, ModelShare<'_>>>);
         let share = match shares {
             Some(shares) => {
-                let tokens = shares.values().map(|share| {
-                    let parts = [share.input, share.output, share.cache_read, share.cache_write];
-                    parts.map(record::tokens).iter().sum::<u64>()
-                });
-                let cost: Option<u64> = shares.values().map(|share| parse_dollars(share.cost)).sum();
-                Spent { tokens: Some(tokens.sum()), cost_micros: cost, ..Spent::default() }
+                let tokens = shares.values().map(ModelShare::tokens).sum();
+                let cost_micros = shares.values().map(|share| parse_dollars(share.cost)).sum();
+                Spent { tokens: Some(tokens), cost_micros, ..Spent::default() }
             }
             // An older client. Its cost includes the runs that this one continues, and nothing distinguishes them.
             None => {

@@ -6,10 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    Ending, HeadlessReport, MESSAGE_BYTES_MAX, OutputFormat, Spent, TEXT_BYTES_MAX, TextTail, error_excerpt, fault,
-    last_bytes,
-};
+use super::{Ending, HeadlessReport, OutputFormat, Spent, TextTail, error_excerpt, fault};
 use crate::json::{self, Unread};
 use crate::transcript::record;
 use haltline_core::identity::Action;
@@ -41,7 +38,7 @@ pub(super) fn recognises(object: &RawValue) -> bool {
 }
 
 /// What the output has said so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Codex {
     text: TextTail,
     report: HeadlessReport,
@@ -49,13 +46,6 @@ pub(super) struct Codex {
     error: Option<String>,
     /// Number of items of the running turn.
     items: u64,
-}
-
-impl Default for Codex {
-    fn default() -> Self {
-        let report = HeadlessReport { format: OutputFormat::Codex, ..HeadlessReport::default() };
-        Self { text: TextTail::new(TEXT_BYTES_MAX), report, error: None, items: 0 }
-    }
 }
 
 impl Codex {
@@ -96,7 +86,7 @@ impl Codex {
             (Ending::Silent, Some(message)) => failed_ending(&message),
             (ending, _) => ending,
         };
-        HeadlessReport { text: self.text.finish(), ending, ..self.report }
+        HeadlessReport { format: OutputFormat::Codex, text: self.text.finish(), ending, ..self.report }
     }
 
     fn read_item(&mut self, item: Unread<'_>) {
@@ -105,10 +95,7 @@ impl Codex {
         let is_write = match kind.as_ref() {
             "agent_message" => {
                 self.items += 1;
-                let text = json::owned_text(item.text).unwrap_or_default();
-                self.text.push(&text);
-                self.text.push("\n");
-                self.report.last_message = last_bytes(&text, MESSAGE_BYTES_MAX).to_owned();
+                self.report.add_message(&json::owned_text(item.text).unwrap_or_default(), &mut self.text);
                 return;
             }
             "command_execution" => Action::new("shell", item.command.map_or("\"\"", RawValue::get), None).is_write,

@@ -7,13 +7,12 @@ use crate::gemini::chat::{ResponseUsage, sum_usage};
 use crate::json;
 use crate::transcript::qwen::{self, Line};
 use crate::transcript::record;
-use crate::transcript_reader::{ReadContext, TranscriptUsage};
+use crate::transcript_reader::{ReadContext, TranscriptUsage, records};
 
 /// Reads the whole lines of `text`, which follows what was read before.
 pub fn usage(text: &[u8], context: ReadContext<'_>) -> TranscriptUsage {
     let mut prompt = None;
-    let used = sum_usage(text, context, |line| {
-        let line = read(line)?;
+    let used = sum_usage(text, context, |line: Line<'_>| {
         if let Some(lifts_limits) = user_prompt(&line) {
             prompt = Some(lifts_limits);
         }
@@ -38,13 +37,8 @@ fn user_prompt(line: &Line<'_>) -> Option<bool> {
 
 /// The text of the last response.
 pub fn last_text(text: &[u8]) -> Option<ModelText> {
-    let lines = text.split(|&byte| byte == b'\n').rev();
-    let mut responses = lines.filter_map(read).filter_map(assistant_line);
+    let mut responses = records(text).rev().filter_map(assistant_line);
     responses.find_map(|line| line.parts().iter().rev().find_map(|part| ModelText::from_text(&json::text(part.text?)?)))
-}
-
-fn read(line: &[u8]) -> Option<Line<'_>> {
-    serde_json::from_slice(line).ok()
 }
 
 fn assistant_line(line: Line<'_>) -> Option<Line<'_>> {

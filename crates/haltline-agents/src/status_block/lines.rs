@@ -106,6 +106,11 @@ pub(super) fn parse_name<T: Copy>(value: &str, names: &[(&'static str, T)]) -> O
     names.iter().find(|(name, _)| name.eq_ignore_ascii_case(&value)).map(|&(_, meaning)| meaning)
 }
 
+/// The name of this value.
+pub(super) fn name_of<T: Copy + PartialEq>(value: T, names: &[(&'static str, T)]) -> &'static str {
+    names.iter().find(|(_, meaning)| *meaning == value).map(|(name, _)| *name).expect("every value has a name")
+}
+
 pub(super) fn parse_flag(value: &str) -> Option<bool> {
     parse_name(value, &[("true", true), ("false", false), ("yes", true), ("no", false)])
 }

@@ -78,11 +78,7 @@ impl BreakerState {
         [("CLOSED", BreakerState::Closed), ("HALF_OPEN", BreakerState::HalfOpen), ("OPEN", BreakerState::Open)];
 
     fn as_str(self) -> &'static str {
-        match self {
-            BreakerState::Closed => "CLOSED",
-            BreakerState::HalfOpen => "HALF_OPEN",
-            BreakerState::Open => "OPEN",
-        }
+        lines::name_of(self, &Self::NAMES)
     }
 }
 

@@ -34,11 +34,7 @@ impl TestsStatus {
         [("PASSING", TestsStatus::Passing), ("FAILING", TestsStatus::Failing), ("NOT_RUN", TestsStatus::NotRun)];
 
     fn as_str(self) -> &'static str {
-        match self {
-            TestsStatus::Passing => "PASSING",
-            TestsStatus::Failing => "FAILING",
-            TestsStatus::NotRun => "NOT_RUN",
-        }
+        lines::name_of(self, &Self::NAMES)
     }
 }
 

@@ -131,6 +131,10 @@ impl Conclusion {
     fn trouble(trouble: Trouble, why: impl Into<String>) -> Self {
         Self::new(TestClass::Infrastructure(trouble), why)
     }
+
+    fn unclear(why: impl Into<String>) -> Self {
+        Self::new(TestClass::Unclear, why)
+    }
 }
 
 /// Classifies the test that a run is about.
@@ -144,10 +148,9 @@ pub fn classify(run: &TestRun<'_>) -> Classification {
         // The text of `go test -json` is inside its events.
         lines.push(go_test::event_output(line).map_or_else(|| line.to_owned(), |text| text.trim_end().to_owned()));
     }
-    let output = ParsedOutput { listener: current_listener(&listeners), lines: &lines };
-    let reports = JunitReports::read(run.junit);
-    let conclusion = ended_from_outside(run, &output).unwrap_or_else(|| conclude(run, &output, &reports));
-    let listener = output.listener;
+    let listener = current_listener(&listeners);
+    let parsed = ParsedRun { run, listener, lines: &lines, reports: JunitReports::read(run.junit) };
+    let conclusion = parsed.ended_from_outside().unwrap_or_else(|| parsed.conclude());
     let excerpt = match (&conclusion.text, conclusion.line) {
         (Some(text), _) => excerpt(&text.lines().collect::<Vec<_>>(), 0, &[]),
         (None, Some(line)) => excerpt(&lines, line, listener.map_or(&[], |listener| &listener.record.boundaries)),
@@ -161,13 +164,17 @@ pub fn classify(run: &TestRun<'_>) -> Classification {
     }
 }
 
-/// The lines of an output, with the listener that recognised them.
-struct ParsedOutput<'a> {
+/// A run with everything that it printed and reported.
+struct ParsedRun<'a> {
+    run: &'a TestRun<'a>,
+    /// The listener that recognised the output.
     listener: Option<&'a OutputListener>,
+    /// The lines of the output.
     lines: &'a [String],
+    reports: JunitReports,
 }
 
-impl ParsedOutput<'_> {
+impl ParsedRun<'_> {
     /// The record of the runner, if everything that it announced has arrived.
     fn complete_record(&self) -> Option<&RunRecord> {
         let listener = self.listener?;
@@ -177,6 +184,165 @@ impl ParsedOutput<'_> {
 
     fn runner_name(&self) -> &'static str {
         self.listener.map_or("the output", |listener| listener.runner.name())
+    }
+
+    fn ended_from_outside(&self) -> Option<Conclusion> {
+        let is_whole = self.complete_record().is_some();
+        match self.run.exit {
+            Exit::NotStarted => Some(Conclusion::trouble(Trouble::NotStarted, "the test command could not be started")),
+            Exit::TimedOut => {
+                Some(Conclusion::trouble(Trouble::TimedOut, "the test command was killed because it took too long"))
+            }
+            Exit::Signal(signal) => Some(self.crash(format!("the test command was ended by signal {signal}"))),
+            Exit::Code(TIMEOUT_CODE) if !is_whole => Some(Conclusion::trouble(
+                Trouble::TimedOut,
+                "the test command ended with code 124, which is a timeout's",
+            )),
+            Exit::Code(code) if !is_whole && SIGNAL_CODES.contains(&code) => {
+                Some(self.crash(format!("the test command ended with code {code}, which is signal {}", code - 128)))
+            }
+            Exit::Code(_) => None,
+        }
+    }
+
+    fn crash(&self, why: String) -> Conclusion {
+        let found = trouble::find_cause(self.lines, &[]).filter(|found| found.trouble == Trouble::Crash);
+        Conclusion { line: found.map(|found| found.line), ..Conclusion::trouble(Trouble::Crash, why) }
+    }
+
+    fn conclude(&self) -> Conclusion {
+        let test = self.run.test;
+        let printed = self.complete_record().map(|record| TestEvidence::from_record(record, test));
+        let record = self.reports.record.as_ref().filter(|_| self.reports.problem.is_none());
+        let reported = record.map(|record| TestEvidence::from_record(record, test));
+        match (&reported, &printed) {
+            (Some(reported), Some(printed)) if reported.named.contradicts(printed.named) => {
+                Conclusion::unclear(format!("the JUnit report and {} do not agree about {test}", self.runner_name()))
+            }
+            (Some(reported), _) if reported.named != NamedOutcome::Unlisted => {
+                self.conclude_named(reported, "the JUnit report")
+            }
+            (_, Some(printed)) if printed.named != NamedOutcome::Unlisted => {
+                self.conclude_named(printed, self.runner_name())
+            }
+            (Some(reported), None) => self.conclude_unlisted(reported, "the JUnit report"),
+            (_, Some(printed)) => self.conclude_unlisted(printed, self.runner_name()),
+            (None, None) => self.conclude_without_counts(),
+        }
+    }
+
+    /// Draws the conclusion when the runner named the test.
+    fn conclude_named(&self, evidence: &TestEvidence<'_>, who: &str) -> Conclusion {
+        let test = self.run.test;
+        let mut conclusion = match evidence.named {
+            NamedOutcome::Passed if self.run.exit != Exit::Code(0) && evidence.counts.failing == 0 => {
+                Conclusion::unclear(format!(
+                    "{who} says that {test} and all others passed, but the command did not end well ({})",
+                    exit_text(self.run.exit)
+                ))
+            }
+            NamedOutcome::Passed => Conclusion::new(TestClass::Passed, format!("{who} says that {test} passed")),
+            NamedOutcome::Failed => Conclusion::new(TestClass::Failed, format!("{who} says that {test} failed")),
+            NamedOutcome::Skipped if evidence.broken > 0 => {
+                let why = format!("{who} skipped {test}, since something around it broke");
+                self.conclude_broken_setup(Trouble::Environment, why)
+            }
+            NamedOutcome::Skipped => Conclusion::trouble(Trouble::RanNone, format!("{who} skipped {test}")),
+            NamedOutcome::SetupBroke => {
+                let why = format!("{who} says that what {test} needs around it broke, not the test");
+                self.conclude_broken_setup(Trouble::Environment, why)
+            }
+            NamedOutcome::Crashed => {
+                Conclusion::trouble(Trouble::Crash, format!("{who} says that the process died in {test}"))
+            }
+            NamedOutcome::TimedOut => {
+                Conclusion::trouble(Trouble::TimedOut, format!("{who} says that {test} took too long"))
+            }
+            NamedOutcome::Contradicted => {
+                Conclusion::unclear(format!("{who} is told to say of {test} both that it passed and that it failed"))
+            }
+            NamedOutcome::Several => Conclusion::unclear(format!(
+                "{who} has several tests of which {test} may be the name, and they did not end alike"
+            )),
+            NamedOutcome::Unlisted => Conclusion::unclear(format!("{who} does not name {test}")),
+        };
+        conclusion.line = conclusion.line.or(evidence.line);
+        conclusion.text = conclusion.text.or_else(|| evidence.text.map(str::to_owned));
+        conclusion
+    }
+
+    /// Draws the conclusion when the runner printed its counts without naming the test.
+    fn conclude_unlisted(&self, evidence: &TestEvidence<'_>, who: &str) -> Conclusion {
+        let (test, counts) = (self.run.test, evidence.counts);
+        let executed = counts.passing.saturating_add(evidence.failed);
+        if evidence.is_contradicted {
+            return Conclusion::unclear(format!("{who} names more tests than it counts"));
+        }
+        if evidence.broken > 0 {
+            let why = format!("{who} could not load or prepare everything, and does not name {test}");
+            return self.conclude_broken_setup(Trouble::Environment, why);
+        }
+        if executed == 0 {
+            let why = format!("{who} tells of no test that was executed");
+            return self.conclude_broken_setup(Trouble::RanNone, why);
+        }
+        if evidence.names_all_tests {
+            return Conclusion::trouble(
+                Trouble::RanNone,
+                format!("{who} names all it executed ({executed}), and {test} is not among them"),
+            );
+        }
+        let is_only_one = executed == 1;
+        match (counts.passing, evidence.unnamed) {
+            (0, 1) if is_only_one && evidence.may_omit_failed_names => {
+                Conclusion::new(TestClass::Failed, format!("{who} executed one test without naming it, and it failed"))
+            }
+            (_, 1..) => Conclusion::unclear(format!("{who} does not say which of {executed} tests failed")),
+            (0, 0) => Conclusion::unclear(format!("{who} names only tests that failed, and {test} is none of them")),
+            _ if evidence.names_some_passed => {
+                Conclusion::unclear(format!("{who} names some of its tests only, and not {test}"))
+            }
+            _ if counts.skipped > 0 && !(is_only_one && evidence.filter_skips) => Conclusion::unclear(format!(
+                "{who} skipped {} without naming them, and {test} may be one",
+                counts.skipped
+            )),
+            _ if counts.failing == 0 && self.run.exit != Exit::Code(0) => Conclusion::unclear(format!(
+                "{who} says that all passed, but the command did not end well ({})",
+                exit_text(self.run.exit)
+            )),
+            _ if counts.failing == 0 => {
+                Conclusion::new(TestClass::Passed, format!("{who} says that all it executed passed"))
+            }
+            _ => Conclusion::new(TestClass::Passed, format!("{who} names all that failed, and {test} is none of them")),
+        }
+    }
+
+    /// Draws the conclusion when no runner got to its counts.
+    fn conclude_without_counts(&self) -> Conclusion {
+        let found = trouble::find_cause(self.lines, self.run.files);
+        match (found, &self.reports.problem, self.listener) {
+            (Some(found), _, _) => conclude_from_trouble(&found, "nothing was executed"),
+            (None, Some(problem), _) => Conclusion::unclear(problem.clone()),
+            (None, None, Some(listener)) => {
+                Conclusion::unclear(format!("the output of {} breaks off before its sum", listener.runner.name()))
+            }
+            (None, None, None) => Conclusion::unclear("the output is of no test runner that is known here"),
+        }
+    }
+
+    /// Something around the test broke: finds out what, and falls back to `or_else`.
+    fn conclude_broken_setup(&self, or_else: Trouble, why: String) -> Conclusion {
+        if let Some(found) = trouble::find_cause(self.lines, self.run.files) {
+            return conclude_from_trouble(&found, &why);
+        }
+        for text in self.reports.record.iter().flat_map(|record| &record.broken_texts) {
+            let lines: Vec<&str> = text.lines().collect();
+            if let Some(found) = trouble::find_cause(&lines, self.run.files) {
+                return Conclusion { line: None, text: Some(text.clone()), ..conclude_from_trouble(&found, &why) };
+            }
+        }
+        let line = self.complete_record().and_then(|record| record.broken.first().copied());
+        Conclusion { line, ..Conclusion::trouble(or_else, why) }
     }
 }
 
@@ -223,102 +389,6 @@ impl JunitReports {
 const TIMEOUT_CODE: i32 = 124;
 const SIGNAL_CODES: [i32; 7] = [129, 130, 132, 134, 136, 137, 139];
 
-fn ended_from_outside(run: &TestRun<'_>, output: &ParsedOutput<'_>) -> Option<Conclusion> {
-    let is_whole = output.complete_record().is_some();
-    match run.exit {
-        Exit::NotStarted => Some(Conclusion::trouble(Trouble::NotStarted, "the test command could not be started")),
-        Exit::TimedOut => {
-            Some(Conclusion::trouble(Trouble::TimedOut, "the test command was killed because it took too long"))
-        }
-        Exit::Signal(signal) => Some(crash(output, format!("the test command was ended by signal {signal}"))),
-        Exit::Code(TIMEOUT_CODE) if !is_whole => {
-            Some(Conclusion::trouble(Trouble::TimedOut, "the test command ended with code 124, which is a timeout's"))
-        }
-        Exit::Code(code) if !is_whole && SIGNAL_CODES.contains(&code) => {
-            Some(crash(output, format!("the test command ended with code {code}, which is signal {}", code - 128)))
-        }
-        Exit::Code(_) => None,
-    }
-}
-
-fn crash(output: &ParsedOutput<'_>, why: String) -> Conclusion {
-    let found = trouble::find_cause(output.lines, &[]).filter(|found| found.trouble == Trouble::Crash);
-    Conclusion { line: found.map(|found| found.line), ..Conclusion::trouble(Trouble::Crash, why) }
-}
-
-fn conclude(run: &TestRun<'_>, output: &ParsedOutput<'_>, reports: &JunitReports) -> Conclusion {
-    let printed = output.complete_record().map(|record| TestEvidence::from_record(record, run.test));
-    let reported = reports
-        .record
-        .as_ref()
-        .filter(|_| reports.problem.is_none())
-        .map(|record| TestEvidence::from_record(record, run.test));
-    match (&reported, &printed) {
-        (Some(reported), Some(printed)) if reported.named.contradicts(printed.named) => Conclusion::new(
-            TestClass::Unclear,
-            format!("the JUnit report and {} do not agree about {}", output.runner_name(), run.test),
-        ),
-        (Some(reported), _) if reported.named != NamedOutcome::Unlisted => {
-            conclude_named(run, reported, "the JUnit report", output, reports)
-        }
-        (_, Some(printed)) if printed.named != NamedOutcome::Unlisted => {
-            conclude_named(run, printed, output.runner_name(), output, reports)
-        }
-        (Some(reported), None) => conclude_unlisted(run, reported, "the JUnit report", output, reports),
-        (_, Some(printed)) => conclude_unlisted(run, printed, output.runner_name(), output, reports),
-        (None, None) => conclude_without_counts(run, output, reports),
-    }
-}
-
-/// Draws the conclusion when the runner named the test.
-fn conclude_named(
-    run: &TestRun<'_>,
-    evidence: &TestEvidence<'_>,
-    who: &str,
-    output: &ParsedOutput<'_>,
-    reports: &JunitReports,
-) -> Conclusion {
-    let test = run.test;
-    let mut conclusion = match evidence.named {
-        NamedOutcome::Passed if run.exit != Exit::Code(0) && evidence.counts.failing == 0 => Conclusion::new(
-            TestClass::Unclear,
-            format!(
-                "{who} says that {test} and all others passed, but the command did not end well ({})",
-                exit_text(run.exit)
-            ),
-        ),
-        NamedOutcome::Passed => Conclusion::new(TestClass::Passed, format!("{who} says that {test} passed")),
-        NamedOutcome::Failed => Conclusion::new(TestClass::Failed, format!("{who} says that {test} failed")),
-        NamedOutcome::Skipped if evidence.broken > 0 => {
-            let why = format!("{who} skipped {test}, since something around it broke");
-            conclude_broken_setup(run, output, reports, Trouble::Environment, why)
-        }
-        NamedOutcome::Skipped => Conclusion::trouble(Trouble::RanNone, format!("{who} skipped {test}")),
-        NamedOutcome::SetupBroke => {
-            let why = format!("{who} says that what {test} needs around it broke, not the test");
-            conclude_broken_setup(run, output, reports, Trouble::Environment, why)
-        }
-        NamedOutcome::Crashed => {
-            Conclusion::trouble(Trouble::Crash, format!("{who} says that the process died in {test}"))
-        }
-        NamedOutcome::TimedOut => {
-            Conclusion::trouble(Trouble::TimedOut, format!("{who} says that {test} took too long"))
-        }
-        NamedOutcome::Contradicted => Conclusion::new(
-            TestClass::Unclear,
-            format!("{who} is told to say of {test} both that it passed and that it failed"),
-        ),
-        NamedOutcome::Several => Conclusion::new(
-            TestClass::Unclear,
-            format!("{who} has several tests of which {test} may be the name, and they did not end alike"),
-        ),
-        NamedOutcome::Unlisted => Conclusion::new(TestClass::Unclear, format!("{who} does not name {test}")),
-    };
-    conclusion.line = conclusion.line.or(evidence.line);
-    conclusion.text = conclusion.text.or_else(|| evidence.text.map(str::to_owned));
-    conclusion
-}
-
 fn exit_text(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("code {code}"),
@@ -326,90 +396,6 @@ fn exit_text(exit: Exit) -> String {
         Exit::TimedOut => "killed".to_owned(),
         Exit::NotStarted => "not started".to_owned(),
     }
-}
-
-/// Draws the conclusion when the runner printed its counts without naming the test.
-fn conclude_unlisted(
-    run: &TestRun<'_>,
-    evidence: &TestEvidence<'_>,
-    who: &str,
-    output: &ParsedOutput<'_>,
-    reports: &JunitReports,
-) -> Conclusion {
-    let (test, counts) = (run.test, evidence.counts);
-    let executed = counts.passing.saturating_add(evidence.failed);
-    let unclear = |why: String| Conclusion::new(TestClass::Unclear, why);
-    if evidence.is_contradicted {
-        return unclear(format!("{who} names more tests than it counts"));
-    }
-    if evidence.broken > 0 {
-        let why = format!("{who} could not load or prepare everything, and does not name {test}");
-        return conclude_broken_setup(run, output, reports, Trouble::Environment, why);
-    }
-    if executed == 0 {
-        let why = format!("{who} tells of no test that was executed");
-        return conclude_broken_setup(run, output, reports, Trouble::RanNone, why);
-    }
-    if evidence.names_all_tests {
-        return Conclusion::trouble(
-            Trouble::RanNone,
-            format!("{who} names all it executed ({executed}), and {test} is not among them"),
-        );
-    }
-    let is_only_one = executed == 1;
-    match (counts.passing, evidence.unnamed) {
-        (0, 1) if is_only_one && evidence.may_omit_failed_names => {
-            Conclusion::new(TestClass::Failed, format!("{who} executed one test without naming it, and it failed"))
-        }
-        (_, 1..) => unclear(format!("{who} does not say which of {executed} tests failed")),
-        (0, 0) => unclear(format!("{who} names only tests that failed, and {test} is none of them")),
-        _ if evidence.names_some_passed => unclear(format!("{who} names some of its tests only, and not {test}")),
-        _ if counts.skipped > 0 && !(is_only_one && evidence.filter_skips) => {
-            unclear(format!("{who} skipped {} without naming them, and {test} may be one", counts.skipped))
-        }
-        _ if counts.failing == 0 && run.exit != Exit::Code(0) => {
-            unclear(format!("{who} says that all passed, but the command did not end well ({})", exit_text(run.exit)))
-        }
-        _ if counts.failing == 0 => {
-            Conclusion::new(TestClass::Passed, format!("{who} says that all it executed passed"))
-        }
-        _ => Conclusion::new(TestClass::Passed, format!("{who} names all that failed, and {test} is none of them")),
-    }
-}
-
-/// Draws the conclusion when no runner got to its counts.
-fn conclude_without_counts(run: &TestRun<'_>, output: &ParsedOutput<'_>, reports: &JunitReports) -> Conclusion {
-    let found = trouble::find_cause(output.lines, run.files);
-    match (found, &reports.problem, output.listener) {
-        (Some(found), _, _) => conclude_from_trouble(&found, "nothing was executed"),
-        (None, Some(problem), _) => Conclusion::new(TestClass::Unclear, problem.clone()),
-        (None, None, Some(listener)) => Conclusion::new(
-            TestClass::Unclear,
-            format!("the output of {} breaks off before its sum", listener.runner.name()),
-        ),
-        (None, None, None) => Conclusion::new(TestClass::Unclear, "the output is of no test runner that is known here"),
-    }
-}
-
-/// Something around the test broke: finds out what, and falls back to `or_else`.
-fn conclude_broken_setup(
-    run: &TestRun<'_>,
-    output: &ParsedOutput<'_>,
-    reports: &JunitReports,
-    or_else: Trouble,
-    why: String,
-) -> Conclusion {
-    if let Some(found) = trouble::find_cause(output.lines, run.files) {
-        return conclude_from_trouble(&found, &why);
-    }
-    for text in reports.record.iter().flat_map(|record| &record.broken_texts) {
-        let lines: Vec<&str> = text.lines().collect();
-        if let Some(found) = trouble::find_cause(&lines, run.files) {
-            return Conclusion { line: None, text: Some(text.clone()), ..conclude_from_trouble(&found, &why) };
-        }
-    }
-    let line = output.complete_record().and_then(|record| record.broken.first().copied());
-    Conclusion { line, ..Conclusion::trouble(or_else, why) }
 }
 
 fn conclude_from_trouble(found: &trouble::FoundTrouble, why: &str) -> Conclusion {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::run_record::{self, RunRecord, split_path};
+use super::run_record::{RunRecord, TestOutcome, split_path};
 use super::{RunnerParser, TestCounts};
 
 #[derive(Default)]
@@ -27,27 +27,17 @@ pub(super) struct GoTest {
 
 #[derive(Default)]
 struct PackageTests {
-    outcomes: BTreeMap<String, GoOutcome>,
+    outcomes: BTreeMap<String, TestOutcome>,
     /// Tests whose failure was printed.
     printed: BTreeSet<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum GoOutcome {
-    Pass,
-    Fail,
-    Skip,
-}
-
 #[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
 struct Event {
-    #[serde(rename = "Action")]
     action: String,
-    #[serde(rename = "Package")]
     package: Option<String>,
-    #[serde(rename = "Test")]
     test: Option<String>,
-    #[serde(rename = "Output")]
     output: Option<String>,
 }
 
@@ -78,7 +68,7 @@ impl RunnerParser for GoTest {
             let outcome = parse_outcome(word)?;
             self.running.entry(String::new()).or_default().outcomes.insert(name.to_owned(), outcome);
             record.is_open = true;
-            record.add_test(split_path(name, "/"), outcome.as_test_outcome());
+            record.add_test(split_path(name, "/"), outcome);
             return None;
         }
         if line.starts_with("=== RUN ") {
@@ -115,22 +105,16 @@ impl GoTest {
                 None
             }
             (Some(test), "run") => {
-                let mut parts = split_path(package, "/");
-                parts.extend(split_path(test, "/"));
-                record.begin_failure_report(parts);
+                record.begin_failure_report(split_path(&format!("{package}/{test}"), "/"));
                 None
             }
             (Some(test), action) => {
                 let outcome = parse_outcome(action)?;
                 let tests = self.running.entry(package.to_owned()).or_default();
                 tests.outcomes.insert(test.clone(), outcome);
-                let is_made_up = outcome == GoOutcome::Fail && !tests.printed.contains(test);
-                let mut parts = split_path(package, "/");
-                parts.extend(split_path(test, "/"));
-                record.add_test(
-                    parts,
-                    if is_made_up { run_record::TestOutcome::Crashed } else { outcome.as_test_outcome() },
-                );
+                let is_made_up = outcome == TestOutcome::Failed && !tests.printed.contains(test);
+                let outcome = if is_made_up { TestOutcome::Crashed } else { outcome };
+                record.add_test(split_path(&format!("{package}/{test}"), "/"), outcome);
                 None
             }
             (None, "start") => {
@@ -185,36 +169,20 @@ impl GoTest {
     }
 }
 
-impl GoOutcome {
-    fn as_test_outcome(self) -> run_record::TestOutcome {
-        match self {
-            GoOutcome::Pass => run_record::TestOutcome::Passed,
-            GoOutcome::Fail => run_record::TestOutcome::Failed,
-            GoOutcome::Skip => run_record::TestOutcome::Skipped,
-        }
-    }
-}
-
 impl PackageTests {
     fn counts(&self) -> TestCounts {
         let parents: BTreeSet<&str> =
             self.outcomes.keys().filter_map(|name| name.rsplit_once('/')).map(|(parent, _)| parent).collect();
         let leaves = self.outcomes.iter().filter(|(name, _)| !parents.contains(name.as_str()));
-        leaves.fold(TestCounts::default(), |sum, (_, outcome)| {
-            sum.plus(match outcome {
-                GoOutcome::Pass => TestCounts::new(1, 0, 0),
-                GoOutcome::Fail => TestCounts::new(0, 1, 0),
-                GoOutcome::Skip => TestCounts::new(0, 0, 1),
-            })
-        })
+        leaves.fold(TestCounts::default(), |sum, (_, outcome)| sum.plus(TestCounts::of_one(*outcome)))
     }
 }
 
-fn parse_outcome(word: &str) -> Option<GoOutcome> {
-    Some(match word {
-        "PASS" | "pass" => GoOutcome::Pass,
-        "FAIL" | "fail" => GoOutcome::Fail,
-        "SKIP" | "skip" => GoOutcome::Skip,
-        _ => return None,
-    })
+fn parse_outcome(word: &str) -> Option<TestOutcome> {
+    match word {
+        "PASS" | "pass" => Some(TestOutcome::Passed),
+        "FAIL" | "fail" => Some(TestOutcome::Failed),
+        "SKIP" | "skip" => Some(TestOutcome::Skipped),
+        _ => None,
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::hook_frame::HookFrame;
+use super::names::{self, Groups};
 use super::run_record::{RunRecord, TestOutcome, split_path};
 use super::{RunnerParser, TestCounts, pairs};
 
@@ -13,7 +14,7 @@ pub(super) struct Jest {
     /// Files that could not be run. A set, because jest reports some of them twice.
     broken: BTreeSet<String>,
     /// The groups around the next test (`--verbose`), with their indentation.
-    groups: Vec<(usize, String)>,
+    groups: Groups,
     /// The lines list the tests of the file; no report has begun.
     is_listing: bool,
     /// The test whose report is being read.
@@ -41,9 +42,7 @@ impl RunnerParser for Jest {
         }
         self.is_over = is_at_start;
         let broken = u64::try_from(std::mem::take(&mut self.broken).len()).unwrap_or(u64::MAX);
-        let [passed, failed, skipped, todo] =
-            ["passed", "failed", "skipped", "todo"].map(|word| pairs::count_of(&pairs, word));
-        Some(TestCounts::new(passed, failed.saturating_add(broken), skipped.saturating_add(todo)))
+        Some(pairs::counts_with_broken(&pairs, broken))
     }
 }
 
@@ -57,7 +56,7 @@ impl Jest {
             }
             // `(5.2 s)` may follow the name.
             file.trim().split(" (").next().unwrap_or_default().clone_into(&mut self.file);
-            (self.is_listing, self.groups) = (true, Vec::new());
+            (self.is_listing, self.groups) = (true, Groups::default());
             record.mark_boundary();
         } else if let Some(heading) = line.strip_prefix("  ● ").filter(|_| !self.file.is_empty()) {
             self.is_listing = false;
@@ -88,27 +87,16 @@ impl Jest {
         if text.is_empty() {
             return;
         }
-        self.groups.retain(|(other, _)| *other < indent);
         let symbols = [("✓ ", TestOutcome::Passed), ("✕ ", TestOutcome::Failed), ("○ skipped ", TestOutcome::Skipped)];
-        let Some((rest, outcome)) =
-            symbols.iter().find_map(|(symbol, outcome)| text.strip_prefix(symbol).map(|rest| (rest, *outcome)))
-        else {
-            self.groups.push((indent, text.to_owned()));
+        let Some((rest, outcome)) = names::strip_symbol(text, &symbols) else {
+            self.groups.begin(indent, text);
             return;
         };
-        let name = rest.rsplit_once(" (").filter(|(_, time)| is_duration(time)).map_or(rest, |(name, _)| name);
-        let groups = self.groups.iter().map(|(_, group)| group.clone());
-        let path = self.path_in_file(groups.chain([name.to_owned()]).collect());
-        record.add_test(path, outcome);
+        self.groups.leave(indent);
+        record.add_test(self.path_in_file(self.groups.path_of(names::without_time(rest))), outcome);
     }
 
     fn path_in_file(&self, path: Vec<String>) -> Vec<String> {
         [self.file.clone()].into_iter().chain(path).collect()
     }
-}
-
-/// `12 ms)`, `1.5 s)`
-pub(super) fn is_duration(text: &str) -> bool {
-    let number = text.strip_suffix("ms)").or_else(|| text.strip_suffix("s)"));
-    number.is_some_and(|number| number.trim().parse::<f64>().is_ok())
 }

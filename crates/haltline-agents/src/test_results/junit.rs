@@ -3,8 +3,6 @@
 //! haltline counts the tests themselves and ignores the totals in the file, because the tools disagree about what the
 //! totals include. Only a file with totals and without tests is taken at its word.
 
-use std::fmt;
-
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
@@ -16,35 +14,20 @@ use crate::json;
 const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// Why a file cannot be read as JUnit XML.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JunitError {
-    TooLarge {
-        bytes: usize,
-    },
+    #[error("JUnit XML: {bytes} bytes: expected at most {FILE_BYTES_MAX}")]
+    TooLarge { bytes: usize },
     /// The document is incomplete or malformed.
+    #[error("JUnit XML: malformed at byte {byte}: expected a whole document")]
     Malformed {
         /// Offset of the error from the start of the file.
         byte: u64,
     },
     /// The root element is not one of JUnit's.
+    #[error("JUnit XML: expected a testsuites or testsuite element")]
     NotJunit,
 }
-
-impl fmt::Display for JunitError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JunitError::TooLarge { bytes } => {
-                write!(formatter, "JUnit XML: {bytes} bytes: expected at most {FILE_BYTES_MAX}")
-            }
-            JunitError::Malformed { byte } => {
-                write!(formatter, "JUnit XML: malformed at byte {byte}: expected a whole document")
-            }
-            JunitError::NotJunit => formatter.write_str("JUnit XML: expected a testsuites or testsuite element"),
-        }
-    }
-}
-
-impl std::error::Error for JunitError {}
 
 /// The part of a failure's text that is kept.
 const TEXT_BYTES_MAX: usize = 16 << 10;
@@ -149,11 +132,7 @@ impl ReportParser {
         let Some(case) = self.case.take() else {
             return;
         };
-        self.counts = self.counts.plus(match case.outcome {
-            TestOutcome::Passed => TestCounts::new(1, 0, 0),
-            TestOutcome::Skipped => TestCounts::new(0, 0, 1),
-            _ => TestCounts::new(0, 1, 0),
-        });
+        self.counts = self.counts.plus(TestCounts::of_one(case.outcome));
         // A report has no lines to point at, so the entry keeps the text.
         record.add_reported_test(case.path, case.outcome);
         if let Some(entry) = record.tests.last_mut() {

@@ -1,6 +1,6 @@
 //! Mocha: up to three lines have the counts of a run, `passing` first. The tree of tests is above, the reports below.
 
-use super::jest::is_duration;
+use super::names::{self, Groups};
 use super::run_record::{RunRecord, TestOutcome};
 use super::{RunnerParser, TestCounts, pairs};
 
@@ -8,7 +8,7 @@ use super::{RunnerParser, TestCounts, pairs};
 pub(super) struct Mocha {
     run: Option<TestCounts>,
     /// The groups around the next test, with their indentation.
-    groups: Vec<(usize, String)>,
+    groups: Groups,
     /// The tests of the tree so far, with their lines. Only the counts that follow show that it was a tree.
     tree: Vec<(Vec<String>, TestOutcome, usize)>,
     /// The lines are reports, not a tree.
@@ -24,9 +24,8 @@ impl RunnerParser for Mocha {
     /// `  1 passing (16ms)`, `  1 pending`, `  1 failing`
     fn parse_line(&mut self, line: &str, record: &mut RunRecord) -> Option<TestCounts> {
         let text = line.trim();
-        let (number, rest) =
-            (pairs::leading_number(text), text.trim_start_matches(|letter: char| letter.is_ascii_digit()));
-        let (Some(number), Some(rest)) = (number, rest.strip_prefix(' ')) else {
+        let rest = pairs::without_number(text).strip_prefix(' ');
+        let (Some(number), Some(rest)) = (pairs::leading_number(text), rest) else {
             self.run = None;
             self.record_line(line, record);
             return None;
@@ -67,22 +66,18 @@ impl Mocha {
         if indent == 0 {
             return;
         }
-        self.groups.retain(|(other, _)| *other < indent);
         let passed = ["✔ ", "✓ "].iter().find_map(|symbol| text.strip_prefix(symbol));
         let (name, outcome) = match (passed, numbered(text), text.strip_prefix("- ")) {
-            (Some(name), _, _) => (
-                name.rsplit_once(" (").filter(|(_, time)| is_duration(time)).map_or(name, |(name, _)| name),
-                TestOutcome::Passed,
-            ),
+            (Some(name), _, _) => (names::without_time(name), TestOutcome::Passed),
             (_, Some(name), _) => (name, TestOutcome::Failed),
             (_, _, Some(name)) => (name, TestOutcome::Skipped),
             (None, None, None) => {
-                self.groups.push((indent, text.to_owned()));
+                self.groups.begin(indent, text);
                 return;
             }
         };
-        let path = self.groups.iter().map(|(_, group)| group.clone()).chain([name.to_owned()]).collect();
-        self.tree.push((path, outcome, line_number));
+        self.groups.leave(indent);
+        self.tree.push((self.groups.path_of(name), outcome, line_number));
     }
 
     fn finish_tree(&mut self, record: &mut RunRecord) {
@@ -96,7 +91,7 @@ impl Mocha {
             }
         }
         record.line = line;
-        (self.is_reporting, self.groups) = (false, Vec::new());
+        (self.is_reporting, self.groups) = (false, Groups::default());
     }
 
     /// `  1) calc`, `       adds:`
@@ -144,5 +139,5 @@ pub(super) fn is_hook(name: &str) -> bool {
 /// `adds` of `12) adds`
 fn numbered(text: &str) -> Option<&str> {
     pairs::leading_number(text)?;
-    text.trim_start_matches(|letter: char| letter.is_ascii_digit()).strip_prefix(") ")
+    pairs::without_number(text).strip_prefix(") ")
 }

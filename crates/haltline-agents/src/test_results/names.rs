@@ -1,7 +1,9 @@
-//! Decides whether a test that a runner names is the wanted test.
+//! Decides whether a test that a runner names is the wanted test, and reads names from the lists that runners print.
 //!
 //! The wanted name must be the whole name, or its end from the beginning of one of its parts: `adds` is `tests::adds`,
 //! and never `tests::adds_all` or `tests::never_adds`.
+
+use super::run_record::TestOutcome;
 
 /// How well a name matches, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +53,49 @@ fn matching_parts(wanted: &str, path: &[String], is_instance: bool) -> Option<us
 fn without_parameter(name: &str) -> Option<&str> {
     let (bare, _) = name.strip_suffix(']')?.split_once('[')?;
     (!bare.is_empty()).then_some(bare)
+}
+
+/// The groups around the next line of an indented list of tests.
+#[derive(Default)]
+pub(super) struct Groups {
+    /// Each group's indentation and name, outermost first.
+    open: Vec<(usize, String)>,
+}
+
+impl Groups {
+    pub fn begin(&mut self, indent: usize, name: &str) {
+        self.leave(indent);
+        self.open.push((indent, name.to_owned()));
+    }
+
+    /// Leaves the groups that a line with this indentation is not in.
+    pub fn leave(&mut self, indent: usize) {
+        self.open.retain(|(other, _)| *other < indent);
+    }
+
+    /// True if the innermost group has this indentation and name.
+    pub fn is_last(&self, indent: usize, name: &str) -> bool {
+        self.open.last().is_some_and(|(other, group)| *other == indent && group == name)
+    }
+
+    /// The path of a test in these groups.
+    pub fn path_of(&self, name: &str) -> Vec<String> {
+        self.open.iter().map(|(_, group)| group.clone()).chain([name.to_owned()]).collect()
+    }
+}
+
+/// The text after one of these symbols, and the outcome that the symbol means.
+pub(super) fn strip_symbol<'a>(text: &'a str, symbols: &[(&str, TestOutcome)]) -> Option<(&'a str, TestOutcome)> {
+    symbols.iter().find_map(|(symbol, outcome)| Some((text.strip_prefix(symbol)?, *outcome)))
+}
+
+/// `adds` of `adds (12 ms)`, `adds (1.5 s)`.
+pub(super) fn without_time(name: &str) -> &str {
+    let is_time = |text: &str| {
+        let number = text.strip_suffix("ms)").or_else(|| text.strip_suffix("s)"));
+        number.is_some_and(|number| number.trim().parse::<f64>().is_ok())
+    };
+    name.rsplit_once(" (").filter(|(_, time)| is_time(time)).map_or(name, |(name, _)| name)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `node --test`: eight lines have the counts of a run, as TAP comments or with an `ℹ` before each.
 
-use super::jest::is_duration;
+use super::names::{self, Groups};
 use super::run_record::{RunRecord, TestOutcome};
 use super::tap::TestPoints;
 use super::{RunnerParser, TestCounts, pairs};
@@ -12,7 +12,7 @@ pub(super) struct NodeTest {
     tests: u64,
     points: TestPoints,
     /// The groups that have begun, with their indentation.
-    groups: Vec<(usize, String)>,
+    groups: Groups,
     /// The failed tests are being reported a second time, after the counts.
     is_reporting: bool,
     previous_line: PreviousLine,
@@ -76,7 +76,7 @@ impl NodeTest {
                 self.previous_line = PreviousLine::TestLocation;
             } else if let Some(name) = text.strip_prefix("✖ ").filter(|_| previous_line == PreviousLine::TestLocation)
             {
-                record.begin_failure_report(vec![without_time(name).to_owned()]);
+                record.begin_failure_report(vec![names::without_time(name).to_owned()]);
             } else if indent == 0 && ["▶ ", "✔ "].iter().any(|symbol| text.starts_with(symbol)) {
                 self.is_reporting = false;
                 record.begin_run();
@@ -86,19 +86,16 @@ impl NodeTest {
             }
         }
         if let Some(name) = text.strip_prefix("▶ ") {
-            self.groups.retain(|(other, _)| *other < indent);
             // The line of a group is printed again at its end, with a time.
-            self.groups.push((indent, without_time(name).to_owned()));
+            self.groups.begin(indent, names::without_time(name));
             record.mark_boundary();
             return;
         }
         let symbols = [("✔ ", TestOutcome::Passed), ("✖ ", TestOutcome::Failed), ("﹣ ", TestOutcome::Skipped)];
-        if let Some((rest, outcome)) =
-            symbols.iter().find_map(|(symbol, outcome)| text.strip_prefix(symbol).map(|rest| (rest, *outcome)))
-        {
+        if let Some((rest, outcome)) = names::strip_symbol(text, &symbols) {
             let (rest, note) = rest.rsplit_once(" # ").unwrap_or((rest, ""));
             let outcome = if note.is_empty() { outcome } else { TestOutcome::Skipped };
-            self.add_test(without_time(rest), indent, outcome, record);
+            self.add_test(names::without_time(rest), indent, outcome, record);
             self.previous_line =
                 if outcome == TestOutcome::Failed { PreviousLine::Failed } else { PreviousLine::Other };
         } else if previous_line == PreviousLine::Failed {
@@ -114,17 +111,12 @@ impl NodeTest {
     }
 
     fn add_test(&mut self, name: &str, indent: usize, outcome: TestOutcome, record: &mut RunRecord) {
-        let is_group = self.groups.last().is_some_and(|(other, group)| *other == indent && group == name);
-        self.groups.retain(|(other, _)| *other < indent);
+        let is_group = self.groups.is_last(indent, name);
+        self.groups.leave(indent);
         if is_group {
             record.mark_boundary();
-            return;
+        } else {
+            record.add_test(self.groups.path_of(name), outcome);
         }
-        let groups = self.groups.iter().map(|(_, group)| group.clone());
-        record.add_test(groups.chain([name.to_owned()]).collect(), outcome);
     }
-}
-
-fn without_time(name: &str) -> &str {
-    name.rsplit_once(" (").filter(|(_, time)| is_duration(time)).map_or(name, |(name, _)| name)
 }

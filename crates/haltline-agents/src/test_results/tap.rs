@@ -1,5 +1,6 @@
 //! TAP, the Test Anything Protocol: one line per test. Tests within tests are indented and not counted.
 
+use super::names::Groups;
 use super::run_record::{RunRecord, TestOutcome};
 use super::{RunnerParser, TestCounts, mocha, pairs};
 
@@ -36,11 +37,7 @@ impl RunnerParser for Tap {
             (self.run, self.plan) = (TestCounts::default(), None);
             record.keep_from(record.line);
         }
-        self.run = self.run.plus(match point.outcome {
-            TestOutcome::Passed => TestCounts::new(1, 0, 0),
-            TestOutcome::Skipped => TestCounts::new(0, 0, 1),
-            _ => TestCounts::new(0, 1, 0),
-        });
+        self.run = self.run.plus(TestCounts::of_one(point.outcome));
         self.is_tap.then_some(self.run)
     }
 
@@ -66,7 +63,7 @@ impl<'a> TestPoint<'a> {
             None => (text.strip_prefix("ok ")?, true),
         };
         let number = pairs::leading_number(rest)?;
-        let rest = rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim();
+        let rest = pairs::without_number(rest).trim();
         let rest = rest.strip_prefix("- ").unwrap_or(rest);
         let (name, directive) = match rest.strip_prefix("# ") {
             Some(directive) => ("", directive),
@@ -88,7 +85,7 @@ impl<'a> TestPoint<'a> {
 #[derive(Default)]
 pub(super) struct TestPoints {
     /// The tests that have begun, with their indentation.
-    open: Vec<(usize, String)>,
+    open: Groups,
     /// The last line was for a group, so the notes below it concern no test.
     is_group: bool,
 }
@@ -98,18 +95,16 @@ impl TestPoints {
         let text = line.trim_start();
         let indent = line.len() - text.len();
         if let Some(name) = text.strip_prefix("# Subtest: ") {
-            self.open.retain(|(other, _)| *other < indent);
-            self.open.push((indent, name.trim().to_owned()));
+            self.open.begin(indent, name.trim());
             record.mark_boundary();
         } else if let Some(point) = TestPoint::parse(line) {
-            self.open.retain(|(other, _)| *other < indent);
+            self.open.leave(indent);
             if point.outcome == TestOutcome::Failed && mocha::is_hook(point.name) {
                 record.add_broken();
                 self.is_group = true;
                 return;
             }
-            let groups = self.open.iter().map(|(_, group)| group.clone());
-            record.add_test(groups.chain([point.name.to_owned()]).collect(), point.outcome);
+            record.add_test(self.open.path_of(point.name), point.outcome);
             record.counts_other_units |= indent > 0;
             self.is_group = false;
         } else if !self.is_group {

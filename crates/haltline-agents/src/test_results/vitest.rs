@@ -2,7 +2,7 @@
 
 use super::hook_frame::HookFrame;
 use super::run_record::{RunRecord, TestOutcome, split_path};
-use super::{RunnerParser, TestCounts, pairs};
+use super::{RunnerParser, TestCounts, names, pairs};
 
 #[derive(Default)]
 pub(super) struct Vitest {
@@ -38,10 +38,7 @@ impl RunnerParser for Vitest {
         };
         // The output does not say whether there was a filter.
         record.filter_skips = true;
-        let broken = std::mem::take(&mut self.broken);
-        let [passed, failed, skipped, todo] =
-            ["passed", "failed", "skipped", "todo"].map(|word| pairs::count_of(&pairs, word));
-        Some(TestCounts::new(passed, failed.saturating_add(broken), skipped.saturating_add(todo)))
+        Some(pairs::counts_with_broken(&pairs, std::mem::take(&mut self.broken)))
     }
 }
 
@@ -85,12 +82,7 @@ impl Vitest {
 /// Reads ` ✓ calc.test.js > calc > adds 12ms` (`--reporter=verbose`); a name without ` > ` is a file.
 fn read_listed_test(text: &str, record: &mut RunRecord) {
     let symbols = [("✓ ", TestOutcome::Passed), ("× ", TestOutcome::Failed), ("↓ ", TestOutcome::Skipped)];
-    let Some((name, outcome)) =
-        symbols.iter().find_map(|(symbol, outcome)| text.strip_prefix(symbol).map(|rest| (rest, *outcome)))
-    else {
-        return;
-    };
-    if name.contains(" > ") {
+    if let Some((name, outcome)) = names::strip_symbol(text, &symbols).filter(|(name, _)| name.contains(" > ")) {
         record.add_test(test_path(name), outcome);
     }
 }
