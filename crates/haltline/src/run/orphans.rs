@@ -65,4 +65,4 @@ pub(super) fn reap(leader: i32) {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn take_note(_leader: i32) {}
+pub(super) fn reap(_leader: i32) {}

@@ -52,14 +52,8 @@ impl ProcessIdentity {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn is_there(pid: i32) -> bool {
+fn exists(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
-}
-
-#[cfg(target_os = "linux")]
-fn exists(_pid: i32) -> bool {
-    true
 }
 
 /// What `/proc/PID/stat` says about a process.
