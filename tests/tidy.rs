@@ -1,5 +1,7 @@
 //! House style that a machine can check. Each message says what to do instead.
 
+mod words;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +62,7 @@ fn crates_know_only_whom_they_may_know() {
         files().iter().filter_map(|path| Some(path.strip_prefix("crates/")?.split_once('/')?.0.to_owned())).collect();
     for name in &crates {
         let Some((_, may)) = allowed.iter().find(|(known, _)| known == name) else {
-            findings.push(format!("crates/{name}: five crates; a family, a front or a store is a file"));
+            findings.push(format!("crates/{name}: five crates; a breaker, a front or a store is a file"));
             continue;
         };
         let manifest = read(&format!("crates/{name}/Cargo.toml"));
@@ -207,12 +209,52 @@ fn every_command_has_a_transcript_and_every_code_a_page() {
             continue;
         }
         for part in text.split('"').filter(|part| part.starts_with("HL-") && part.len() < 12) {
+            if haltline_core::code_page(part).is_none() {
+                findings.push(format!("{path}: the code {part} has no row in haltline-core/src/code.rs"));
+            }
             if !docs.contains(&format!("`{part}`")) {
                 findings.push(format!("{path}: the code {part} is explained on no page of docs/"));
             }
         }
     }
     report(&findings);
+}
+
+#[test]
+fn every_link_of_a_page_leads_to_a_file_and_a_heading() {
+    let pages = files().into_iter().filter(|path| path.ends_with(".md"));
+    let mut findings = Vec::new();
+    for path in pages {
+        let folder = root().join(&path).parent().expect("below the root").to_owned();
+        let text = read(&path);
+        // Lines are joined, because a link's title may wrap.
+        let joined = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let targets = joined.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|target| !target.contains("://") && !target.contains(' ')) {
+            let (file, heading) =
+                target.split_once('#').map_or((target, None), |(file, heading)| (file, Some(heading)));
+            let found = if file.is_empty() { root().join(&path) } else { folder.join(file) };
+            let Some(heading) = heading else {
+                if !found.exists() {
+                    findings.push(format!("{path}: {target} is not there"));
+                }
+                continue;
+            };
+            let page = fs::read_to_string(found).unwrap_or_default();
+            let headings = page.lines().filter(|line| line.starts_with('#'));
+            if !headings.map(heading_anchor).any(|anchor| anchor == heading) {
+                findings.push(format!("{path}: {target} has no such heading"));
+            }
+        }
+    }
+    report(&findings);
+}
+
+/// The anchor that a heading of Markdown gets.
+fn heading_anchor(line: &str) -> String {
+    let title = line.trim_start_matches('#').trim().to_lowercase();
+    let kept = title.chars().filter(|letter| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter));
+    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
 fn collect_leaves(command: &clap::Command, path: &str, leaves: &mut Vec<String>) {
@@ -240,6 +282,7 @@ fn every_fact_has_a_golden_line() {
         ("attempt.rs", "Fact", "{\"attempt\":"),
         ("claim.rs", "Fact", "{\"claim\":"),
         ("claim/pipeline_fact.rs", "PipelineFact", "{\"pipeline\":"),
+        ("control.rs", "Fact", "{\"control\":"),
     ] {
         let source = read(&format!("crates/haltline-core/src/{file}"));
         let body = source.split(&format!("pub enum {name} {{")).nth(1).and_then(|rest| rest.split("\n}\n").next());
@@ -351,7 +394,7 @@ const RETIRED_EXCEPT: &[(&str, &str)] = &[
 fn identifiers_use_the_words_of_the_glossary() {
     let mut findings = Vec::new();
     for (path, text) in rust_files() {
-        if path == "tests/tidy.rs" {
+        if path == "tests/tidy.rs" || path == "tests/words.rs" {
             continue;
         }
         let stem = Path::new(&path).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -378,30 +421,47 @@ fn retired_word(identifier: &str) -> Option<(&'static str, &'static str)> {
 
 /// The identifiers of a file with their lines; comments, strings and characters are passed over.
 fn identifiers(text: &str) -> Vec<(usize, String)> {
+    let tokens = tokens(text).into_iter().filter(|(_, kind, _)| *kind == Token::Identifier);
+    tokens.map(|(line, _, token)| (line, token.to_owned())).collect()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Identifier,
+    /// A string literal with its quotes.
+    Text,
+    /// A line comment with its slashes.
+    Comment,
+}
+
+/// The identifiers, strings and comments of a file with their lines.
+fn tokens(text: &str) -> Vec<(usize, Token, &str)> {
     let mut found = Vec::new();
     let mut rest = text;
     let mut line = 1;
     while let Some(first) = rest.chars().next() {
         let raw_string = rest.strip_prefix('r').map(|after| after.len() - after.trim_start_matches('#').len());
-        let length = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
+        let (kind, length) = if rest.starts_with("//") {
+            (Some(Token::Comment), rest.find('\n').unwrap_or(rest.len()))
         } else if let Some(hashes) = raw_string.filter(|hashes| rest[1 + hashes..].starts_with('"')) {
             let end = format!("\"{}", "#".repeat(hashes));
-            rest[hashes + 2..].find(&end).map_or(rest.len(), |at| hashes + 2 + at + end.len())
+            let length = rest[hashes + 2..].find(&end).map_or(rest.len(), |at| hashes + 2 + at + end.len());
+            (Some(Token::Text), length)
         } else if first == '"' {
-            quoted_length(rest)
+            (Some(Token::Text), quoted_length(rest))
         } else if first == '\'' && rest.chars().nth(1) == Some('\\') {
-            rest[2..].find('\'').map_or(rest.len(), |at| at + 3)
+            (None, rest[2..].find('\'').map_or(rest.len(), |at| at + 3))
         } else if first == '\'' && rest.chars().nth(2) == Some('\'') {
-            rest.char_indices().nth(3).map_or(rest.len(), |(at, _)| at)
+            (None, rest.char_indices().nth(3).map_or(rest.len(), |(at, _)| at))
         } else if first.is_alphabetic() || first == '_' {
             let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-            let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
-            found.push((line, rest[..end].to_owned()));
-            end
+            (Some(Token::Identifier), rest.find(|letter| !is_part(letter)).unwrap_or(rest.len()))
         } else {
-            first.len_utf8()
+            (None, first.len_utf8())
         };
+        if let Some(kind) = kind {
+            found.push((line, kind, &rest[..length]));
+        }
         line += rest[..length].matches('\n').count();
         rest = &rest[length..];
     }

@@ -3,7 +3,6 @@
 use haltline_core::digest_hex;
 use haltline_core::identity::{Action, CallResult};
 use haltline_core::loop_::{AgentRef, CallContext, LoopEvent};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::json::{self, Unread};
@@ -24,13 +23,8 @@ fn arguments_json(arguments: Unread<'_>) -> &str {
     arguments.map_or("{}", RawValue::get)
 }
 
-#[derive(Deserialize)]
-pub struct Call<'a> {
-    #[serde(borrow)]
-    pub tool_name: Unread<'a>,
-    pub tool_input: Unread<'a>,
-    pub tool_use_id: Unread<'a>,
-    pub tool_response: Unread<'a>,
+json::unread! {
+    pub struct Call { tool_name, tool_input, tool_use_id, tool_response }
 }
 
 impl<'a> Call<'a> {
@@ -59,7 +53,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The event that the call ended.
     pub fn end(&self, tool: &str, agent: &AgentRef, folder: Option<&str>, result: CallResult) -> LoopEvent {
         let action = Some(Box::new(self.action(tool, folder)));
         LoopEvent::ToolEnd { call: self.id(tool, agent), action, result: Box::new(result) }

@@ -11,13 +11,15 @@ mod self_test;
 pub mod transcript;
 
 use crate::hook::{HookVariables, Protocol, StopMethod, WarningDelivery};
-use crate::install::{CIRCUIT_STATUS, DisableSetting, EventGroup, Layout, OwnFile, Relocation, Settings, Spelling};
+use crate::install::{
+    CIRCUIT_STATUS, DisableSetting, EventGroup, HALTLINE_COMMAND, Layout, OwnFile, Relocation, Settings, Spelling,
+};
 use crate::transcript_reader::TranscriptReader;
 
 pub use answer::{answer, answer_unreadable};
 pub(crate) use payload::RESUMING_SOURCES;
 pub use payload::{event, read};
-pub use self_test::SELF_TEST;
+pub use self_test::{DEMO, DEMO_COMMAND, DEMO_OUTPUT, SELF_TEST, text_for_agent, text_for_person};
 
 /// The events that clients with Claude Code's event names have in common, except the end of a session.
 pub(crate) const COMMON_EVENTS: &[&str] = &[
@@ -32,7 +34,6 @@ pub(crate) const COMMON_EVENTS: &[&str] = &[
     "PreCompact",
 ];
 
-/// Claude Code's protocol.
 pub const PROTOCOL: Protocol = Protocol {
     cli_name: "claude",
     name: "claude-code",
@@ -77,7 +78,10 @@ pub const PROTOCOL: Protocol = Protocol {
         }],
         spelling: Spelling::SEPARATE,
         has_status_line: true,
-        own_files: &[OwnFile { path: "commands/circuit-status.md", event: None, content: CIRCUIT_STATUS }],
+        own_files: &[
+            OwnFile { path: "commands/haltline.md", event: None, content: HALTLINE_COMMAND },
+            OwnFile { path: "commands/circuit-status.md", event: None, content: CIRCUIT_STATUS },
+        ],
         ..Layout::new(".claude", "settings.json")
     },
     self_test: SELF_TEST,

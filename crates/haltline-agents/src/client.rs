@@ -51,12 +51,10 @@ impl Client {
         Self::ALL.into_iter().find(|client| client.cli_name() == cli_name)
     }
 
-    /// The client's name on the command line.
     pub fn cli_name(self) -> &'static str {
         self.protocol().cli_name
     }
 
-    /// The client's name in plain events.
     pub fn name(self) -> &'static str {
         self.protocol().name
     }

@@ -17,7 +17,6 @@ pub use answer::answer;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
-/// Cline's protocol.
 pub const PROTOCOL: Protocol = Protocol {
     cli_name: "cline",
     name: "cline",

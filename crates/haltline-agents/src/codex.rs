@@ -23,7 +23,6 @@ pub(crate) use payload::spawn_result;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
-/// Codex CLI's protocol.
 pub const PROTOCOL: Protocol = Protocol {
     cli_name: "codex",
     name: "codex",

@@ -33,7 +33,6 @@ fn is_unattended(arguments: &[String]) -> bool {
     has(&["-p", "--prompt"]) && !has(&["-i", "--interactive", "--acp"])
 }
 
-/// Copilot CLI's protocol.
 pub const PROTOCOL: Protocol = Protocol {
     cli_name: "copilot",
     name: "copilot",

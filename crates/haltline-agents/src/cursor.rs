@@ -19,7 +19,6 @@ pub use answer::answer;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
-/// Cursor's protocol.
 pub const PROTOCOL: Protocol = Protocol {
     cli_name: "cursor",
     name: "cursor",

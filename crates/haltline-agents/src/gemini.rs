@@ -26,7 +26,6 @@ pub use answer::answer;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
-/// Gemini CLI's protocol.
 pub const PROTOCOL: Protocol = Protocol {
     cli_name: "gemini",
     name: "gemini",

@@ -34,7 +34,6 @@ const ERROR_BYTES_MAX: usize = 2048;
 /// printed.
 const PREAMBLE_LINES_MAX: u32 = 20;
 
-/// The format of a program's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputFormat {
     /// Text for people.
@@ -68,15 +67,18 @@ pub enum Ending {
     Silent,
     /// The agent ended its turn.
     Finished,
-    /// A hook ended the run.
     Hook {
-        /// The reason, if the output has it.
         reason: Option<String>,
     },
     /// The service accepts no more requests for a while.
-    ApiLimit { resets: Option<Reset>, message: String },
+    ApiLimit {
+        resets: Option<Reset>,
+        message: String,
+    },
     /// The service could not be reached, was overloaded, or rejected the login.
-    Infrastructure { message: String },
+    Infrastructure {
+        message: String,
+    },
     /// The run used up its limit of turns.
     Turns,
     /// Something else went wrong.
@@ -95,7 +97,6 @@ pub struct HeadlessReport {
     pub session: Option<String>,
     /// The end of the agent's text; for plain output, the end of the output.
     pub text: String,
-    /// The last message of the agent.
     pub last_message: String,
     pub spent: Spent,
     pub ending: Ending,
@@ -114,7 +115,6 @@ pub struct HeadlessReport {
 }
 
 impl HeadlessReport {
-    /// Adds a message of the agent.
     fn add_message(&mut self, message: &str, text: &mut TextTail) {
         text.push(message);
         text.push("\n");

@@ -8,10 +8,10 @@ use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, LoopEvent};
 use serde_json::{Map, Value, json};
 
-use crate::Client;
 use crate::install::Layout;
 use crate::self_test::SelfTest;
 use crate::transcript_reader::TranscriptReader;
+use crate::{Client, PromptCommand};
 
 /// Everything that is specific to one client.
 #[derive(Debug)]
@@ -125,7 +125,6 @@ pub enum HookEvent {
     ToolFailed,
     /// All calls of one response have ended.
     Batch,
-    /// A sub-agent starts.
     SpawnStart,
     SpawnEnd,
     /// The agent wants to end its turn.
@@ -183,7 +182,6 @@ pub struct HookCall {
     pub event: HookEvent,
     /// The event's name, as the client spells it.
     pub name: String,
-    /// The agent that the event belongs to.
     pub agent: AgentRef,
 }
 
@@ -201,8 +199,9 @@ pub struct ParsedHook {
     pub transcript_path: Option<String>,
     /// The end of a call whose outcome only the transcript knows.
     pub pending_outcome: Option<PendingOutcome>,
-    /// The settings file that changed.
     pub config_file: Option<String>,
+    /// The prompt, if it is a command to haltline.
+    pub prompt_command: Option<PromptCommand>,
 }
 
 /// The end of a call whose payload does not say how the call went.
@@ -217,7 +216,16 @@ pub struct PendingOutcome {
 impl ParsedHook {
     /// What every client's payload contains. The rest stays unknown.
     pub(crate) fn new(hook: HookCall, folder: Option<String>, loop_event: Option<LoopEvent>) -> Self {
-        Self { hook, loop_event, folder, model: None, transcript_path: None, pending_outcome: None, config_file: None }
+        Self {
+            hook,
+            loop_event,
+            folder,
+            model: None,
+            transcript_path: None,
+            pending_outcome: None,
+            config_file: None,
+            prompt_command: None,
+        }
     }
 
     /// Fills in the outcome that the transcript reports for the pending call. Does nothing if no outcome is pending.
@@ -260,7 +268,6 @@ pub(crate) fn answer_line(mut answer: Map<String, Value>, notice_key: &str, noti
 /// The payload contains nothing that haltline can use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// The payload is not a JSON object.
     #[error("hook input: expected a JSON object")]
     NotAnObject,
     /// The JSON is truncated or malformed.
@@ -271,7 +278,6 @@ pub enum ReadError {
         /// Counted from 1.
         line: usize,
     },
-    /// The payload names no session.
     #[error("hook input: session_id: expected the session's name")]
     NoSession,
 }

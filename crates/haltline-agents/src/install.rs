@@ -1,9 +1,10 @@
 //! Adds haltline's entries to a client's settings and removes them again, as text edits (X2). What differs between
 //! clients is data: a [`Layout`].
 //!
-//! The settings are the user's file: order, indentation, line ends and everything else in it stay as they are, byte
-//! for byte. Nothing here touches a disk; the binary reads, shows and writes the files.
+//! The settings are the user's file: order, indentation, comments, line ends and everything else in it stay as they
+//! are, byte for byte. Nothing here touches a disk; the binary reads, shows and writes the files.
 
+mod comments;
 mod edit;
 mod json_text;
 mod layout;
@@ -15,26 +16,26 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::Client;
+use comments::comments;
+pub use comments::without_comments;
 use edit::{Edit, apply, removal_edits};
 use json_text::{Member, Node, line_number, parse};
 pub use layout::{
     CommandStyle, DisableSetting, EventGroup, Form, GeneratedFile, Layout, Listener, OwnFile, Relocation, Settings,
     Spelling, is_false_in_toml,
 };
-pub use slash_command::{CIRCUIT_STATUS, shell_word};
+pub use slash_command::{CIRCUIT_STATUS, HALTLINE_COMMAND, shell_word};
 use style::{ChildPlacement, Style};
+
+/// How often the client runs the status line command again, in seconds.
+const STATUS_LINE_REFRESH_S: u32 = 2;
 
 /// Why haltline cannot change the settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstallError {
-    /// The text is not JSON, or has comments.
+    /// The text is not JSON, comments and trailing commas aside.
     #[error("line {line}, column {column}: not JSON ({reason})")]
-    NotJson {
-        line: usize,
-        column: usize,
-        /// The parser's message.
-        reason: String,
-    },
+    NotJson { line: usize, column: usize, reason: String },
     /// A value has another type than the client's settings format demands.
     #[error("line {line}: {what} is not {expected}")]
     Shape {
@@ -53,7 +54,6 @@ pub enum InstallError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
-    /// The program.
     pub command: String,
     pub args: Vec<String>,
 }
@@ -72,7 +72,6 @@ impl Hook {
             && self.args.starts_with(&["hook".to_owned(), client.cli_name().to_owned()])
     }
 
-    /// The value of `option`.
     pub fn option(&self, option: &str) -> Option<&str> {
         let index = self.args.iter().position(|argument| argument == option)?;
         self.args.get(index + 1).map(String::as_str)
@@ -94,7 +93,6 @@ fn is_haltline(command: &str, own_binary: &str) -> bool {
     command == own_binary || name.strip_suffix(".exe").unwrap_or(name) == "haltline"
 }
 
-/// What to install.
 #[derive(Clone, Debug)]
 pub struct Entries {
     pub client: Client,
@@ -129,7 +127,6 @@ pub struct Plan {
     pub status_line: StatusLine,
 }
 
-/// What the installation did with the status line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusLine {
     /// No status line was requested.
@@ -200,7 +197,13 @@ pub fn install(text: Option<&str>, entries: &Entries) -> Result<Plan, InstallErr
             Some(member) if is_our_status_line(&member.value, own_binary) => StatusLine::Present,
             Some(_) => StatusLine::Foreign,
             None => {
-                let value = json!({"type": "command", "command": command, "padding": 0});
+                // Without the interval an OPEN circuit would stay on screen until the next event.
+                let value = json!({
+                    "type": "command",
+                    "command": command,
+                    "padding": 0,
+                    "refreshInterval": STATUS_LINE_REFRESH_S,
+                });
                 new_members.push(style.member("statusLine", &value));
                 StatusLine::Added
             }
@@ -348,16 +351,40 @@ pub fn remove(
     if !gone.contains(&true) {
         return Ok(without_hooks);
     }
-    Ok(Some(apply(current, child_removal_edits(&root, &gone, trace, ""))))
+    Ok(Some(apply(current, child_removal_edits(current, &root, &gone, trace, ""))))
 }
 
 /// The edits that remove some children of a container. If none is left, the text it had between its brackets returns.
-fn child_removal_edits(container: &Node, gone: &[bool], trace: Option<&InstallTrace>, path: &str) -> Vec<Edit> {
+fn child_removal_edits(
+    text: &str,
+    container: &Node,
+    gone: &[bool],
+    trace: Option<&InstallTrace>,
+    path: &str,
+) -> Vec<Edit> {
     if gone.iter().all(|&is_gone| is_gone) {
-        let inner = trace.and_then(|trace| trace.get(path)).cloned().flatten().unwrap_or_default();
-        return vec![Edit { span: container.span.start + 1..container.span.end - 1, replacement: inner }];
+        let inner = trace.and_then(|trace| trace.get(path)).cloned().flatten();
+        let span = container.span.start + 1..container.span.end - 1;
+        let replacement = emptied(text, container, inner.as_deref());
+        return vec![Edit { span, replacement }];
     }
-    removal_edits(&container.children(), gone)
+    removal_edits(text, &container.children(), gone)
+}
+
+/// What stays between the brackets of a container that loses all its children: the text it had before the installation,
+/// or, if somebody has written other comments since, what is there now.
+fn emptied(text: &str, container: &Node, inner: Option<&str>) -> String {
+    let children = container.children();
+    let (Some(first), Some(last)) = (children.first(), children.last()) else { return String::new() };
+    let before = text[container.span.start + 1..first.start].trim_end();
+    let after = &text[last.end..container.span.end - 1];
+    let inner = inner.unwrap_or_default();
+    let is_as_before = before == inner.trim_end() && comments(after).is_empty();
+    if is_as_before || (comments(before).is_empty() && comments(after).is_empty()) {
+        return inner.to_owned();
+    }
+    let line_end = if after.starts_with(['\n', '\r']) { "" } else { "\n" };
+    format!("{before}{line_end}{after}")
 }
 
 /// True if a container that has become empty is removed as well.
@@ -391,7 +418,7 @@ fn remove_handlers(
             *is_gone_group = !gone.is_empty() && gone.iter().all(|&is_gone| is_gone);
             if !*is_gone_group && gone.contains(&true) {
                 let spans: Vec<_> = all.iter().map(|node| node.span.clone()).collect();
-                edits.extend(removal_edits(&spans, &gone));
+                edits.extend(removal_edits(text, &spans, &gone));
             }
         }
         if !gone_groups.contains(&true) {
@@ -400,23 +427,21 @@ fn remove_handlers(
         let path = event_path(&member.key);
         gone_events[index] = gone_groups.iter().all(|&is_gone| is_gone) && is_removed_when_empty(trace, &path);
         if !gone_events[index] {
-            edits.extend(child_removal_edits(&member.value, &gone_groups, trace, &path));
+            edits.extend(child_removal_edits(text, &member.value, &gone_groups, trace, &path));
         }
     }
     if gone_events.iter().all(|&is_gone| is_gone) && !gone_events.is_empty() && is_removed_when_empty(trace, "hooks") {
         let members = root.members().unwrap_or_default();
         let gone: Vec<bool> = members.iter().map(|member| member.span == hooks.span).collect();
-        edits = child_removal_edits(&root, &gone, trace, "");
+        edits = child_removal_edits(text, &root, &gone, trace, "");
     } else if gone_events.contains(&true) {
-        edits.extend(child_removal_edits(&hooks.value, &gone_events, trace, "hooks"));
+        edits.extend(child_removal_edits(text, &hooks.value, &gone_events, trace, "hooks"));
     }
     Ok((!edits.is_empty()).then(|| apply(text, edits)))
 }
 
-/// A hook found in settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstalledHook {
-    /// The event that the hook handles.
     pub event: String,
     pub hook: Hook,
     /// The client's name for the hook: a name that somebody gave it, or else its command.

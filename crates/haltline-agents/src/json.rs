@@ -17,6 +17,18 @@ use crate::hook::ReadError;
 /// A value that has not been parsed, if there is one.
 pub type Unread<'a> = Option<&'a RawValue>;
 
+/// Declares records whose members are all [`Unread`]. A member that is missing or `null` is `None`.
+macro_rules! unread {
+    ($($(#[$attribute:meta])* $vis:vis struct $name:ident { $($(#[$rename:meta])* $member:ident),* $(,)? })*) => {$(
+        #[derive(serde::Deserialize)]
+        $(#[$attribute])*
+        $vis struct $name<'a> {
+            $($(#[$rename])* #[serde(borrow)] pub $member: $crate::json::Unread<'a>,)*
+        }
+    )*};
+}
+pub(crate) use unread;
+
 /// The members of an object, by name. None of them has been parsed.
 pub type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
@@ -118,11 +130,9 @@ pub fn compact(value: &RawValue) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// A content block of a message.
-#[derive(Deserialize)]
-pub struct Block<'a> {
-    #[serde(borrow)]
-    pub text: Unread<'a>,
+unread! {
+    /// A content block of a message.
+    pub struct Block { text }
 }
 
 /// The text that a model would read: the string, the texts of the content blocks, or else the JSON.

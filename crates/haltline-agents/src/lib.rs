@@ -25,6 +25,7 @@ mod payload;
 pub mod plain;
 pub mod price;
 mod process_markers;
+mod prompt_command;
 pub mod qwen;
 pub mod ralph;
 pub mod self_test;
@@ -37,3 +38,4 @@ pub mod turn_end;
 
 pub use client::Client;
 pub use process_markers::{PROCESS_MARKERS, ProcessMarkers, RUN_MARKER, marker_in, markers_of_program, session_in};
+pub use prompt_command::PromptCommand;

@@ -18,7 +18,6 @@ pub use answer::{answer, answer_unreadable};
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
-/// OpenCode's protocol.
 pub const PROTOCOL: Protocol = Protocol {
     cli_name: "opencode",
     name: "opencode",

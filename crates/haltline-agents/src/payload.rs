@@ -8,12 +8,10 @@
 
 use haltline_core::identity::CallResult;
 use haltline_core::loop_::{AgentRef, LoopEvent};
-use serde::Deserialize;
 
 use crate::call::Call;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
-use crate::json::Unread;
-use crate::{Client, bypass, json};
+use crate::{Client, PromptCommand, bypass, json};
 
 /// The names of a client's events. Any other name means [`HookEvent::Other`].
 pub type EventNames = &'static [(&'static str, HookEvent)];
@@ -25,60 +23,26 @@ pub fn event_named(names: EventNames, name: &str) -> HookEvent {
 /// The start and the end of a sub-agent carry its id, but are events of its parent.
 pub const ABOUT_SUB_AGENT: EventSet = EventSet::of(&[HookEvent::SpawnStart, HookEvent::SpawnEnd]);
 
-/// The fields that haltline reads from the payload of any client. A client leaves most of them out.
-#[derive(Clone, Copy, Default, Deserialize)]
-pub struct Fields<'a> {
-    // What several clients send.
-    #[serde(borrow)]
-    pub session_id: Unread<'a>,
-    pub hook_event_name: Unread<'a>,
-    pub timestamp: Unread<'a>,
-    pub transcript_path: Unread<'a>,
-    pub cwd: Unread<'a>,
-    pub model: Unread<'a>,
-    pub agent_id: Unread<'a>,
-    pub tool_name: Unread<'a>,
-    pub tool_input: Unread<'a>,
-    pub tool_use_id: Unread<'a>,
-    pub tool_response: Unread<'a>,
-    pub error: Unread<'a>,
-    pub is_interrupt: Unread<'a>,
-    pub prompt: Unread<'a>,
-    pub source: Unread<'a>,
-    pub stop_hook_active: Unread<'a>,
-    pub trigger: Unread<'a>,
-    pub reason: Unread<'a>,
-
-    // Claude Code.
-    pub agent_type: Unread<'a>,
-    pub tool_calls: Unread<'a>,
-    pub background_tasks: Unread<'a>,
-    pub file_path: Unread<'a>,
-
-    // Codex.
-    pub agent_transcript_path: Unread<'a>,
-
-    // Gemini CLI.
-    pub llm_request: Unread<'a>,
-
-    // Copilot CLI. The start of a sub-agent comes with camelCase keys and without an event name.
-    #[serde(rename = "sessionId")]
-    pub parent_session: Unread<'a>,
-    #[serde(rename = "agentName")]
-    pub agent_name: Unread<'a>,
-    pub parent_agent_id: Unread<'a>,
-    pub tool_result: Unread<'a>,
-
-    // Cursor.
-    pub conversation_id: Unread<'a>,
-    pub parent_conversation_id: Unread<'a>,
-    pub generation_id: Unread<'a>,
-    pub workspace_roots: Unread<'a>,
-    pub tool_output: Unread<'a>,
-    pub error_message: Unread<'a>,
-    pub failure_type: Unread<'a>,
-    pub subagent_id: Unread<'a>,
-    pub loop_count: Unread<'a>,
+json::unread! {
+    /// The fields that haltline reads from the payload of any client. A client leaves most of them out.
+    #[derive(Clone, Copy, Default)]
+    pub struct Fields {
+        // What several clients send.
+        session_id, hook_event_name, timestamp, transcript_path, cwd, model, agent_id, tool_name, tool_input,
+        tool_use_id, tool_response, error, is_interrupt, prompt, source, stop_hook_active, trigger, reason,
+        // Claude Code.
+        agent_type, tool_calls, background_tasks, file_path,
+        // Codex.
+        agent_transcript_path,
+        // Gemini CLI.
+        llm_request,
+        // Copilot CLI. The start of a sub-agent comes with camelCase keys and without an event name.
+        #[serde(rename = "sessionId")] parent_session, #[serde(rename = "agentName")] agent_name, parent_agent_id,
+        tool_result,
+        // Cursor.
+        conversation_id, parent_conversation_id, generation_id, workspace_roots, tool_output, error_message,
+        failure_type, subagent_id, loop_count,
+    }
 }
 
 impl<'a> Fields<'a> {
@@ -91,7 +55,6 @@ impl<'a> Fields<'a> {
         json::non_empty_text(self.session_id).ok_or(ReadError::NoSession)
     }
 
-    /// The sub-agent that the event belongs to.
     pub fn sub_agent(&self, event: HookEvent) -> Option<String> {
         if ABOUT_SUB_AGENT.contains(event) { None } else { json::non_empty_text(self.agent_id) }
     }
@@ -188,7 +151,13 @@ impl<'a> Payload<'a> {
 
     /// The result of reading the payload, without what only some clients know.
     pub fn into_parsed(self, loop_event: Option<LoopEvent>) -> ParsedHook {
-        ParsedHook::new(self.hook, self.folder, loop_event)
+        let prompt_command = match &loop_event {
+            Some(LoopEvent::Prompt { by_user: true, .. }) => {
+                self.fields.prompt.and_then(json::text).and_then(|text| PromptCommand::parse(&text))
+            }
+            Some(_) | None => None,
+        };
+        ParsedHook { prompt_command, ..ParsedHook::new(self.hook, self.folder, loop_event) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Plain events, version 1 (EVENTS.md): what `haltline event` accepts from any program, and what importers write.
+//! Plain events, version 1 (docs/reference/events.md): what `haltline event` accepts from any program, and what importers write.
 //!
 //! Unlike a hook's payload this format is ours, so anything that does not fit is an error: one line that names the
 //! field, its value and what was expected (E8). Unknown fields are ignored.
@@ -45,6 +45,26 @@ pub enum PlainEventKind {
     /// A review round on a claim was closed.
     Round { pipeline: PipelineName, round: Box<Round> },
 }
+
+/// The types of version 1, in the order of docs/reference/events.md.
+pub const TYPES: [&str; 16] = [
+    "session_start",
+    "prompt",
+    "message",
+    "tool_start",
+    "tool_end",
+    "spawn_start",
+    "spawn_end",
+    "hook",
+    "stop",
+    "compaction",
+    "session_end",
+    "violation",
+    "clean",
+    "iteration",
+    "attempt",
+    "round",
+];
 
 /// Why a line is not a plain event, in one line for the person or program that wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,7 +143,11 @@ fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainErr
         }
         "tool_end" => LoopEvent::ToolEnd {
             call: fields.required_text("call", "the call's name")?,
-            action: None,
+            // A client that repeats what it called lets haltline name the command when the circuit trips here.
+            action: {
+                let input = fields.input()?;
+                fields.text("tool")?.map(|tool| Box::new(Action::new(&tool, &input, None)))
+            },
             result: Box::new(fields.call_result()?),
         },
         "spawn_start" => LoopEvent::SpawnStart {
@@ -140,7 +164,10 @@ fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainErr
         "iteration" => return fields.iteration(),
         "attempt" => return fields.attempt(),
         "round" => return fields.round(),
-        unknown => return Err(PlainError::wrong("type", &shorten(unknown), "one of those in version 1 of EVENTS.md")),
+        unknown => {
+            let expected = format!("one of {} (docs/reference/events.md)", TYPES.join(", "));
+            return Err(PlainError::wrong("type", &shorten(unknown), &expected));
+        }
     }))
 }
 
@@ -165,14 +192,14 @@ impl<'a> Fields<'a> {
         let Some(value) = self.get(field) else { return Ok(None) };
         match json::text(value) {
             Some(text) => Ok(Some(text.into_owned())),
-            None => Err(self.wrong(field, value, "a text")),
+            None => Err(self.wrong(field, value, "a string")),
         }
     }
 
     /// A text that must be kept byte for byte: a text that cannot be is rejected, not repaired.
     fn verbatim(&self, field: &str) -> Result<Option<String>, PlainError> {
         let Some(value) = self.get(field) else { return Ok(None) };
-        let expected = "a text without halves of surrogate pairs";
+        let expected = "a string without halves of surrogate pairs";
         serde_json::from_str(value.get()).map(Some).map_err(|_error| self.wrong(field, value, expected))
     }
 
@@ -235,7 +262,7 @@ impl<'a> Fields<'a> {
         if value.get().starts_with('{') {
             return Ok(Cow::Borrowed(value.get()));
         }
-        json::text(value).ok_or_else(|| self.wrong("input", value, "an object or a text"))
+        json::text(value).ok_or_else(|| self.wrong("input", value, "an object or a string"))
     }
 
     fn call_result(&self) -> Result<CallResult, PlainError> {
@@ -295,7 +322,7 @@ impl<'a> Fields<'a> {
         };
         let error = self.text("error")?.map(|text| {
             let bytes = text.len() as u64;
-            Output { excerpt: text.clone(), text, bytes, has_secrets: false }
+            Output { excerpt: text.clone(), text, bytes, has_secrets: false, exit: None }
         });
         let attempt = Attempt {
             test,

@@ -30,7 +30,6 @@ pub(crate) use payload::visible_output;
 pub use payload::{event, read};
 pub use self_test::SELF_TEST;
 
-/// Qwen Code's protocol.
 pub const PROTOCOL: Protocol = Protocol {
     cli_name: "qwen",
     name: "qwen",

@@ -23,7 +23,7 @@ mod trouble;
 mod unittest;
 mod vitest;
 
-pub use classify::{Classification, Exit, TestClass, TestRun, Trouble, classify};
+pub use classify::{Classification, Exit, TestClass, TestRun, Trouble, classify, failed_tests};
 pub use junit::{JunitError, from_junit};
 
 use crate::terminal_text;
@@ -47,7 +47,6 @@ impl TestCounts {
         Self { total, passing, failing, skipped }
     }
 
-    /// The counts of one test.
     fn of_one(outcome: TestOutcome) -> Self {
         match outcome {
             TestOutcome::Passed => Self::new(1, 0, 0),
@@ -56,7 +55,6 @@ impl TestCounts {
         }
     }
 
-    /// Adds two counts.
     pub fn plus(self, other: Self) -> Self {
         Self::new(
             self.passing.saturating_add(other.passing),
@@ -88,7 +86,6 @@ pub struct Run {
     pub counts: TestCounts,
 }
 
-/// Parses the output of one runner.
 trait RunnerParser {
     /// Parses the next line, as a terminal shows it, and adds what it says about tests to `record`. Returns the counts
     /// of the run so far when the line changes them.
@@ -131,7 +128,6 @@ impl OutputListeners {
         }
     }
 
-    /// The listener that reported counts last.
     fn last_counted(&self) -> Option<&OutputListener> {
         self.last_counted.map(|index| &self.listeners[index])
     }
@@ -169,6 +165,17 @@ impl Runner {
         }
     }
 
+    /// What the runner writes between the parts of a test's name.
+    fn name_separator(self) -> &'static str {
+        match self {
+            Runner::CargoTest | Runner::Nextest | Runner::Pytest => "::",
+            Runner::GoTest => "/",
+            Runner::Unittest => ".",
+            Runner::Jest => " › ",
+            Runner::Vitest | Runner::Mocha | Runner::NodeTest | Runner::Tap => " > ",
+        }
+    }
+
     /// A runner whose output resembles that of others comes after them: when two parsers accept a line, the later one
     /// wins.
     const ALL: [Runner; 10] = [
@@ -193,7 +200,6 @@ fn readable_end(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(OUTPUT_BYTES_MAX))..]
 }
 
-/// The last run in the text.
 pub fn last_run(text: &str) -> Option<Run> {
     let mut listeners = OutputListeners::new();
     let mut last = None;

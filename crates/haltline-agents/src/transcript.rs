@@ -22,39 +22,32 @@ use haltline_core::loop_::{AgentRef, LoopEvent};
 use crate::json;
 use crate::price::Price;
 
-/// The format of a recorded session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
-    /// Plain events (EVENTS.md).
+    /// Plain events (docs/reference/events.md).
     Plain,
     /// Claude Code's session files, and those of its sub-agents.
     Claude,
-    /// Codex CLI's rollouts.
     Codex,
     /// Gemini CLI's chats, in lines.
     Gemini,
     /// Gemini CLI's chats as older versions wrote them, one document each.
     GeminiDocument,
-    /// Qwen Code's chats.
     Qwen,
     /// Copilot CLI's `events.jsonl`.
     Copilot,
-    /// OpenCode's exports.
     OpenCode,
-    /// SWE-agent's `.traj` files.
     SweAgent,
 }
 
 /// How a file of a format is divided into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One record on each line.
     Lines,
     /// The whole file is one JSON document.
     Document,
 }
 
-/// One event that a transcript records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The time of the event, if the transcript has it.

@@ -72,7 +72,6 @@ pub struct TranscriptUsage {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedCall {
-    /// The call's id.
     pub call: String,
     pub result: CallResult,
 }
@@ -93,13 +92,11 @@ impl TranscriptUsage {
         costs.map(|part| price::cost_with_hour(&part.model, &part.usage, part.cache_write_hour, extra)).sum()
     }
 
-    /// Counts a new response with its usage.
     pub(crate) fn count_response(&mut self, model: &str, usage: &Usage) {
         self.messages = self.messages.saturating_add(1);
         self.add_response(model, usage, 0);
     }
 
-    /// Adds the usage of one response.
     pub(crate) fn add_response(&mut self, model: &str, usage: &Usage, cache_write_hour: u64) {
         add(&mut self.usage, usage);
         let index = self.by_model.iter().position(|part| part.model == model).unwrap_or_else(|| {
@@ -112,7 +109,6 @@ impl TranscriptUsage {
     }
 }
 
-/// Adds `more` to `sum`.
 pub(crate) fn add(sum: &mut Usage, more: &Usage) {
     sum.input = sum.input.saturating_add(more.input);
     sum.output = sum.output.saturating_add(more.output);

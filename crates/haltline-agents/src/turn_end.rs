@@ -10,7 +10,6 @@ pub use iteration_error::{IterationError, iteration_error};
 
 use crate::headless::{Ending, HeadlessReport};
 
-/// How the turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnEnd {
     AskedUser {
@@ -87,7 +86,6 @@ const COURTESIES: [&str; 14] = [
     "have questions",
 ];
 
-/// How a plan begins.
 const PLANS: [&str; 15] = [
     "here is my plan",
     "here's my plan",
@@ -110,7 +108,6 @@ const PLANS: [&str; 15] = [
 const REPORTS: [&str; 9] =
     [" done", " completed", " implemented", " i fixed", " i added", " i changed", " i updated", " i ran", "passed"];
 
-/// Classifies the end of a turn.
 pub fn turn_end_of(report: &HeadlessReport) -> TurnEnd {
     match &report.ending {
         Ending::Finished | Ending::Silent => {}
@@ -158,7 +155,6 @@ impl Prose {
         Self { lines }
     }
 
-    /// The question at the end.
     fn question(&self) -> Option<String> {
         let (mut sentences_left, mut items_left) = (SENTENCES_MAX, ITEMS_MAX);
         for line in self.lines.iter().rev() {

@@ -36,7 +36,6 @@ use crate::identity::Digest;
 use crate::name::is_plain;
 use crate::{Operator, shorten};
 
-/// An event on a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptEvent {
     /// Work on the slice begins.
@@ -92,7 +91,6 @@ pub struct Attempt {
     pub test: TestName,
     /// What the agent tried.
     pub strategy: String,
-    /// The files that were changed for it.
     pub files: Vec<String>,
     /// Number of changed files beyond those listed.
     pub files_more: u64,
@@ -109,7 +107,6 @@ pub struct Attempt {
     pub generation: Option<u64>,
 }
 
-/// A runner's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// All of it, up to [`Printed::BYTES_MAX`].
@@ -120,6 +117,8 @@ pub struct Output {
     pub bytes: u64,
     /// It contains something that looks like a secret.
     pub has_secrets: bool,
+    /// The exit code of the test command, if haltline ran it.
+    pub exit: Option<u8>,
 }
 
 /// A change that a tool is about to make.
@@ -136,7 +135,6 @@ pub struct Touch {
     pub requester: Option<Digest>,
 }
 
-/// A rollback of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {
     /// The checkpoint that was restored.

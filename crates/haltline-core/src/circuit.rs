@@ -8,7 +8,7 @@ mod incident_id;
 mod open_period;
 mod state_name;
 
-pub use escalation::{Escalation, EscalationLevel, Escalations};
+pub use escalation::{Allowance, Escalation, EscalationLevel, Escalations};
 pub(crate) use incident_id::{incident_id, incident_id_for_key, incident_id_of_state_file};
 pub use open_period::{Cooldown, OpenPeriod, cooldown_ms_in_streak};
 pub use state_name::StateName;

@@ -22,7 +22,8 @@ pub use apply::apply;
 pub use change::{Change, Changes, Confidence, ConfidenceError};
 pub use decide::{ClaimRequest, decide};
 pub use dispute::{
-    Dispute, ExaminationOutcome, Examined, OpenExamination, Queued, ResolvedDispute, Settlement, Trigger,
+    Dispute, ExaminationOutcome, Examined, OpenExamination, Queued, ResolvedDispute, Settlement, TRIP_CODE,
+    TRIP_PATTERN, Trigger, dispute_text,
 };
 pub use limits::Limits;
 pub use name::{ClaimId, NameError, PipelineName, StageName};
@@ -39,7 +40,6 @@ use crate::Operator;
 use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::Digest;
 
-/// An event on claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimEvent {
     Add(Box<NewClaim>),
@@ -53,7 +53,6 @@ pub enum ClaimEvent {
         to: Status,
         reason: Option<String>,
     },
-    /// A claim is given up.
     Kill {
         claim: ClaimId,
         reason: String,
@@ -68,12 +67,10 @@ pub enum ClaimEvent {
         claim: ClaimId,
         /// What caused the re-examination and a description, if there is a new cause.
         trigger: Option<(Trigger, String)>,
-        /// The outcome with its reason.
         outcome: Option<(ExaminationOutcome, String)>,
     },
     CycleBegin,
     CycleEnd,
-    /// The pipeline enters a stage.
     AdvanceStage {
         stage: StageName,
     },
@@ -82,25 +79,20 @@ pub enum ClaimEvent {
     },
 }
 
-/// A claim to be added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewClaim {
     /// Its name; `None` = the next number.
     pub id: Option<ClaimId>,
     pub text: String,
-    /// What kind of claim it is.
     pub kind: Option<String>,
-    /// What supports the claim.
     pub evidence: Vec<String>,
     /// What the claim takes for granted.
     pub assumptions: Vec<String>,
     /// How sure the author is.
     pub confidence: Option<Confidence>,
-    /// Claims that this one depends on.
     pub depends_on: Vec<ClaimId>,
 }
 
-/// A review round that closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
     pub claim: ClaimId,
@@ -109,7 +101,6 @@ pub struct Round {
     pub reviewer: Option<String>,
     /// The author's answer.
     pub answer: Option<String>,
-    /// What changed in the claim.
     pub changes: Changes,
     /// The round's name. Reports with the same name count once: several reviewers in one round, or a report sent again.
     pub round: Option<String>,
@@ -124,7 +115,6 @@ pub struct Edit {
     pub changes: Changes,
     /// A new status that is neither a promotion nor a kill.
     pub status: Option<Status>,
-    /// Additional claims that this one depends on.
     pub depends_on: Vec<ClaimId>,
     pub reason: Option<String>,
 }
@@ -133,12 +123,14 @@ pub struct Edit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// New evidence or a new tool is available.
-    NewData { evidence: String },
-    /// The claim is withdrawn.
-    Drop { rationale: String },
+    NewData {
+        evidence: String,
+    },
+    Drop {
+        rationale: String,
+    },
     /// A person decides.
     Override {
-        /// The claim's new status.
         to: Status,
         rationale: String,
         operator: Operator,
@@ -171,7 +163,6 @@ impl ClaimEvent {
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
     Added(Box<Added>),
-    /// A review round closed.
     Reviewed(Box<Reviewed>),
     /// The claim was changed outside a round.
     Edited {
@@ -181,11 +172,9 @@ pub enum Fact {
         /// The same text in another spelling, which does not count as a change of the claim.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         respelled: Option<String>,
-        /// Additional claims that this one depends on.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         depends_on: Vec<ClaimId>,
     },
-    /// The status changed.
     Moved {
         to: Status,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,7 +201,6 @@ pub enum Fact {
         /// True if this claim is CHALLENGED now; false if it fell itself, so the queued change has no effect.
         applied: bool,
     },
-    /// The claim became DISPUTED.
     Disputed {
         dispute: Box<Dispute>,
     },
@@ -220,10 +208,8 @@ pub enum Fact {
     WouldDispute {
         dispute: Box<Dispute>,
     },
-    /// A dispute ended.
     Resolved {
         how: Settlement,
-        /// The claim's new status.
         to: Status,
     },
     /// Something caused a re-examination of the dispute.
@@ -232,28 +218,22 @@ pub enum Fact {
         /// A description of the cause.
         detail: String,
     },
-    /// The dispute was re-examined.
     Examined {
         outcome: ExaminationOutcome,
         reason: String,
     },
-    /// haltline denied an operation on the claim.
     #[serde(rename = "refused")]
     Denied {
-        /// The operation's verb.
         verb: String,
         because: Denial,
     },
 }
 
-/// A claim that was added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Added {
     pub text: String,
-    /// What kind of claim it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What supports the claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
     /// What the claim takes for granted.
@@ -262,7 +242,6 @@ pub struct Added {
     /// How sure the author is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// Claims that this one depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<ClaimId>,
 }
@@ -281,13 +260,11 @@ pub struct Reviewed {
     /// The objection's text, if it differs from the one already stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Digest of the text's wording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wording: Option<Digest>,
     /// Who raised the objection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
-    /// The round's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<String>,
     /// The author's answer.

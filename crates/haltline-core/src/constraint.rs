@@ -22,6 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::fact::{FactKind, synced, unsynced};
 use crate::{Instant, Operator};
 
+/// The code of a trip: the circuit is OPEN, and haltline denies the action.
+pub const TRIP_CODE: &str = "HL-CON-02";
+
 /// An event that concerns a constraint's circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConstraintEvent {

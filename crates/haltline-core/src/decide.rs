@@ -3,6 +3,7 @@
 use crate::attempt;
 use crate::claim;
 use crate::constraint::{self, StateName};
+use crate::control;
 use crate::loop_;
 use crate::phase;
 use crate::trust;
@@ -54,20 +55,17 @@ pub enum Rejection {
     InvalidTransition {
         from: StateName,
     },
-    /// No open circuit has this incident.
     NoIncident,
+    /// The agent reached for haltline itself; no call may pass that.
+    NotResumable,
     NoOverride,
-    /// The phase run has not begun.
     NoPhaseRun,
-    /// The phase run has ended.
     RunOver,
-    /// The slice has not begun.
     NoSlice,
     /// The slice is under way with another scope, and only a person may change the scope.
     ScopeFrozen,
     /// Tests of the slice fail, and only a person may give the slice up.
     SliceFailing,
-    /// The slice has no such test.
     NoTest,
     Claim(claim::Problem),
     /// Nobody gathered what a call must not touch ([`loop_::CallContext`]); a bug of the caller.
@@ -122,6 +120,10 @@ pub fn evaluate(memory: &Memory, policy: &Policy, event: &Event, now: Moment) ->
             let row = memory.require(&CircuitName::trust())?;
             trust::decide(row.and_then(|state| state.as_trust()), event, now)
         }
+        Event::Control(event) => {
+            let row = memory.require(&CircuitName::control())?;
+            Ok(control::decide(row.and_then(|state| state.as_control()), event, now))
+        }
     }
 }
 
@@ -142,7 +144,8 @@ fn apply_mode(verdict: Verdict, event: &Event, mode: Mode) -> Verdict {
             | Event::Phase { .. }
             | Event::Circuits { .. }
             | Event::Revoke { .. }
-            | Event::Trust(_),
+            | Event::Trust(_)
+            | Event::Control(_),
             Mode::Observe,
         ) => mode.apply_to(verdict),
     }

@@ -5,6 +5,7 @@ mod texts;
 use crate::attempt;
 use crate::claim;
 use crate::constraint;
+use crate::control;
 use crate::loop_::{self, AgentRef, Verb};
 use crate::phase;
 use crate::trust;
@@ -13,7 +14,6 @@ use crate::{CircuitName, ConstraintId, constraint::RuleFile};
 /// Something that happened outside and needs a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Concerns a named constraint.
     Constraint {
         id: ConstraintId,
         /// The session in which it happened, if any.
@@ -24,7 +24,6 @@ pub enum Event {
     },
     /// An agent did something.
     Loop {
-        /// The agent that did it.
         agent: AgentRef,
         event: loop_::LoopEvent,
         /// The digest of the policy that applies to this decision.
@@ -44,7 +43,6 @@ pub enum Event {
         incident: String,
         operator: Operator,
     },
-    /// Concerns a slice.
     Attempt {
         slice: CircuitName,
         /// The session in which it happened, if any.
@@ -53,7 +51,6 @@ pub enum Event {
         case_sensitivity: attempt::CaseSensitivity,
         event: attempt::AttemptEvent,
     },
-    /// Concerns a phase run.
     Phase {
         phase_run: CircuitName,
         /// The session in which it happened, if any.
@@ -72,6 +69,8 @@ pub enum Event {
     },
     /// Concerns what the project's own files are allowed to loosen.
     Trust(trust::TrustEvent),
+    /// Concerns what a person switches for the project or for everything.
+    Control(control::ControlEvent),
 }
 
 /// A person who acted, with the reason they gave (E6).
@@ -95,6 +94,7 @@ impl Event {
             Event::Phase { event, .. } => event.cause(),
             Event::Claim { event, .. } => event.cause(),
             Event::Trust(event) => event.cause(),
+            Event::Control(event) => event.cause(),
         }
     }
 }

@@ -3,14 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::loop_::{AgentFact, AgentTreeFact, CircuitFact, ExemptionFact};
-use crate::{attempt, claim, constraint, phase, trust};
+use crate::{Moment, attempt, claim, constraint, control, phase, trust};
 
 /// One thing that became true of one circuit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
     Constraint(constraint::Fact),
-    /// About one agent's row.
     #[serde(rename = "lane")]
     Agent(AgentFact),
     /// About a tree of agents: a root session with its sub-agents.
@@ -18,15 +17,14 @@ pub enum Fact {
     /// About the project's list of false positives.
     #[serde(rename = "exempt")]
     Exemption(ExemptionFact),
-    /// About a slice.
     Attempt(attempt::Fact),
-    /// About a phase run.
     Phase(phase::Fact),
     Claim(claim::Fact),
-    /// About a pipeline of claims.
     Pipeline(claim::PipelineFact),
     /// About the operator's trust in the project's files.
     Trust(trust::Fact),
+    /// About what a person switched for the project or for everything.
+    Control(control::Fact),
 }
 
 impl Fact {
@@ -42,7 +40,45 @@ impl Fact {
             | Fact::Attempt(_)
             | Fact::Claim(_)
             | Fact::Pipeline(_)
-            | Fact::Trust(_) => None,
+            | Fact::Trust(_)
+            | Fact::Control(_) => None,
+        }
+    }
+
+    /// The incident that begins with this fact, and when its circuit opened if that is not the time of the fact.
+    pub fn trip(&self) -> Option<(&str, Option<Moment>)> {
+        match self {
+            Fact::Constraint(
+                constraint::Fact::Tripped { trip } | constraint::Fact::Adopted { trip: Some(trip), .. },
+            ) => Some((&trip.incident, Some(trip.since))),
+            Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => match fact {
+                CircuitFact::Tripped { trip } => Some((&trip.incident, None)),
+                CircuitFact::Limited { incident, .. } => Some((incident, None)),
+                CircuitFact::Warned { .. }
+                | CircuitFact::HalfOpened { .. }
+                | CircuitFact::Allowed { .. }
+                | CircuitFact::AllowanceUsed { .. }
+                | CircuitFact::ProbeTaken { .. }
+                | CircuitFact::ProbeAbandoned { .. }
+                | CircuitFact::Recovered { .. }
+                | CircuitFact::Lapsed { .. }
+                | CircuitFact::Denied { .. }
+                | CircuitFact::Reset { .. }
+                | CircuitFact::FalsePositive { .. } => None,
+            },
+            Fact::Phase(phase::Fact::Tripped { trip }) => Some((&trip.incident, None)),
+            Fact::Attempt(attempt::Fact::Tripped { trip }) => Some((&trip.incident, None)),
+            Fact::Claim(claim::Fact::Disputed { dispute }) => Some((&dispute.incident, None)),
+            Fact::Constraint(_)
+            | Fact::Agent(_)
+            | Fact::Tree(_)
+            | Fact::Exemption(_)
+            | Fact::Phase(_)
+            | Fact::Attempt(_)
+            | Fact::Claim(_)
+            | Fact::Pipeline(_)
+            | Fact::Trust(_)
+            | Fact::Control(_) => None,
         }
     }
 
@@ -57,6 +93,7 @@ impl Fact {
             Fact::Claim(fact) => fact.kind(),
             Fact::Pipeline(fact) => fact.kind(),
             Fact::Trust(fact) => fact.kind(),
+            Fact::Control(fact) => fact.kind(),
         }
     }
 
@@ -71,7 +108,6 @@ impl Fact {
     }
 }
 
-/// What is fixed for a kind of fact.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FactKind {
     /// The stable name in listings.
@@ -97,4 +133,7 @@ pub struct Texts {
     /// The action, or the operator's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// What a trip is about, such as the command that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
 }

@@ -30,7 +30,6 @@ pub const ROW_REQUESTS_MAX: usize = 4096;
 /// Why [`decide_with_rows`] did not get a decision.
 #[derive(Debug)]
 pub enum RowsError<E> {
-    /// The store failed to read a row.
     Read(E),
     /// The decision asked for rows more often than any decision needs to: a bug.
     Endless,
@@ -54,17 +53,4 @@ pub fn decide_with_rows<E>(
         }
     }
     Err(RowsError::Endless)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_decision_that_never_has_enough_rows_does_not_run_forever() {
-        let hungry = |_memory: &Memory| Err(Halt::Needs(vec![CircuitName::trust()]));
-        let read = |names: &[CircuitName]| Ok::<_, ()>(vec![None; names.len()]);
-        let result = decide_with_rows(&mut Memory::default(), hungry, read);
-        assert!(matches!(result, Err(RowsError::Endless)));
-    }
 }

@@ -5,6 +5,7 @@
 //! rule restarts the counts instead of comparing what cannot be compared.
 
 mod action;
+mod argument_shape;
 mod arguments;
 mod call_result;
 mod command;
@@ -17,7 +18,11 @@ mod volatile;
 mod word_set;
 mod wording;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+
+use crate::shell::Script;
 
 pub use denial::is_still_running;
 pub use model_text::ModelText;
@@ -52,8 +57,10 @@ pub struct Action {
     pub tool: String,
     /// The digest of the tool and its canonical arguments.
     pub identity: Digest,
-    /// The shell command, if the call runs one.
+    /// The shell command, if the tool is a shell.
     pub command: Option<String>,
+    /// What the call would run, if it runs a command or its arguments look like one. Every check reads this.
+    pub script: Option<Arc<Script>>,
     /// The file the call is about, if there is one.
     pub path: Option<String>,
     /// All files the call names, if it may change them: the tool is an editor or belongs to an MCP server.
@@ -80,7 +87,6 @@ pub enum Outcome {
     /// The tool did what the call asked for.
     Ok = 0,
     Failed = 1,
-    /// The user rejected the call.
     Rejected = 2,
     /// A rule, a permission or a hook denied the call.
     Denied = 3,
@@ -88,7 +94,6 @@ pub enum Outcome {
     Cancelled = 4,
     /// The service reported a rate limit or an exhausted quota.
     RateLimited = 5,
-    /// The outcome is not known.
     Unknown = 6,
 }
 
@@ -102,7 +107,6 @@ impl Outcome {
     }
 }
 
-/// Who denied a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeniedBy {
@@ -113,7 +117,6 @@ pub enum DeniedBy {
     Hook,
 }
 
-/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallResult {
     pub outcome: Outcome,
@@ -132,7 +135,6 @@ pub struct CallResult {
     pub is_terse: bool,
     /// What the call cost in millionths of a dollar, if known.
     pub cost: Option<u64>,
-    /// The sub-agent that the call started.
     pub sub_agent: Option<String>,
     /// True if that sub-agent keeps running after this result.
     pub is_sub_agent_running: bool,

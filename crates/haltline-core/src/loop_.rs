@@ -33,7 +33,7 @@ pub use circuits::{
     CircuitFact, CircuitState, Circuits, HalfOpenCause, Probe, Trip, TripStreak, TrippedCircuit, TrippedState,
 };
 pub use closest_to_trip::{ClosestToTrip, api_calls_within, closest_to_trip};
-pub use code::{code, is_capacity};
+pub use code::{CAPACITY_CODE, code, is_capacity};
 pub use compaction::Compaction;
 pub use completed_call::CompletedCall;
 pub use decide::{LoopRequest, decide};
@@ -46,9 +46,10 @@ pub use in_flight_call::{CallTraits, InFlightCall};
 pub use limits::{
     AgentLimits, ApiLimits, Bound, Budget, DenialLimits, Limits, OnFull, Preset, WarnDenyLimits, WindowLimits,
 };
-pub use messages::dollars;
+pub(crate) use messages::FOR_PERSON;
+pub use messages::{TURN_ENDS, dollars};
 pub use model_output::{CostGrowth, RepeatedText};
 pub use no_progress::{NoProgress, RepeatedError};
-pub use operator::{Verb, decide as decide_verb, decide_revoke};
+pub use operator::{TripSubject, Verb, decide as decide_verb, decide_revoke};
 pub use own_protection::denial_on_failure;
 pub use pattern::{Nature, Pattern};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::{self, Slice};
 use crate::claim::{self, Claim, Pipeline};
 use crate::constraint::{self, Circuit, CircuitState};
+use crate::control::{self, Control};
 use crate::loop_::{AgentFact, AgentState, AgentTree, AgentTreeFact, Circuits, ExemptionFact, Exemptions};
 use crate::phase::{self, PhaseRun};
 use crate::trust::{self, Trust};
@@ -17,7 +18,6 @@ use crate::{CircuitName, Elapsed, Fact, Halt, Moment, Recorded};
 #[serde(rename_all = "snake_case")]
 pub enum State {
     Constraint(Box<Circuit>),
-    /// One agent.
     #[serde(rename = "lane")]
     Agent(Box<AgentState>),
     /// A tree of agents: a root session with its sub-agents.
@@ -29,10 +29,11 @@ pub enum State {
     #[serde(rename = "course")]
     PhaseRun(Box<PhaseRun>),
     Claim(Box<Claim>),
-    /// A pipeline of claims.
     Pipeline(Box<Pipeline>),
     /// The operator's trust in the project's files.
     Trust(Box<Trust>),
+    /// What a person switched for the project or for everything.
+    Control(Box<Control>),
 }
 
 impl State {
@@ -46,7 +47,7 @@ impl State {
             State::PhaseRun(phase_run) => phase_run.is_tripped(),
             State::Claim(claim) => claim.is_tripped(),
             State::Pipeline(pipeline) => pipeline.is_tripped(),
-            State::Exemptions(_) | State::Trust(_) => false,
+            State::Exemptions(_) | State::Trust(_) | State::Control(_) => false,
         }
     }
 
@@ -64,7 +65,8 @@ impl State {
             | State::Slice(_)
             | State::Claim(_)
             | State::Pipeline(_)
-            | State::Trust(_) => return false,
+            | State::Trust(_)
+            | State::Control(_) => return false,
         };
         match now.since(last_seen) {
             Elapsed::Known(elapsed) => elapsed >= idle_ms,
@@ -82,7 +84,7 @@ impl State {
             State::PhaseRun(phase_run) => phase_run.generation,
             State::Claim(claim) => claim.generation,
             State::Pipeline(pipeline) => pipeline.generation,
-            State::Exemptions(_) | State::Trust(_) => 0,
+            State::Exemptions(_) | State::Trust(_) | State::Control(_) => 0,
         }
     }
 
@@ -192,4 +194,5 @@ rows! {
     Claim(Claim), as_claim; Claim(claim::Fact), claim::apply;
     Pipeline(Pipeline), as_pipeline; Pipeline(claim::PipelineFact), claim::apply_pipeline;
     Trust(Trust), as_trust; Trust(trust::Fact), trust::apply;
+    Control(Control), as_control; Control(control::Fact), control::apply;
 }

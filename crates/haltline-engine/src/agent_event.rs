@@ -6,11 +6,15 @@
 
 use std::path::Path;
 
+use haltline_core::control::ControlEvent;
 use haltline_core::identity::{Action, Digest};
 use haltline_core::loop_::{AgentRef, CallContext, Guarded, LoopEvent, Protections};
-use haltline_core::{CircuitName, Decision, Event, Reason, Recorded, Verdict, shell};
+use haltline_core::shell::{self, OwnPath};
+use haltline_core::{CircuitName, Decision, Event, Memory, Reason, Recorded, Verdict, decide, decide_with_rows};
 
+use crate::control::ControlScope;
 use crate::engine::{Engine, EngineError, OwnFiles};
+use crate::file::reject_linked_folder;
 use crate::guards::{self, Guards};
 use crate::incident;
 use crate::memory_protection;
@@ -36,7 +40,6 @@ pub struct AgentAnswer {
     pub verdict: Verdict,
     /// What the person should read.
     pub notices: Vec<String>,
-    /// The facts that were committed.
     pub facts: Vec<Recorded>,
 }
 
@@ -70,9 +73,13 @@ impl<S: Store> Engine<S> {
         event: LoopEvent,
         site: CallSite<'_>,
     ) -> Result<AgentAnswer, EngineError> {
-        let follow_up = FollowUp::after(&event);
+        let follow_up = match self.is_suspended(&agent.session) {
+            true => FollowUp::Nothing,
+            false => FollowUp::after(&event),
+        };
         let decision = self.count_agent_event(agent, event, site)?;
         let mut answer = AgentAnswer { verdict: decision.verdict, notices: decision.notices, facts: decision.facts };
+        answer.notices.extend(self.take_trip_notices());
         match follow_up {
             FollowUp::Nothing => {}
             FollowUp::WelcomeSession | FollowUp::CheckScopes if !self.uses_files() => {}
@@ -101,6 +108,17 @@ impl<S: Store> Engine<S> {
         site: CallSite<'_>,
     ) -> Result<Decision, EngineError> {
         let event = self.with_context(event, site);
+        if self.is_suspended(&agent.session) && !reaches_for_haltline(&event) {
+            if matches!(event, LoopEvent::SessionEnd { .. }) && agent.sub_agent.is_none() {
+                self.control(ControlScope::Project, ControlEvent::SessionEnded { session: agent.session.clone() })?;
+            }
+            return Ok(Decision {
+                facts: Vec::new(),
+                verdict: Verdict::Pass,
+                effects: Vec::new(),
+                notices: Vec::new(),
+            });
+        }
         if is_guarded(&event) {
             self.import_mirror();
         }
@@ -109,6 +127,30 @@ impl<S: Store> Engine<S> {
             self.run_effects(&decision);
         }
         Ok(decision)
+    }
+
+    /// What the last known state denies, for an event that could not be committed: the store is full, read-only or held
+    /// by somebody else. Not being able to write is no reason to let pass what is known to be OPEN (E7). `None` if the
+    /// state cannot be read either, or denies nothing.
+    pub fn denial_by_last_known_state(
+        &self,
+        agent: &AgentRef,
+        event: LoopEvent,
+        site: CallSite<'_>,
+    ) -> Option<Verdict> {
+        let event = self.with_context(event, site);
+        if self.is_suspended(&agent.session) && !reaches_for_haltline(&event) {
+            return None;
+        }
+        let event = Event::Loop { agent: agent.clone(), event, policy: self.policy_digest().to_owned() };
+        let read = |names: &[CircuitName]| {
+            names.iter().map(|name| self.store().circuit(self.project().key, name)).collect::<Result<Vec<_>, _>>()
+        };
+        let policy = self.config().policy();
+        let decided =
+            decide_with_rows(&mut Memory::default(), |memory| decide(memory, policy, &event, self.now()), read);
+        let verdict = decided.ok()?.ok()?.verdict;
+        verdict.denies().then_some(verdict)
     }
 
     /// The event with the context of its call, if it is the start of one.
@@ -121,7 +163,15 @@ impl<S: Store> Engine<S> {
             ),
             false => (Vec::new(), Vec::new()),
         };
-        let protections = Protections { guarded, touched, tampering: tampering(&action, self.own_files(), site.home) };
+        let unread = action.script.as_ref().map_or(0, |script| script.unread_bytes());
+        if unread > 0 {
+            let kilobytes = unread.div_ceil(1024);
+            self.add_notice(format!(
+                "haltline did not read {kilobytes} KB of a command that is too long or nested too deeply; guards and \
+                 self-protection know only the words in that part"
+            ));
+        }
+        let protections = Protections { guarded, touched, tampering: tampering(&action, self.own_files(), site) };
         LoopEvent::ToolStart { call, response, action, context: CallContext::Gathered(protections) }
     }
 
@@ -131,7 +181,7 @@ impl<S: Store> Engine<S> {
         let (root, directory) = (&self.project().root, self.config().constraint_directory());
         let circuits = || guards::rules(self.store().circuits(self.project().key).unwrap_or_default());
         let guards = Guards::load(&list, root, directory, &self.config().policy().constraint, circuits);
-        let ids = guards.covering(action).into_iter();
+        let ids = guards.covering(action, root).into_iter();
         ids.map(|id| Guarded { file: self.rule_file(&id).ok().flatten(), id }).collect()
     }
 
@@ -173,6 +223,9 @@ impl<S: Store> Engine<S> {
         if !folder.is_dir() {
             return None;
         }
+        if let Err(error) = reject_linked_folder(&self.project().root, &folder) {
+            return Some(format!("memory cleanup: {error}"));
+        }
         match memory_protection::clean(&folder, &self.config().memory_limits(), Some(&agent.session), self.now().at) {
             Ok(done) => {
                 for problem in &done.problems {
@@ -183,12 +236,12 @@ impl<S: Store> Engine<S> {
                     let cleanup = LoopEvent::Cleanup {
                         files_rotated: done.files_rotated as u64,
                         sessions_pruned: done.sessions_pruned as u64,
-                        bytes_freed: done.bytes_freed(),
+                        bytes_freed: done.bytes_freed,
                     };
                     if let Err(error) = self.commit_agent_event(agent, cleanup) {
                         self.add_notice(error);
                     }
-                    let freed = done.bytes_freed().div_ceil(1024);
+                    let freed = done.bytes_freed.div_ceil(1024);
                     format!(
                         "Memory cleanup: {} files rotated, {} sessions pruned, {freed} KB freed",
                         done.files_rotated, done.sessions_pruned
@@ -208,24 +261,60 @@ fn is_guarded(event: &LoopEvent) -> bool {
     }
 }
 
+/// True if the event would harm haltline itself, which stays denied during a pause: an agent must not extend one.
+fn reaches_for_haltline(event: &LoopEvent) -> bool {
+    match event {
+        LoopEvent::ToolStart { context: CallContext::Gathered(protections), .. } => protections.tampering.is_some(),
+        LoopEvent::HooksRemoved { .. } => true,
+        _other => false,
+    }
+}
+
 /// What an action would do to haltline, as the end of "this would …".
-fn tampering(action: &Action, own_files: &OwnFiles, home: Option<&str>) -> Option<String> {
+fn tampering(action: &Action, own_files: &OwnFiles, site: CallSite<'_>) -> Option<String> {
     let OwnFiles { state_folder, user_config } = own_files;
-    if let Some(command) = &action.command {
-        if let Some(verb) = shell::operator_verb(command) {
+    let config_folder = own_config_folder(user_config);
+    if let Some(script) = &action.script {
+        if let Some(verb) = shell::operator_verb(script) {
             return Some(format!("run `haltline {verb}`"));
         }
+        if shell::switches_off(script) {
+            return Some("start a program with HALTLINE=off".to_owned());
+        }
         // A path that is not UTF-8 cannot be written in a command either.
-        let own = [state_folder, user_config].map(|path| path.to_str().unwrap_or_default());
-        match shell::touched(command, &own, home) {
-            Some(0) => return Some("change haltline's store".to_owned()),
-            Some(_) => return Some("change haltline's configuration".to_owned()),
+        let own = [state_folder, config_folder].map(|path| OwnPath::new(path.to_str().unwrap_or_default(), site.home));
+        match shell::touched(script, &own, site.home, site.working_directory.to_str()) {
+            Some(0) => return Some(CHANGES_STORE.to_owned()),
+            Some(1) => return Some(CHANGES_CONFIG.to_owned()),
+            Some(_) => return Some("replace haltline's program".to_owned()),
             None => {}
         }
     }
-    let path = Path::new(action.path.as_deref().filter(|_| action.is_write)?);
-    if path.starts_with(state_folder) {
-        return Some("change haltline's store".to_owned());
+    if !action.may_write() {
+        return None;
     }
-    (path == user_config).then(|| "change haltline's configuration".to_owned())
+    let changes = |path: &String| {
+        let path = site.working_directory.join(without_home(path, site.home));
+        let is_below = |folder: &Path| path.starts_with(folder);
+        let store = is_below(state_folder).then_some(CHANGES_STORE);
+        store.or(is_below(config_folder).then_some(CHANGES_CONFIG))
+    };
+    action.path.iter().chain(&action.targets).find_map(changes).map(str::to_owned)
+}
+
+const CHANGES_STORE: &str = "change haltline's store";
+const CHANGES_CONFIG: &str = "change haltline's configuration";
+
+/// The folder of the user's configuration if it is haltline's own, else the file.
+fn own_config_folder(user_config: &Path) -> &Path {
+    let folder = user_config.parent().filter(|folder| folder.ends_with("haltline"));
+    folder.unwrap_or(user_config)
+}
+
+/// A path of a file tool with `~` replaced.
+fn without_home<'a>(path: &'a str, home: Option<&str>) -> std::borrow::Cow<'a, Path> {
+    match (path.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => Path::new(home).join(rest).into(),
+        (Some(_) | None, _) => Path::new(path).into(),
+    }
 }

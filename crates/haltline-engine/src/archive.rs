@@ -1,6 +1,5 @@
 //! Seed 003's archive of retired circuits (C8): entries are added, never changed.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,13 +8,15 @@ use haltline_core::{Instant, Moment};
 use serde::Serialize;
 use serde_json::Map;
 
-use crate::file::{Durability, if_exists, pretty_json, set_aside, write_atomically};
+use crate::file::{Durability, Links, if_exists, pretty_json, read_regular, set_aside, write_atomically};
 use crate::mirror::{MirrorViolation, RetiredCircuit, listed_violations};
 
 /// Name of the archive, in the folder of the state file.
 pub const ARCHIVE_FILE: &str = ".circuit-state-archive.json";
 /// How many damaged archives are kept.
 const SET_ASIDE_MAX: usize = 5;
+/// Largest archive that is read.
+const ARCHIVE_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Serialize)]
 struct ArchiveEntry {
@@ -43,16 +44,17 @@ pub(crate) fn add_missing(state_file: &Path, retired: &[RetiredCircuit], now: Mo
     }
     let mut kept = None;
     let path = state_file.with_file_name(ARCHIVE_FILE);
-    let mut archive: Map<String, serde_json::Value> = match if_exists(fs::read(&path))? {
-        None => Map::new(),
-        Some(content) => match serde_json::from_slice(&content) {
-            Ok(archive) => archive,
-            Err(_damaged) => {
-                kept = Some(set_aside(&path, now.at, SET_ASIDE_MAX)?);
-                Map::new()
-            }
-        },
-    };
+    let mut archive: Map<String, serde_json::Value> =
+        match if_exists(read_regular(&path, ARCHIVE_BYTES_MAX, Links::Reject))? {
+            None => Map::new(),
+            Some(content) => match serde_json::from_slice(&content) {
+                Ok(archive) => archive,
+                Err(_damaged) => {
+                    kept = Some(set_aside(&path, now.at, SET_ASIDE_MAX)?);
+                    Map::new()
+                }
+            },
+        };
     let entries_before = archive.len();
     for (name, circuit, history) in retired {
         if !archive.contains_key(name.scope())

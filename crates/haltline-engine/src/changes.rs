@@ -68,7 +68,6 @@ impl Default for SnapshotOptions {
     }
 }
 
-/// What changed in one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     pub source: Source,
@@ -282,7 +281,7 @@ impl SnapshotBuilder<'_> {
                     }
                 }
             }
-            None => "this is no repository: its .git cannot be read".to_owned(),
+            None => "this is not a repository: haltline cannot read its .git".to_owned(),
         };
         self.problems.push(Problem { top: TreePath::from_path(top), text: problem });
         false

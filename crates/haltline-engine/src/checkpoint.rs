@@ -90,7 +90,6 @@ pub struct RolledBack {
     pub left_alone_more: u64,
 }
 
-/// A rollback that was interrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedRollback {
     pub goal: Checkpoint,
@@ -120,7 +119,6 @@ pub enum CheckpointStep {
     ChangingFolder,
     /// The branch points to the commit of the checkpoint.
     HeadMoved,
-    /// The index is that of the checkpoint.
     IndexPlaced,
     NoteRemoved,
 }
@@ -131,7 +129,6 @@ impl Checkpoints {
         Ok(Self { work_tree: WorkTree::containing(root)?, on_step: |_step| {} })
     }
 
-    /// Calls `on_step` at each step.
     #[must_use]
     pub fn with_observer(self, on_step: fn(CheckpointStep)) -> Self {
         Self { on_step, ..self }
@@ -143,8 +140,8 @@ impl Checkpoints {
 
     /// Creates a checkpoint and replaces one of the same name.
     pub fn create(&self, name: &str, at: Instant) -> Result<Checkpoint, CheckpointError> {
-        let reference = RefNamespace::Attempt.reference(&self.work_tree, name)?;
         let _guard = self.work_tree.lock()?;
+        let reference = RefNamespace::Attempt.reference(&self.work_tree, name)?;
         if RollbackNote::read(&self.work_tree)?.is_some() {
             return Err(CheckpointError::RollbackUnfinished);
         }
@@ -190,8 +187,8 @@ impl Checkpoints {
 
     /// Gives a checkpoint a second name.
     pub fn copy(&self, from: &Checkpoint, to: &str) -> Result<Checkpoint, CheckpointError> {
-        let reference = RefNamespace::Attempt.reference(&self.work_tree, to)?;
         let _guard = self.work_tree.lock()?;
+        let reference = RefNamespace::Attempt.reference(&self.work_tree, to)?;
         set_ref(&self.work_tree, &reference, &from.commit)?;
         Ok(Checkpoint { name: to.to_owned(), reference, ..from.clone() })
     }

@@ -23,7 +23,6 @@ impl<S: Store> Engine<S> {
         Ok(self.store().circuit(self.project().key, &name)?.as_ref().and_then(State::as_claim).cloned())
     }
 
-    /// The index of a pipeline's claims.
     pub fn pipeline(&self, pipeline: &PipelineName) -> Result<Option<Pipeline>, StoreError> {
         let name = CircuitName::pipeline(pipeline.as_str());
         Ok(self.store().circuit(self.project().key, &name)?.as_ref().and_then(State::as_pipeline).cloned())
@@ -90,7 +89,7 @@ pub fn claim_options(name: &CircuitName) -> Vec<String> {
         if pipeline == PipelineName::DEFAULT { String::new() } else { format!(" --pipeline {pipeline}") };
     vec![
         format!("haltline claim resolve new-data {id} --evidence TEXT{pipeline_option}"),
-        format!("haltline claim resolve drop {id} --rationale TEXT{pipeline_option}"),
-        format!("haltline claim resolve override {id} --status STATUS --rationale TEXT{pipeline_option}"),
+        format!("haltline claim resolve drop {id} --reason TEXT{pipeline_option}"),
+        format!("haltline claim resolve override {id} --status STATUS --reason TEXT{pipeline_option}"),
     ]
 }

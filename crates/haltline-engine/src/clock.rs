@@ -1,9 +1,22 @@
 //! The only code that reads a clock (E3).
 
+use std::io::Read;
+use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use haltline_core::{Boot, Instant, Moment};
 use rustix::time::{ClockId, clock_gettime};
+
+/// Length of a boot id as the kernel prints it.
+#[cfg(target_os = "linux")]
+const BOOT_ID_BYTES: usize = 37;
+/// The file system of namespaces.
+#[cfg(target_os = "linux")]
+const NSFS_MAGIC: rustix::fs::FsWord = 0x6e73_6673;
+/// The number that the kernel gives the first time namespace of every boot.
+#[cfg(target_os = "linux")]
+const FIRST_TIME_NAMESPACE: u32 = 0xEFFF_FFFA;
 
 /// Where the present moment comes from.
 #[derive(Clone, Copy, Debug)]
@@ -51,13 +64,43 @@ impl Deadline {
     }
 }
 
-/// The clock that runs since boot, including sleep, and an id of that boot.
+/// The clock that runs since boot, including sleep. `None` where its boot or its time namespace cannot be told.
 #[cfg(target_os = "linux")]
 fn boot() -> Option<Boot> {
-    let id = std::fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+    /// Neither changes while a process runs.
+    static IDENTITY: LazyLock<Option<(u64, u32)>> = LazyLock::new(|| Some((boot_id()?, time_namespace()?)));
+    let (id, namespace) = (*IDENTITY)?;
     let up = clock_gettime(ClockId::Boottime);
     let uptime_ms = u64::try_from(up.tv_sec).ok()? * 1000 + u64::try_from(up.tv_nsec).ok()? / 1_000_000;
-    Some(Boot { id: short_boot_id(&id), uptime_ms })
+    Some(Boot { namespace, ..Boot::new(id, uptime_ms) })
+}
+
+/// The id of this boot, if `/proc` is the kernel's own: a folder that was mounted over it could name any boot.
+#[cfg(target_os = "linux")]
+fn boot_id() -> Option<u64> {
+    let file = std::fs::File::open("/proc/sys/kernel/random/boot_id").ok()?;
+    if rustix::fs::fstatfs(&file).ok()?.f_type != rustix::fs::PROC_SUPER_MAGIC {
+        return None;
+    }
+    let mut id = Vec::with_capacity(BOOT_ID_BYTES);
+    file.take(BOOT_ID_BYTES as u64).read_to_end(&mut id).ok()?;
+    Some(short_boot_id(&id))
+}
+
+/// The time namespace of this process; 0 for the one that the machine started with, and on kernels without any.
+#[cfg(target_os = "linux")]
+fn time_namespace() -> Option<u32> {
+    use rustix::fs::{Mode, OFlags};
+    match rustix::fs::open("/proc/self/ns/time", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(namespace) => {
+            let is_namespace = rustix::fs::fstatfs(&namespace).ok()?.f_type == NSFS_MAGIC;
+            let number = u32::try_from(rustix::fs::fstat(&namespace).ok()?.st_ino).ok()?;
+            is_namespace.then_some(if number == FIRST_TIME_NAMESPACE { 0 } else { number })
+        }
+        // Before Linux 5.6 there is no such file, and no way to shift the boot clock.
+        Err(rustix::io::Errno::NOENT) => Path::new("/proc/self/ns/uts").exists().then_some(0),
+        Err(_hidden) => None,
+    }
 }
 
 /// Other systems have no cheap id of a boot, so only wall clock times are compared.

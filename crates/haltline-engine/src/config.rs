@@ -7,6 +7,7 @@
 //! nothing is.
 
 mod breaker_file;
+mod change;
 mod key;
 mod keys;
 mod layer;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::memory_protection::MemoryLimits;
 
 pub use breaker_file::{BREAKER_FILE, BreakerFile};
+pub use change::{ConfigChange, check, set_key, unset_key};
 pub use key::{Key, Kind, Looser, Scope, Value};
 pub use keys::KEYS;
 pub use layer::{ConfigError, Layer};
@@ -173,14 +175,14 @@ impl Config {
 
     fn add_layer(
         &mut self,
-        layer: Result<Option<Layer>, ConfigError>,
+        layer: Result<Option<Layer>, Vec<ConfigError>>,
         may_set: impl Fn(&Setting, &Value) -> bool,
         origin: impl Fn(PathBuf) -> Origin,
     ) {
         let layer = match layer {
             Ok(Some(layer)) => layer,
             Ok(None) => return,
-            Err(error) => return self.errors.push(error),
+            Err(errors) => return self.errors.extend(errors),
         };
         for (key, value) in layer.values {
             let setting = self.setting(key);
@@ -251,8 +253,8 @@ impl Config {
         match (self.configured(name).map(|setting| &setting.value), Self::kind(name)) {
             (Some(Value::List(texts)), _) => texts.iter().map(String::as_str).collect(),
             (None, Kind::List(texts)) => texts.to_vec(),
-            // There are no built-in prices.
-            (None, Kind::Prices) => Vec::new(),
+            // There are no built-in prices and targets.
+            (None, Kind::Prices | Kind::Targets) => Vec::new(),
             (Some(_), _) | (None, _) => unreachable!("{name} is a list in KEYS"),
         }
     }
@@ -300,6 +302,11 @@ impl Config {
     /// The folder of constraint files, relative to the project's root.
     pub fn constraint_directory(&self) -> &str {
         self.text("constraint.directory")
+    }
+
+    /// The targets of notifications; empty for none.
+    pub fn notify_to(&self) -> Vec<&str> {
+        self.list("notify.to")
     }
 
     /// The command that is run for each trip; empty for none.
@@ -507,7 +514,8 @@ mod tests {
             ("mode = \"obseve\"\n", "expected \"enforce\" or \"observe\""),
             ("mode = 3\n", "expected \"enforce\" or \"observe\""),
             ("[constraint]\nmirror = \"yes\"\n", "expected true or false"),
-            ("[notify]\ncommand = \"x\"\n", "expected a list of texts"),
+            ("[notify]\ncommand = \"x\"\n", "expected a list of strings"),
+            ("[notify]\nto = [\"slack:no-address\"]\n", "notify.to: expected a list of \"desktop\""),
             ("mode = \n", "line 1"),
             ("constraint = 3\n", "expected a table"),
             ("[retention]\nstate_mb = 1.5\n", "expected a whole number"),

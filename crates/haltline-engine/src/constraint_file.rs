@@ -1,13 +1,15 @@
 //! A constraint's file: where it is, whether it is active, and what its front matter sets (C5, C8).
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use haltline_core::constraint::{Guard, Limits, Rule, RuleFile, Source};
 use haltline_core::{ConstraintId, Instant, digest_hex, shorten};
 use serde::Deserialize;
+
+use crate::file::open_regular;
 
 /// How much of a file is read for its front matter.
 const FRONT_MATTER_BYTES_MAX: u64 = 64 * 1024;
@@ -28,6 +30,8 @@ pub struct ConstraintFile {
     pub has_front_matter: bool,
     /// `CRITICAL` and the like, as written.
     pub severity: Option<String>,
+    /// The limits that the file itself sets.
+    pub own_limits: Vec<String>,
     /// What could not be read; defaults apply there.
     pub problems: Vec<String>,
 }
@@ -97,6 +101,27 @@ pub fn active_ids(root: &Path, directory: &str, defaults: &Limits) -> Vec<Constr
     ids
 }
 
+/// The active files whose names cannot be the id of a constraint, each with the reason.
+pub fn unusable_files(root: &Path, directory: &str, defaults: &Limits) -> Vec<String> {
+    let top = root.join(directory);
+    let mut found = Vec::new();
+    let mut folders = vec![(top.clone(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for path in sorted(&folder) {
+            if depth < DEPTH_MAX && path.is_dir() && !path.is_symlink() {
+                folders.push((path, depth + 1));
+            } else if path.extension().is_some_and(|extension| extension == "md")
+                && let Err(error) = ConstraintId::parse(&path.file_stem().unwrap_or_default().to_string_lossy())
+                && read(root, &top, &path, defaults).is_some_and(|file| file.is_active && file.has_front_matter)
+            {
+                let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+                found.push(format!("{shown} is not used: {error}; rename the file"));
+            }
+        }
+    }
+    found
+}
+
 fn sorted(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -120,7 +145,8 @@ fn read(root: &Path, top: &Path, path: &Path, defaults: &Limits) -> Option<Const
     let rule = parsed.rule(defaults, &mut problems);
     let seen = RuleFile { rule, source: Source { path: relative, digest }, created };
     let has_front_matter = yaml.is_some();
-    Some(ConstraintFile { seen, is_active, has_front_matter, severity: parsed.severity, problems })
+    let own_limits = parsed.circuit_breaker.into_iter().flatten().map(|(field, _)| field).collect();
+    Some(ConstraintFile { seen, is_active, has_front_matter, severity: parsed.severity, own_limits, problems })
 }
 
 /// True if the file a rule was read from still says the same, under the same defaults.
@@ -137,7 +163,7 @@ fn digest(yaml: Option<&str>, defaults: &Limits) -> String {
 
 fn read_start(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    File::open(path).ok()?.take(FRONT_MATTER_BYTES_MAX).read_to_end(&mut content).ok()?;
+    open_regular(path).ok()?.take(FRONT_MATTER_BYTES_MAX).read_to_end(&mut content).ok()?;
     Some(content)
 }
 
@@ -244,74 +270,4 @@ impl FrontMatter {
 /// Parses `2026-02-13` or a complete instant.
 fn date(text: &str) -> Option<Instant> {
     Instant::parse(text).or_else(|_| Instant::parse(&format!("{}T00:00:00Z", text.trim()))).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write(root: &Path, path: &str, content: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().expect("below root")).expect("created");
-        fs::write(path, content).expect("written");
-    }
-
-    fn id(text: &str) -> ConstraintId {
-        ConstraintId::parse(text).expect("valid")
-    }
-
-    fn lookup(root: &Path, name: &str) -> Option<ConstraintFile> {
-        find(root, "docs/constraints", &id(name), None, &Limits::default())
-    }
-
-    #[test]
-    fn the_seeds_example_is_read() {
-        let folder = tempfile::tempdir().expect("temp folder");
-        let text = "---\nid: git-safety-force-push\nseverity: CRITICAL\ncreated: 2026-01-01\ncircuit_breaker:\n  violation_threshold: 3   # More sensitive\n  window_days: 14\n  cooldown_hours: 48\n  dedup_seconds: 600\nguards:\n  - tool: Bash\n    command: \"git push*--force*\"\n---\n# Body\n";
-        write(folder.path(), "docs/constraints/active/git-safety-force-push.md", text);
-        let file = lookup(folder.path(), "git-safety-force-push").expect("found");
-        let limits = Limits { violation_threshold: 3, window_days: 14, cooldown_hours: 48, dedup_seconds: 600 };
-        assert_eq!(file.seen.rule.limits, limits);
-        assert_eq!(file.seen.rule.guards[0].command.as_deref(), Some("git push*--force*"));
-        assert_eq!((file.is_active, file.severity.as_deref()), (true, Some("CRITICAL")));
-        assert_eq!(file.seen.source.path, "docs/constraints/active/git-safety-force-push.md");
-        assert_eq!(file.seen.created.map(Instant::to_date_text), Some("2026-01-01".to_owned()));
-        assert_eq!(file.problems, Vec::<String>::new());
-    }
-
-    #[test]
-    fn a_file_in_any_sub_folder_is_found_and_an_active_one_is_preferred() {
-        let folder = tempfile::tempdir().expect("temp folder");
-        write(folder.path(), "docs/constraints/retired/a.md", "---\nid: a\n---\n");
-        assert!(!lookup(folder.path(), "a").expect("found").is_active);
-        write(folder.path(), "docs/constraints/team/git/a.md", "---\nid: a\n---\n");
-        assert!(lookup(folder.path(), "a").expect("found").is_active);
-        write(folder.path(), "docs/constraints/b.md", "---\nstatus: Draft\n---\n");
-        assert!(!lookup(folder.path(), "b").expect("found").is_active);
-        write(folder.path(), "docs/constraints/c.md", "---\nstatus: retiring\n---\n");
-        write(folder.path(), "docs/constraints/README.md", "notes\n");
-        assert_eq!(lookup(folder.path(), "missing"), None);
-        let ids = active_ids(folder.path(), "docs/constraints", &Limits::default());
-        assert_eq!(ids, vec![id("a"), id("c")]);
-    }
-
-    #[test]
-    fn unreadable_values_keep_the_default_and_are_reported() {
-        for (yaml, threshold, named) in [
-            ("circuit_breaker:\n  violation_threshold: three\n", 5, "expected a whole number"),
-            ("circuit_breaker:\n  violation_threshold: 0\n", 5, "from 1 to 10000"),
-            ("circuit_breaker:\n  treshold: 2\n", 5, "unknown key"),
-            ("circuit_breaker: [1, 2\n", 5, "cannot be read"),
-            ("circuit_breaker:\n  violation_threshold: 2\n  window_days: -1\n", 2, "window_days = -1"),
-        ] {
-            let (rule, problems) = read_front_matter(format!("---\n{yaml}---\nbody").as_bytes());
-            assert_eq!(rule.limits.violation_threshold, threshold, "{yaml:?}");
-            assert!(problems.len() == 1 && problems[0].contains(named), "{yaml:?} gave {problems:?}");
-            assert!(!problems[0].contains('\n'));
-        }
-        let bomb = "---\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ncircuit_breaker: {x: *d}\n---\n";
-        assert_eq!(read_front_matter(bomb.as_bytes()).0, Rule::default());
-        assert_eq!(read_front_matter(b"no front matter").1, Vec::<String>::new());
-        assert_eq!(read_front_matter(b"---\nnever closed\n").1, Vec::<String>::new());
-    }
 }

@@ -12,10 +12,12 @@ use haltline_core::{
 use crate::clock::Clock;
 use crate::config::{Config, ConfigLocations, load_or_compile};
 use crate::constraint_file::{self, ConstraintFile};
+use crate::control::Watch;
 use crate::notify;
 use crate::project::Project;
 use crate::storable_event::storable_event;
 use crate::store::{Committed, InMemory, Provenance, Sqlite, SqliteOptions, Store, StoreError, TransactionOutcome};
+use crate::trip_notice::{Trips, trips};
 use crate::trust_marker::{self, load_trust};
 
 /// Handles events, reads and effects for one project.
@@ -25,12 +27,15 @@ pub struct Engine<S> {
     config: Config,
     clock: Clock,
     own_files: OwnFiles,
-    /// False for an engine in memory, which has no project folder to protect.
-    uses_files: bool,
+    file_use: FileUse,
     delivery: Delivery,
     has_deferred: Cell<bool>,
     notices: RefCell<Vec<String>>,
+    /// The trips of the decision that is being committed.
+    trips: RefCell<Trips>,
+    trip_notices: RefCell<Vec<String>>,
     policy_digest: OnceCell<String>,
+    pub(crate) watch: Cell<Watch>,
 }
 
 /// Where haltline keeps its own files. An agent must not change them (E6).
@@ -47,6 +52,17 @@ pub enum ConfigReading {
     Files,
     /// Takes the compiled snapshot if its inputs have not changed: for hooks, which run on every call.
     Snapshot,
+}
+
+/// Which files of the project an engine reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileUse {
+    /// Everything: rules, guards, state files, mirrors, notifications.
+    All,
+    /// Reads what constraints' files say and writes nothing: for replays, which must not touch what is live.
+    RulesOnly,
+    /// None: an engine in memory has no project folder to protect.
+    Nothing,
 }
 
 /// Who sends the notifications of a trip.
@@ -100,7 +116,23 @@ impl Engine<InMemory> {
         let project = Project::new(nowhere.clone(), nowhere.clone());
         let own_files = OwnFiles { state_folder: nowhere.clone(), user_config: nowhere };
         let config = Config::from_policy(policy);
-        Self { uses_files: false, ..Self::new(InMemory::default(), project, config, clock, own_files) }
+        Self { file_use: FileUse::Nothing, ..Self::new(InMemory::default(), project, config, clock, own_files) }
+    }
+
+    /// An engine for recorded events of this engine's project: the same configuration, the same rules of constraints,
+    /// and a store in memory. Whatever it decides, no live circuit, file or person learns of it.
+    pub fn for_replay(live: &Engine<Sqlite>) -> Self {
+        let (project, config) = (live.project.clone(), live.config.clone());
+        let replay = Self::new(InMemory::default(), project, config, live.clock, live.own_files.clone());
+        Self { file_use: FileUse::RulesOnly, ..replay }
+    }
+}
+
+impl Engine<InMemory> {
+    /// Makes the engine decide events at this recorded instant from now on, instead of the present one (L13). Only a
+    /// store in memory can do this: no instant from input ever governs a live circuit.
+    pub fn use_recorded_time(&mut self, at: Instant) {
+        self.clock = Clock::Fixed(Moment::from_wall_clock(at));
     }
 }
 
@@ -112,11 +144,14 @@ impl<S: Store> Engine<S> {
             config,
             clock,
             own_files,
-            uses_files: true,
+            file_use: FileUse::All,
             delivery: Delivery::Inline,
             has_deferred: Cell::new(false),
             notices: RefCell::new(Vec::new()),
+            trips: RefCell::new(Trips::new()),
+            trip_notices: RefCell::new(Vec::new()),
             policy_digest: OnceCell::new(),
+            watch: Cell::default(),
         }
     }
 
@@ -139,8 +174,9 @@ impl<S: Store> Engine<S> {
         &self.own_files.state_folder
     }
 
+    /// True if the engine reads and writes the project's files.
     pub(crate) fn uses_files(&self) -> bool {
-        self.uses_files
+        self.file_use == FileUse::All
     }
 
     pub(crate) fn own_files(&self) -> &OwnFiles {
@@ -156,14 +192,8 @@ impl<S: Store> Engine<S> {
         &self.config
     }
 
-    /// The present moment.
     pub fn now(&self) -> Moment {
         self.clock.now()
-    }
-
-    /// Makes the engine decide events at this recorded instant from now on, instead of the present one (L13).
-    pub fn use_recorded_time(&mut self, at: Instant) {
-        self.clock = Clock::Fixed(Moment::from_wall_clock(at));
     }
 
     /// Takes the notices that the person should see; each is returned once.
@@ -173,6 +203,15 @@ impl<S: Store> Engine<S> {
 
     pub(crate) fn add_notice(&self, notice: impl ToString) {
         self.notices.borrow_mut().push(notice.to_string());
+    }
+
+    /// Takes what the person should read in the client about trips that were committed; each is returned once.
+    pub fn take_trip_notices(&self) -> Vec<String> {
+        self.trip_notices.take()
+    }
+
+    pub(crate) fn add_trip_notice(&self, notice: String) {
+        self.trip_notices.borrow_mut().push(notice);
     }
 
     /// Reads the constraint's file as it is now, if there is one; `circuit` knows where it was before. Problems in the
@@ -190,7 +229,7 @@ impl<S: Store> Engine<S> {
 
     /// What the constraint's file says. The file is read again only if it has changed.
     pub(crate) fn rule_file(&self, id: &ConstraintId) -> Result<Option<RuleFile>, StoreError> {
-        if !self.uses_files {
+        if self.file_use == FileUse::Nothing {
             // Without files every constraint is known, with the policy's limits.
             let rule = Rule { limits: self.config.policy().constraint, guards: Vec::new() };
             let source = Source { path: String::new(), digest: String::new() };
@@ -218,7 +257,7 @@ impl<S: Store> Engine<S> {
         self.import_mirror();
         let seen = match &event {
             // The archive records when the constraint was created, which only the file knows.
-            ConstraintEvent::Retire(_) if self.uses_files => {
+            ConstraintEvent::Retire(_) if self.file_use != FileUse::Nothing => {
                 self.constraint_file(id, None).filter(|file| file.is_active).map(|file| file.seen)
             }
             _other => self.rule_file(id)?,
@@ -247,18 +286,26 @@ impl<S: Store> Engine<S> {
 
     /// Decides and commits an event, with its secrets masked.
     pub(crate) fn commit(&self, event: Event) -> Result<Committed, EngineError> {
+        self.commit_in(&self.project, event)
+    }
+
+    /// The same in the journal of another project.
+    pub(crate) fn commit_in(&self, project: &Project, event: Event) -> Result<Committed, EngineError> {
         let event = &storable_event(event);
         if matches!(event, Event::Trust(_))
-            && let Err(source) = trust_marker::create(self.state_folder(), self.project.key)
+            && let Err(source) = trust_marker::create(self.state_folder(), project.key)
         {
             let hint = "set HALTLINE_STATE_DIR to a folder that can be written";
             return Err(StoreError::Io { path: self.state_folder().to_owned(), hint, source }.into());
         }
         let provenance = Provenance { cause: event.cause(), policy: self.policy_digest() };
         let policy = self.config.policy();
-        let outcome = self.store.transact(&self.project, provenance, &|memory| self.decide(memory, policy, event))?;
+        let outcome = self.store.transact(project, provenance, &|memory| self.decide(memory, policy, event))?;
         match outcome {
-            TransactionOutcome::Committed(committed) => Ok(*committed),
+            TransactionOutcome::Committed(committed) => {
+                self.keep_trip_notices(self.trips.take());
+                Ok(*committed)
+            }
             TransactionOutcome::Rejected(rejection) => Err(EngineError::Rejected(rejection)),
         }
     }
@@ -266,7 +313,7 @@ impl<S: Store> Engine<S> {
     /// Runs the effects of a committed decision: mirror and archive files, seed 002's incidents file, notifications. An
     /// effect never decides and never commits an event.
     pub(crate) fn run_effects(&self, decision: &Decision) {
-        if !self.uses_files {
+        if !self.uses_files() {
             return;
         }
         self.write_incidents(decision);
@@ -292,6 +339,8 @@ impl<S: Store> Engine<S> {
     /// commit order.
     fn decide(&self, memory: &Memory, policy: &Policy, event: &Event) -> Result<Decision, Halt> {
         let mut decision = decide(memory, policy, event, self.clock.now())?;
+        // The store may run the decision again, so only the last run counts.
+        self.trips.replace(trips(&decision));
         if !notify::is_configured(&self.config) {
             decision.effects.retain(|effect| !is_notify(effect));
         }

@@ -1,18 +1,28 @@
-//! Replaces files atomically, so that a reader sees the old or the new content and never half of it, and tells with a
-//! [`Stamp`] whether a file changed.
+//! Opens and replaces files with care. A project, and an agent in it, can plant links, pipes, devices and huge files, so
+//! nothing here follows a planted link, waits for a pipe, or reads without a limit. Files are replaced atomically: a
+//! reader sees the old or the new content and never half of it. A [`Stamp`] tells whether a file changed.
 
 mod stamp;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use haltline_core::Instant;
 use rustix::fs::OFlags;
 use serde::Serialize;
 
 pub use stamp::{Stamp, StampedPath};
+
+/// The end of the name of a file that is being written.
+const TEMPORARY_SUFFIX: &str = ".tmp";
+/// A temporary file this much older than a new one belongs to a process that was killed.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60);
+/// One write in this many looks for abandoned temporary files.
+const ABANDONED_CHECK_EVERY: u64 = 16;
 
 /// Whether a file must survive a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,30 +45,51 @@ pub enum Access {
 }
 
 impl Access {
+    /// Creates a file that did not exist: no link is followed, and no other file is overwritten.
     fn create(self, path: &Path) -> io::Result<File> {
         let mut options = File::options();
-        options.write(true).create(true).truncate(true);
+        options.write(true).create_new(true);
         match self {
             Access::Umask => options.open(path),
-            Access::Owner => {
-                let file = options.mode(0o600).open(path)?;
-                // A temporary file that a killed process left may have another mode.
-                file.set_permissions(fs::Permissions::from_mode(0o600))?;
-                Ok(file)
-            }
+            Access::Owner => options.mode(0o600).open(path),
         }
     }
 }
 
-/// Replaces a file's content in one step. The temporary name is `NAME.tmp`, as in seed 003; callers hold a lock, or
-/// write the same content as any other writer.
+/// Replaces a file's content in one step. The temporary name is unpredictable, so nobody can plant a link there.
 pub fn write_atomically(path: &Path, content: &[u8], durability: Durability) -> io::Result<()> {
-    replace_file(path, &with_suffix(path, ".tmp"), Access::Umask, durability, |file| file.write_all(content))
+    replace_file(path, &temporary_path(path), Access::Umask, durability, |file| file.write_all(content))
 }
 
 /// As [`write_atomically`], for a file that only its owner may read, at no time anybody else.
 pub fn write_privately(path: &Path, content: &[u8], durability: Durability) -> io::Result<()> {
-    replace_file(path, &with_suffix(path, ".tmp"), Access::Owner, durability, |file| file.write_all(content))
+    replace_file(path, &temporary_path(path), Access::Owner, durability, |file| file.write_all(content))
+}
+
+/// A new name beside `path`: `NAME.RANDOM.tmp`.
+fn temporary_path(path: &Path) -> PathBuf {
+    let random = RandomState::new().hash_one(std::process::id());
+    with_suffix(path, &format!(".{random:016x}{TEMPORARY_SUFFIX}"))
+}
+
+/// Deletes temporary files of `path` that killed processes left: those that are older than the one just written.
+fn remove_abandoned(path: &Path, written: &fs::Metadata) {
+    let (Some(folder), Some(name), Ok(written)) = (path.parent(), path.file_name(), written.modified()) else { return };
+    let prefix = format!("{}.", name.to_string_lossy());
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let found = file.file_name();
+        let random = found.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(TEMPORARY_SUFFIX));
+        let is_temporary =
+            random.is_some_and(|random| random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit()));
+        let age = file
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|at| written.duration_since(at).ok());
+        if is_temporary && age.is_some_and(|age| age >= ABANDONED_AFTER) {
+            fs::remove_file(file.path()).ok();
+        }
+    }
 }
 
 /// Replaces the file at `path` in one step with what `write` puts into `temporary`, a path in the same folder. All files
@@ -70,14 +101,26 @@ pub fn replace_file(
     durability: Durability,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let replaced = access.create(temporary).and_then(|mut file| {
+    let created = match access.create(temporary) {
+        // A killed process left its file under a fixed name. Deleting removes a link itself, never what it names.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(temporary).and_then(|()| access.create(temporary))
+        }
+        created => created,
+    };
+    let replaced = created.and_then(|mut file| {
         write(&mut file)?;
         match durability {
             Durability::Synced => file.sync_data()?,
             Durability::SyncedWithFolder => file.sync_all()?,
             Durability::Rebuildable => {}
         }
+        let written = file.metadata()?;
         fs::rename(temporary, path)?;
+        // Looking at the folder at every write would make the write slower as the folder grows.
+        if RandomState::new().hash_one(0).is_multiple_of(ABANDONED_CHECK_EVERY) {
+            remove_abandoned(path, &written);
+        }
         match durability {
             Durability::SyncedWithFolder => sync_folder(path),
             Durability::Synced | Durability::Rebuildable => Ok(()),
@@ -90,24 +133,86 @@ pub fn replace_file(
     replaced
 }
 
+/// Whether a path may be a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// A link is an error: for files that a project controls.
+    Reject,
+    /// A link is followed: for files of the user, who may keep them elsewhere.
+    Follow,
+}
+
 /// Opens a regular file. A link is not followed, and opening a pipe does not block.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    open_checked(File::options().read(true), path)
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    open_checked(File::options().read(true), path, Links::Reject)
+}
+
+/// Opens a regular file that may be reached through a link; opening a pipe does not block.
+pub fn open_linked(path: &Path) -> io::Result<File> {
+    open_checked(File::options().read(true), path, Links::Follow)
 }
 
 /// Opens a regular file to append to it, and creates it if it is missing.
-pub(crate) fn append_regular(path: &Path) -> io::Result<File> {
-    open_checked(File::options().append(true).create(true), path)
+pub fn append_regular(path: &Path) -> io::Result<File> {
+    open_checked(File::options().append(true).create(true), path, Links::Reject)
 }
 
-fn open_checked(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+/// Opens a lock file, and creates it if it is missing.
+pub fn open_lock_file(path: &Path) -> io::Result<File> {
+    open_checked(File::options().write(true).create(true).truncate(false), path, Links::Reject)
+}
+
+/// Reads a regular file of at most `bytes_max` bytes; a longer one is an error before anything is read.
+pub fn read_regular(path: &Path, bytes_max: u64, links: Links) -> io::Result<Vec<u8>> {
+    let file = open_checked(File::options().read(true), path, links)?;
+    let length = file.metadata()?.len();
+    if length > bytes_max {
+        return Err(io::Error::other(format!("{length} bytes: expected at most {bytes_max}")));
+    }
+    let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    // The file may grow while it is read.
+    file.take(bytes_max).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn open_checked(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<File> {
+    let flags = match links {
+        Links::Reject => OFlags::NOFOLLOW | OFlags::NONBLOCK,
+        Links::Follow => OFlags::NONBLOCK,
+    };
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    let file = options.custom_flags(flags).open(path)?;
+    let file =
+        options.custom_flags(flags).open(path).map_err(|error| match rustix::io::Errno::from_io_error(&error) {
+            Some(rustix::io::Errno::LOOP) => io::Error::other("it is a symbolic link"),
+            Some(rustix::io::Errno::NXIO) => io::Error::other("it is not a file"),
+            Some(_) | None => error,
+        })?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a file"));
+        return Err(io::Error::other("it is not a file"));
     }
     Ok(file)
+}
+
+/// Fails if a folder on the way from `root` to `folder` is a symbolic link, through which a project could make haltline
+/// write somewhere else. Folders that do not exist yet are fine.
+pub fn reject_linked_folder(root: &Path, folder: &Path) -> io::Result<()> {
+    let Ok(below) = folder.strip_prefix(root) else { return Ok(()) };
+    let mut path = root.to_owned();
+    for part in below.components() {
+        path.push(part);
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() => {
+                return Err(io::Error::other(format!(
+                    "{} is a symbolic link; nothing is written there",
+                    path.display()
+                )));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Syncs the folder that contains `path`, so that a rename survives a crash.
@@ -116,7 +221,7 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// The path with `suffix` added to its name.
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut longer = path.as_os_str().to_owned();
     longer.push(suffix);
     PathBuf::from(longer)
@@ -178,64 +283,4 @@ pub fn set_aside_files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
         .collect();
     found.sort();
     found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_replaced_whole_and_leaves_no_other_file() {
-        let folder = tempfile::tempdir().expect("temp folder");
-        let path = folder.path().join("state.json");
-        for content in ["one", "two"] {
-            write_atomically(&path, content.as_bytes(), Durability::Synced).expect("written");
-            assert_eq!(fs::read_to_string(&path).expect("read"), content);
-        }
-        assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 1);
-        assert!(write_atomically(&folder.path().join("missing/state.json"), b"x", Durability::Rebuildable).is_err());
-    }
-
-    #[test]
-    fn a_private_file_is_never_readable_by_others() {
-        let folder = tempfile::tempdir().expect("temp folder");
-        let path = folder.path().join("texts.json");
-        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
-        let temporary = with_suffix(&path, ".tmp");
-        fs::write(&temporary, "left by a kill").expect("written");
-        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o644)).expect("permitted");
-        write_privately(&path, b"secret", Durability::Rebuildable).expect("written");
-        assert_eq!((mode(&path), fs::read(&path).expect("read")), (0o600, b"secret".to_vec()));
-        // The old file may be open to everybody: its mode is not taken over.
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("permitted");
-        write_privately(&path, b"another", Durability::Synced).expect("written");
-        assert_eq!((mode(&path), temporary.exists()), (0o600, false));
-    }
-
-    #[test]
-    fn a_failed_write_leaves_the_old_content_and_no_other_file() {
-        let folder = tempfile::tempdir().expect("temp folder");
-        let path = folder.path().join("state.json");
-        fs::write(&path, "old").expect("written");
-        let temporary = with_suffix(&path, ".tmp");
-        let failed = replace_file(&path, &temporary, Access::Umask, Durability::Synced, |file| {
-            file.write_all(b"half")?;
-            Err(io::Error::other("no space"))
-        });
-        assert_eq!(failed.map_err(|error| error.to_string()), Err("no space".to_owned()));
-        assert_eq!(fs::read_to_string(&path).expect("read"), "old");
-        assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 1);
-    }
-
-    #[test]
-    fn damaged_files_are_kept_but_not_without_end() {
-        let folder = tempfile::tempdir().expect("temp folder");
-        let path = folder.path().join("state.json");
-        for _ in 0..8 {
-            fs::write(&path, "damaged").expect("written");
-            set_aside(&path, Instant::from_millis(0), 3).expect("moved");
-        }
-        assert!(!path.exists());
-        assert_eq!(set_aside_files(folder.path(), "state.json.corrupt-").len(), 3);
-    }
 }

@@ -125,9 +125,10 @@ impl Guards {
         Self { stamps, guards }
     }
 
-    /// The constraints that guard an action.
-    pub(crate) fn covering(&self, action: &Action) -> Vec<ConstraintId> {
-        let covers = |guard: &Guard| guard.covers(&action.tool, action.command.as_deref(), action.path.as_deref());
+    /// The constraints that guard an action in the project at `root`.
+    pub(crate) fn covering(&self, action: &Action, root: &Path) -> Vec<ConstraintId> {
+        let root = root.to_str().unwrap_or_default();
+        let covers = |guard: &Guard| guard.covers(action, root);
         let ids = self.guards.iter().filter(|(_, guards)| guards.iter().any(covers));
         ids.filter_map(|(id, _)| ConstraintId::parse(id).ok()).collect()
     }
@@ -163,23 +164,23 @@ mod tests {
         let root = fs::canonicalize(folder.path()).expect("exists");
         let list = root.join("list.json");
         let push = Action::new("Bash", r#"{"command":"git push --force"}"#, None);
-        assert_eq!(load(&root, &list).covering(&push), vec![]);
+        assert_eq!(load(&root, &list).covering(&push, &root), vec![]);
         write(&root, "force-push", "git push*--force*");
-        assert_eq!(load(&root, &list).covering(&push).len(), 1);
-        assert_eq!(load(&root, &list).covering(&push).len(), 1, "from the kept list");
+        assert_eq!(load(&root, &list).covering(&push, &root).len(), 1);
+        assert_eq!(load(&root, &list).covering(&push, &root).len(), 1, "from the kept list");
         write(&root, "force-push", "svn*");
-        assert_eq!(load(&root, &list).covering(&push).len(), 0);
+        assert_eq!(load(&root, &list).covering(&push, &root).len(), 0);
         write(&root, "another", "git*");
-        assert_eq!(load(&root, &list).covering(&push).len(), 1);
+        assert_eq!(load(&root, &list).covering(&push, &root).len(), 1);
         let current = fs::read(&list).expect("kept");
         let mut earlier: serde_json::Value = serde_json::from_slice(&current).expect("JSON");
         for stamped in earlier["stamps"].as_array_mut().expect("stamps") {
             *stamped = serde_json::json!({"path": stamped["path"], "modified": [1, 2], "bytes": 3, "inode": 4});
         }
         fs::write(&list, earlier.to_string()).expect("written");
-        assert_eq!(load(&root, &list).covering(&push).len(), 1);
+        assert_eq!(load(&root, &list).covering(&push, &root).len(), 1);
         assert_eq!(fs::read(&list).expect("kept"), current, "a list of an earlier version is rebuilt");
         fs::remove_dir_all(root.join("docs")).expect("removed");
-        assert_eq!(load(&root, &list).covering(&push).len(), 0);
+        assert_eq!(load(&root, &list).covering(&push, &root).len(), 0);
     }
 }

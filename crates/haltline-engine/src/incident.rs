@@ -3,10 +3,11 @@
 //! Notifications, `haltline why` and the incidents file are built from this one type and never from the rows
 //! themselves, so that a field that one of them has is in all of them.
 
-mod other_breakers;
+pub(crate) mod other_breakers;
+mod record;
 mod session;
+mod timeline;
 
-use std::fs::OpenOptions;
 use std::io::Write;
 
 use haltline_core::claim::{Claim, ListedStatus};
@@ -17,14 +18,17 @@ use haltline_core::{CircuitName, Decision, Instant, State};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub(crate) use session::{from_history, last_result, sample};
+pub use record::{IncidentLookup, IncidentRecord};
+pub use session::session_state;
+pub(crate) use session::{from_history, from_trip, last_result, sample};
 
 use crate::engine::Engine;
+use crate::file::{append_regular, reject_linked_folder};
 use crate::mirror::violations;
 use crate::store::{Store, StoreError};
 
 /// Limit on the entries of evidence of one incident.
-const EVIDENCE_MAX: usize = 10;
+pub(crate) const EVIDENCE_MAX: usize = 10;
 /// At most this many facts of a row are read for the line of an incident that has just happened.
 const NEW_INCIDENT_FACTS_MAX: usize = 256;
 
@@ -41,6 +45,8 @@ pub struct IncidentEvent {
     pub kind: &'static str,
     /// Its text, if it has one and was not purged.
     pub text: Option<String>,
+    /// The person who did it, if one did.
+    pub who: Option<String>,
 }
 
 /// One entry of evidence.
@@ -75,6 +81,8 @@ pub enum IncidentBreaker {
         pattern: Pattern,
         /// What the circuit is about.
         key: Digest,
+        /// The identities of the calls that it is about.
+        calls: Vec<Digest>,
     },
     Constraint,
     Phase {
@@ -113,6 +121,8 @@ pub struct Incident {
     /// Length of the streak of trips that this one continues, starting at 1; 0 for a limit and for breakers that count
     /// none.
     pub streak: u32,
+    /// What it is about, such as a command; `None` if it was purged or is unknown.
+    pub about: Option<String>,
     /// The agent's turn, if the row belongs to one agent.
     pub turn: Option<u64>,
     /// The reason, in words; `None` if it was purged or forgotten.
@@ -140,7 +150,7 @@ impl Evidence {
 
     /// `at`, the breaker's own keys, then `kind` and `text`, which every breaker has.
     fn to_json(&self) -> Value {
-        let IncidentEvent { at, kind, text } = &self.event;
+        let IncidentEvent { at, kind, text, .. } = &self.event;
         let mut entry = Map::new();
         entry.insert("at".to_owned(), at.to_string().into());
         entry.extend(self.own_fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
@@ -179,6 +189,7 @@ impl Incident {
             cooldown_ms: None,
             count: 0,
             streak: 0,
+            about: None,
             turn: None,
             reason: None,
             cost_micros: None,
@@ -273,13 +284,28 @@ impl<S: Store> Engine<S> {
                 State::Claim(claim) => disputes(claim),
                 // Those of the sessions come from the journal.
                 State::Agent(_) | State::Tree(_) => Vec::new(),
-                State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) => Vec::new(),
+                State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => Vec::new(),
             };
             for id in ids {
                 found.extend(self.incident(&name, &state, &id)?);
             }
         }
         Ok(found)
+    }
+
+    /// The whole of an incident: what led to it and what followed, as far as the journal still has it.
+    pub fn explain_incident(&self, record: &IncidentRecord) -> Result<Incident, StoreError> {
+        let key = self.project().key;
+        let history = self.store().history(key, &record.row, HISTORY_MAX)?;
+        let state = self.store().circuit(key, &record.row)?;
+        let known = match &state {
+            Some(State::Agent(_) | State::Tree(_)) => {
+                from_history(&record.row, &history).into_iter().find(|known| known.id == record.id)
+            }
+            Some(state) => self.incident(&record.row, state, &record.id)?,
+            None => None,
+        };
+        Ok(record.complete(known, &history))
     }
 
     /// All incidents of the agents in this project, newest first.
@@ -313,13 +339,25 @@ impl<S: Store> Engine<S> {
         Ok(match state {
             State::Agent(_) | State::Tree(_) => self.incidents_in(row)?.into_iter().find(|known| known.id == id),
             State::Constraint(circuit) => {
-                let history = self.store().history(self.project().key, row, EVIDENCE_MAX * 4)?;
-                Some(other_breakers::of_constraint(row, id, circuit, &violations(&history), self.now()))
+                let history = self.store().history(self.project().key, row, HISTORY_MAX)?;
+                let incident = other_breakers::of_constraint(row, id, circuit, &violations(&history), self.now());
+                Some(timeline::with_evidence(incident, &history))
             }
-            State::PhaseRun(phase_run) => Some(other_breakers::of_phase_run(row, id, phase_run, self.now())),
-            State::Slice(slice) => Some(other_breakers::of_slice(row, id, slice)),
-            State::Claim(claim) => other_breakers::of_claim(row, id, claim),
-            State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) => None,
+            State::PhaseRun(phase_run) => {
+                let history = self.store().history(self.project().key, row, HISTORY_MAX)?;
+                let incident = other_breakers::of_phase_run(row, id, phase_run, self.now());
+                Some(timeline::with_evidence(incident, &history))
+            }
+            State::Slice(slice) => {
+                let history = self.store().history(self.project().key, row, HISTORY_MAX)?;
+                Some(timeline::with_evidence(other_breakers::of_slice(row, id, slice), &history))
+            }
+            State::Claim(claim) => {
+                let history = self.store().history(self.project().key, row, HISTORY_MAX)?;
+                let incident = other_breakers::of_claim(row, id, claim);
+                incident.map(|incident| timeline::with_evidence(incident, &history))
+            }
+            State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => None,
         })
     }
 
@@ -335,7 +373,10 @@ impl<S: Store> Engine<S> {
         }
         let lines: String = tripped.into_iter().map(|incident| self.incident_line(incident)).collect();
         let file = folder.join(INCIDENTS_FILE);
-        let append = || OpenOptions::new().create(true).append(true).open(&file)?.write_all(lines.as_bytes());
+        let append = || {
+            reject_linked_folder(&self.project().root, &folder)?;
+            append_regular(&file)?.write_all(lines.as_bytes())
+        };
         if let Err(error) = append() {
             self.add_notice(format!("{}: {error}", file.display()));
         }

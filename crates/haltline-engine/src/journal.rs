@@ -15,7 +15,6 @@ const FACTS_PER_READ: usize = 4096;
 /// How often the fold starts again because the store changed meanwhile: facts were folded into the anchor, or salvaged.
 const ATTEMPTS_MAX: usize = 10;
 
-/// What a verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verification {
     /// The fact after which the fold began; 0 for the beginning of the journal.
@@ -24,7 +23,6 @@ pub struct Verification {
     pub facts: u64,
     /// Number of rows that were compared.
     pub circuits: usize,
-    /// The end of the journal.
     pub head: Head,
     /// Everything that is inconsistent, one line each.
     pub problems: Vec<String>,

@@ -13,6 +13,7 @@ pub mod claims;
 pub mod clock;
 pub mod config;
 pub mod constraint_file;
+pub mod control;
 mod engine;
 pub mod file;
 pub mod git;
@@ -24,7 +25,9 @@ pub mod mirror;
 mod mirror_exchange;
 mod network;
 mod notify;
+mod notify_target;
 mod out_of_scope;
+mod overview;
 pub mod phase_run;
 pub mod project;
 mod queue;
@@ -39,6 +42,7 @@ pub mod slice;
 pub mod spool;
 mod storable_event;
 pub mod store;
+mod trip_notice;
 mod trust_marker;
 
 pub use agent_event::{AgentAnswer, CallSite};
@@ -46,7 +50,13 @@ pub use archive::ARCHIVE_FILE;
 pub use breaker::{Admission, Breaker, BreakerFiles, Permit, Session};
 pub use engine::{ConfigReading, Engine, EngineError, OwnFiles};
 pub use file::set_aside_files;
-pub use incident::{Evidence, INCIDENTS_FILE, Incident, IncidentBreaker, IncidentEvent, IncidentState};
+pub use incident::{
+    Evidence, INCIDENTS_FILE, Incident, IncidentBreaker, IncidentEvent, IncidentLookup, IncidentRecord, IncidentState,
+    session_state,
+};
 pub use network::network_kind;
-pub use notify::{DEFAULT_RUN, phase_run_options, slice_options};
+pub use notify::{DEFAULT_RUN, DeliveryAttempt, phase_run_options, slice_options};
+pub use overview::{
+    BreakerName, CircuitCounts, Overview, RecordedTrip, RecordedTrips, SESSION_MS, UnclosedCircuit, agent_tree_row,
+};
 pub use trust_marker::load_trust;

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haltline_core::Instant;
+use serde::Serialize;
 
 use crate::queue::wait_in_queue;
 use pack::UNFINISHED;
@@ -67,8 +68,7 @@ impl Default for MemoryLimits {
     }
 }
 
-/// What a cleanup did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cleanup {
     /// Telemetry files that were rotated, or whose rotation was finished.
     pub files_rotated: usize,
@@ -84,6 +84,7 @@ pub struct Cleanup {
     pub oldest_deleted: usize,
     pub bytes_before: u64,
     pub bytes_after: u64,
+    pub bytes_freed: u64,
     /// Another process was cleaning up, so nothing was done.
     pub is_busy: bool,
     /// What failed, one line each; those files are unchanged.
@@ -91,10 +92,6 @@ pub struct Cleanup {
 }
 
 impl Cleanup {
-    pub fn bytes_freed(&self) -> u64 {
-        self.bytes_before.saturating_sub(self.bytes_after)
-    }
-
     fn note_result(&mut self, path: &Path, result: io::Result<()>) {
         match result {
             // A file that disappeared meanwhile needs no cleanup.
@@ -107,26 +104,27 @@ impl Cleanup {
 }
 
 /// The current state of the folder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryReport {
     /// The size of all files.
     pub bytes: u64,
-    /// The limit on `bytes`.
     pub bytes_max: u64,
+    /// Lines of all live telemetry files together.
+    pub telemetry_lines: u64,
+    /// The limit on the lines of one telemetry file.
+    pub telemetry_lines_max: u32,
     /// Live telemetry files, sorted by name.
     pub telemetry: Vec<TelemetryFile>,
     /// How many rotated files there are.
     pub rotations: usize,
     /// How many session states are not archived.
     pub sessions: usize,
-    /// The limit on `sessions`.
     pub sessions_max: u32,
     /// How many session states are archived.
     pub archives: usize,
 }
 
-/// A live telemetry file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TelemetryFile {
     pub name: String,
     pub lines: u64,
@@ -171,6 +169,7 @@ pub fn clean(
     }
     delete_oldest(directory, limits.total_bytes_max, &mut done);
     done.bytes_after = size(directory);
+    done.bytes_freed = done.bytes_before.saturating_sub(done.bytes_after);
     Ok(done)
 }
 
@@ -178,15 +177,21 @@ pub fn clean(
 pub fn report(directory: &Path, limits: &MemoryLimits, now: Instant) -> MemoryReport {
     let all = all_entries(directory);
     let top = entries(directory);
-    let telemetry = top.iter().filter(|entry| telemetry::is_live(&entry.name)).filter_map(|entry| {
-        let measure = FileMeasure::read(&entry.path).ok()?;
-        let is_due = measure.is_due(limits, now);
-        Some(TelemetryFile { name: entry.name.clone(), lines: measure.lines, bytes: measure.bytes, is_due })
-    });
+    let telemetry: Vec<TelemetryFile> = top
+        .iter()
+        .filter(|entry| telemetry::is_live(&entry.name))
+        .filter_map(|entry| {
+            let measure = FileMeasure::read(&entry.path).ok()?;
+            let is_due = measure.is_due(limits, now);
+            Some(TelemetryFile { name: entry.name.clone(), lines: measure.lines, bytes: measure.bytes, is_due })
+        })
+        .collect();
     MemoryReport {
         bytes: all.iter().map(|entry| entry.bytes).sum(),
         bytes_max: limits.total_bytes_max,
-        telemetry: telemetry.collect(),
+        telemetry_lines: telemetry.iter().map(|file| file.lines).sum(),
+        telemetry_lines_max: limits.telemetry_lines_max,
+        telemetry,
         rotations: top.iter().filter(|entry| telemetry::rotated_from(&entry.name).is_some()).count(),
         sessions: top.iter().filter(|entry| sessions::session_from_name(&entry.name).is_some()).count(),
         sessions_max: limits.sessions_max,

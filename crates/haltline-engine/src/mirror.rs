@@ -16,7 +16,9 @@ use haltline_core::constraint::{
 use haltline_core::{CircuitName, ConstraintId, Fact, Instant, Moment, State, digest_hex, shorten};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Durability, Stamp, pretty_json, set_aside, write_atomically};
+use crate::file::{
+    Durability, Links, Stamp, pretty_json, read_regular, reject_linked_folder, set_aside, write_atomically,
+};
 use crate::project::Project;
 use crate::queue::{QueueGuard, wait_in_queue};
 use crate::redact::storable;
@@ -53,7 +55,6 @@ pub struct MirrorViolation {
     session: String,
 }
 
-/// A violation from the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub at: Instant,
@@ -129,7 +130,6 @@ pub struct StateFileContent {
     pub problems: Vec<String>,
 }
 
-/// Parses a state file's content.
 pub fn read_state_file(content: &[u8]) -> StateFileContent {
     let mut parsed = StateFileContent::default();
     let entries: BTreeMap<String, serde_json::Value> = match serde_json::from_slice(content) {
@@ -271,13 +271,21 @@ impl Mirror {
         written.with_stamp_of(&self.path).is_some_and(|found| found != written || is_lost)
     }
 
+    /// True if facts were added since haltline wrote the file, perhaps from another work tree.
+    pub(crate) fn is_behind(&self, head: Head) -> bool {
+        self.written().seq < head.seq
+    }
+
     /// True if the mirror is enabled and the file exists.
     pub fn exists(&self) -> bool {
         self.is_enabled && self.path.exists()
     }
 
     fn written(&self) -> WrittenMirror {
-        fs::read(&self.stamp_path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+        read_regular(&self.stamp_path, FILE_BYTES_MAX, Links::Reject)
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok())
+            .unwrap_or_default()
     }
 
     /// Makes the next write happen although the journal did not grow.
@@ -305,14 +313,12 @@ impl Mirror {
         if !self.is_foreign(head) {
             return Ok((StateFileContent::default(), None));
         }
-        let size = fs::metadata(&self.path).map_err(|source| self.io_error(source))?.len();
-        let parsed = if size > FILE_BYTES_MAX {
-            StateFileContent {
-                circuits: Vec::new(),
-                problems: vec![format!("{size} bytes: expected at most {FILE_BYTES_MAX}")],
+        let parsed = match read_regular(&self.path, FILE_BYTES_MAX, Links::Reject) {
+            Ok(content) => read_state_file(&content),
+            Err(error) if error.kind() == io::ErrorKind::Other => {
+                StateFileContent { circuits: Vec::new(), problems: vec![error.to_string()] }
             }
-        } else {
-            read_state_file(&fs::read(&self.path).map_err(|source| self.io_error(source))?)
+            Err(source) => return Err(self.io_error(source)),
         };
         if parsed.problems.is_empty() {
             return Ok((parsed, None));
@@ -353,9 +359,8 @@ impl Mirror {
     /// Writes the file from the store, unless it is up to date. The caller holds the lock. Returns the path a damaged
     /// archive was moved to.
     pub fn write(&self, store: &dyn Store, project: &Project, now: Moment) -> Result<Option<PathBuf>, MirrorError> {
-        if !self.path.parent().is_some_and(Path::is_dir) {
-            return Ok(None);
-        }
+        let Some(folder) = self.path.parent().filter(|folder| folder.is_dir()) else { return Ok(None) };
+        reject_linked_folder(&project.root, folder).map_err(|source| self.io_error(source))?;
         let head = store.head(project.key)?;
         let written = self.written();
         // Both are read under the lock, so a file ahead of the store means that the store was lost meanwhile.
@@ -375,7 +380,10 @@ impl Mirror {
         }
         if self.is_enabled && (!entries.is_empty() || self.path.exists()) {
             let text = pretty_json(&entries);
-            write_atomically(&self.path, &text, Durability::Rebuildable).map_err(|source| self.io_error(source))?;
+            // Facts of other breakers do not change the file.
+            if fs::read(&self.path).ok().as_deref() != Some(text.as_ref()) {
+                write_atomically(&self.path, &text, Durability::Rebuildable).map_err(|source| self.io_error(source))?;
+            }
         }
         let kept = crate::archive::add_missing(&self.path, &archived, now).map_err(|source| self.io_error(source))?;
         if let Some(written) = WrittenMirror::for_head(head).with_stamp_of(&self.path) {
@@ -389,51 +397,3 @@ impl Mirror {
 
 /// A retired circuit with its history, for the archive.
 pub(crate) type RetiredCircuit = (CircuitName, Box<Circuit>, Vec<Entry>);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SEED: &str = r#"{
-  "git-safety-force-push": {
-    "state": "HALF-OPEN",
-    "violations": [
-      {"timestamp": "2026-02-12T10:30:00Z", "action": "git push --force origin main", "session": "sess_abc123"},
-      {"timestamp": "2026-02-08T15:45:00Z", "action": "force push", "session": "sess_def456"}
-    ],
-    "last_trip": null,
-    "last_reset": "2026-02-01T00:00:00Z",
-    "config": {"violation_threshold": 3, "window_days": 30, "cooldown_hours": 24, "dedup_seconds": 300}
-  }
-}"#;
-
-    #[test]
-    fn the_seeds_file_is_read() {
-        let parsed = read_state_file(SEED.as_bytes());
-        assert_eq!(parsed.problems, Vec::<String>::new());
-        let (id, foreign) = &parsed.circuits[0];
-        assert_eq!((id.as_str(), foreign.state), ("git-safety-force-push", StateName::HalfOpen));
-        assert_eq!(foreign.violations.len(), 2);
-        assert_eq!(foreign.limits.map(|limits| limits.violation_threshold), Some(3));
-    }
-
-    #[test]
-    fn unreadable_entries_are_reported_and_the_rest_is_imported() {
-        for (content, problem) in [
-            ("{\"a\": {\"state\"", "not a JSON object"),
-            ("[]", "not a JSON object"),
-            ("{\"a/b\": {}}", "constraint id"),
-            ("{\"a\": {\"state\": \"AJAR\"}}", "expected \"CLOSED\""),
-            ("{\"a\": {\"state\": \"OPEN\", \"last_trip\": 3}}", "last_trip \"3\""),
-            (
-                "{\"a\": {\"state\": \"OPEN\", \"violations\": [{\"timestamp\": \"x\", \"action\": \"\", \"session\": \"\"}]}}",
-                "instant \"x\"",
-            ),
-        ] {
-            let parsed = read_state_file(content.as_bytes());
-            assert!(parsed.problems.len() == 1 && parsed.problems[0].contains(problem), "{content}: {parsed:?}");
-        }
-        let mixed = read_state_file(b"{\"a\": {\"state\": \"OPEN\"}, \"b\": 3}");
-        assert_eq!((mixed.circuits.len(), mixed.problems.len()), (1, 1));
-    }
-}

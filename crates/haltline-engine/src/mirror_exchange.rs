@@ -25,6 +25,11 @@ impl<S: Store> Engine<S> {
         }
         let result = match self.store().head(self.project().key) {
             Ok(head) if mirror.is_foreign(head) => self.import_and_write(&mirror),
+            Ok(head) if mirror.is_behind(head) => {
+                // Another work tree has its own copy of the file. Whoever cannot write here leaves it to the next one.
+                self.try_write_mirror(&mirror).ok();
+                Ok(())
+            }
             Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         };
@@ -74,7 +79,11 @@ impl<S: Store> Engine<S> {
     fn write_under_lock(&self, mirror: &Mirror) -> Result<(), MirrorError> {
         if let Some(kept) = mirror.write(self.store(), self.project(), self.now())? {
             let archive = mirror.path().with_file_name(ARCHIVE_FILE);
-            self.add_notice(format!("{}: not JSON; kept as {}, begun anew", archive.display(), kept.display()));
+            self.add_notice(format!(
+                "{}: not JSON; haltline kept it as {} and wrote a new one",
+                archive.display(),
+                kept.display()
+            ));
         }
         Ok(())
     }
@@ -82,17 +91,17 @@ impl<S: Store> Engine<S> {
     /// Brings the state file and the archive up to date. A file that another program changed since it was last imported
     /// is left alone: the next event imports it first.
     pub(crate) fn write_mirror(&self) {
-        let mirror = self.mirror();
-        let write = || -> Result<(), MirrorError> {
-            let _lock = mirror.lock()?;
-            if mirror.is_foreign(self.store().head(self.project().key)?) {
-                return Ok(());
-            }
-            self.write_under_lock(&mirror)
-        };
-        if let Err(error) = write() {
+        if let Err(error) = self.try_write_mirror(&self.mirror()) {
             self.add_notice(error);
         }
+    }
+
+    fn try_write_mirror(&self, mirror: &Mirror) -> Result<(), MirrorError> {
+        let _lock = mirror.lock()?;
+        if mirror.is_foreign(self.store().head(self.project().key)?) {
+            return Ok(());
+        }
+        self.write_under_lock(mirror)
     }
 
     /// Writes the state file again although no fact was added, because texts were purged.

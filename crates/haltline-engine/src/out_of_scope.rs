@@ -11,6 +11,11 @@ use std::path::Path;
 use haltline_core::Instant;
 use ignore::WalkBuilder;
 
+use crate::archive::ARCHIVE_FILE;
+use crate::incident::INCIDENTS_FILE;
+use crate::mirror::STATE_FILE;
+use crate::session_file;
+
 /// How many files and folders are visited.
 const ENTRIES_MAX: usize = 50_000;
 /// How many changed files are reported.
@@ -32,7 +37,9 @@ pub(crate) fn changed_since(root: &Path, since: Instant) -> Vec<String> {
         if file.is_dir() || changed_ms < since_ms {
             continue;
         }
-        if let Ok(path) = entry.path().strip_prefix(root) {
+        if let Ok(path) = entry.path().strip_prefix(root)
+            && !is_written_by_haltline(path)
+        {
             found.push(path.to_string_lossy().into_owned());
         }
         if found.len() == CHANGED_MAX {
@@ -41,6 +48,14 @@ pub(crate) fn changed_since(root: &Path, since: Instant) -> Vec<String> {
     }
     found.sort();
     found
+}
+
+/// True for the files that haltline itself keeps in a project.
+fn is_written_by_haltline(path: &Path) -> bool {
+    let is_state_file = path.file_name().is_some_and(|name| {
+        name == STATE_FILE || name == ARCHIVE_FILE || name == session_file::NAME || name == INCIDENTS_FILE
+    });
+    is_state_file || path.components().any(|part| part.as_os_str() == ".prp-session")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use haltline_core::phase::{Bounds, Fact as PhaseFact, ForeignRun, PhaseEvent, Ph
 use haltline_core::{CircuitName, Event, Fact, State, digest_hex};
 
 use crate::engine::{Engine, EngineError};
-use crate::file::{Durability, if_exists, set_aside, write_atomically};
+use crate::file::{Durability, Links, if_exists, read_regular, reject_linked_folder, set_aside, write_atomically};
 use crate::notify::DEFAULT_RUN;
 use crate::project::Project;
 use crate::queue::{QueueGuard, wait_in_queue};
@@ -47,11 +47,9 @@ pub enum StateFile {
 }
 
 impl PhaseRunLocation {
-    /// The phases of a session folder.
     pub fn session(project: &Project, folder: &Path) -> Self {
-        let folder = &real_path(folder);
-        let file = StateFile::Session(folder.join(session_file::NAME));
-        Self { name: circuit_name("session", project, &scope(project, folder)), file: Some(file) }
+        let file = StateFile::Session(file_folder(project, folder).join(session_file::NAME));
+        Self { name: circuit_name("session", project, &scope(project, &real_path(folder))), file: Some(file) }
     }
 
     /// The iterations of a run; without a name, those of the default run.
@@ -59,11 +57,9 @@ impl PhaseRunLocation {
         Self { name: circuit_name("run", project, run.unwrap_or(DEFAULT_RUN)), file: None }
     }
 
-    /// The loops of Ralph.
     pub fn ralph(project: &Project, folder: &Path) -> Self {
-        let folder = &real_path(folder);
-        let file = StateFile::Ralph(folder.join(ralph_file::NAME));
-        Self { name: circuit_name("ralph", project, &scope(project, folder)), file: Some(file) }
+        let file = StateFile::Ralph(file_folder(project, folder).join(ralph_file::NAME));
+        Self { name: circuit_name("ralph", project, &scope(project, &real_path(folder))), file: Some(file) }
     }
 }
 
@@ -73,6 +69,12 @@ fn circuit_name(kind: &str, project: &Project, scope: &str) -> CircuitName {
 
 fn scope(project: &Project, folder: &Path) -> String {
     folder.strip_prefix(&project.root).unwrap_or(folder).to_string_lossy().into_owned()
+}
+
+/// The folder of a state file. Inside the project it keeps its own path, so that a link on the way is noticed.
+fn file_folder(project: &Project, folder: &Path) -> PathBuf {
+    let absolute = std::path::absolute(folder).ok();
+    absolute.filter(|folder| folder.starts_with(&project.root)).unwrap_or_else(|| real_path(folder))
 }
 
 /// The folder's real path, even if its last parts do not exist: a phase run keeps its name when they come and go.
@@ -109,7 +111,7 @@ impl<S: Store> Engine<S> {
         location: &PhaseRunLocation,
         bounds: Option<Bounds>,
     ) -> Result<Option<PhaseRun>, EngineError> {
-        if let Some(file) = &location.file
+        if let Some(file) = location.file.as_ref().filter(|_file| self.uses_files())
             && let Ok(_guard) = self.lock_file(file)
         {
             self.adopt_file(location, file, bounds)?;
@@ -128,7 +130,7 @@ impl<S: Store> Engine<S> {
     ) -> Result<Committed, EngineError> {
         let event =
             Event::Phase { phase_run: location.name.clone(), session: session.map(str::to_owned), bounds, event };
-        let Some(file) = &location.file else { return self.handle(event) };
+        let Some(file) = location.file.as_ref().filter(|_file| self.uses_files()) else { return self.handle(event) };
         let Ok(_guard) = self.lock_file(file) else { return self.handle(event) };
         self.adopt_file(location, file, bounds)?;
         let committed = self.handle(event)?;
@@ -215,7 +217,7 @@ impl<S: Store> Engine<S> {
             && let Some(phase_run) = known.filter(|phase_run| phase_run.is_tripped())
         {
             let (path, state) = (path.display(), phase_run.state.as_file_str());
-            self.add_notice(format!("{path}: it was gone; made anew from the store: {state}"));
+            self.add_notice(format!("{path}: it was gone; written again from the store: {state}"));
         }
     }
 
@@ -235,9 +237,10 @@ impl<S: Store> Engine<S> {
         match file {
             StateFile::Session(_) => *content == session_file::render(phase_run, self.now()),
             StateFile::Ralph(path) => {
-                let stamps = fs::read_to_string(self.stamp_path(path)).unwrap_or_default();
-                stamps.lines().any(|stamp| stamp == ralph_file::stamp(content))
-                    || *content == ralph_file::render(phase_run, None)
+                let stamps = read_regular(&self.stamp_path(path), FILE_BYTES_MAX, Links::Reject).unwrap_or_default();
+                let own = ralph_file::stamp(content);
+                stamps.split(|&byte| byte == b'\n').any(|stamp| stamp == own.as_bytes())
+                    || *content == ralph_file::render(phase_run, None, Some(content))
             }
         }
     }
@@ -247,7 +250,6 @@ impl<S: Store> Engine<S> {
         self.state_folder().join("courses").join(name)
     }
 
-    /// Rewrites the file from the store.
     fn write_file(&self, location: &PhaseRunLocation, file: &StateFile) {
         let phase_run = match self.stored_phase_run(&location.name) {
             Ok(Some(phase_run)) => phase_run,
@@ -260,15 +262,18 @@ impl<S: Store> Engine<S> {
     }
 
     fn try_write_file(&self, location: &PhaseRunLocation, file: &StateFile, phase_run: &PhaseRun) -> io::Result<()> {
-        let path = file.path();
-        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        let folder = file.path().parent().unwrap_or(Path::new("."));
+        reject_linked_folder(&self.project().root, folder)?;
+        fs::create_dir_all(folder)?;
         match file {
             StateFile::Session(path) => write_if_changed(path, &session_file::render(phase_run, self.now())),
             StateFile::Ralph(path) => {
                 self.write_history(&path.with_file_name(ralph_file::HISTORY), phase_run)?;
-                let content = ralph_file::render(phase_run, self.reset_reason(&location.name, phase_run).as_deref());
+                let written = read_regular(path, FILE_BYTES_MAX, Links::Reject).ok();
+                let reset_reason = self.reset_reason(&location.name, phase_run);
+                let content = ralph_file::render(phase_run, reset_reason.as_deref(), written.as_deref());
                 let (stamp, new) = (self.stamp_path(path), ralph_file::stamp(&content));
-                let old = fs::read(path).map(|written| ralph_file::stamp(&written)).unwrap_or_default();
+                let old = written.map(|written| ralph_file::stamp(&written)).unwrap_or_default();
                 if old != new {
                     // Both stamps are valid until the new file is written: a crash between must not look like an edit.
                     write_if_changed(&stamp, format!("{new}\n{old}\n").as_bytes())?;
@@ -304,7 +309,7 @@ impl<S: Store> Engine<S> {
 }
 
 fn write_if_changed(path: &Path, content: &[u8]) -> io::Result<()> {
-    if fs::read(path).is_ok_and(|written| written == content) {
+    if read_regular(path, FILE_BYTES_MAX, Links::Reject).is_ok_and(|written| written == content) {
         return Ok(());
     }
     write_atomically(path, content, Durability::Rebuildable)
@@ -312,12 +317,9 @@ fn write_if_changed(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// The content, or what is wrong with it.
 fn read_bounded(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
-    let metadata = fs::metadata(path)?;
-    if !metadata.is_file() {
-        return Ok(Err("not a file".to_owned()));
+    match read_regular(path, FILE_BYTES_MAX, Links::Reject) {
+        Ok(content) => Ok(Ok(content)),
+        Err(error) if error.kind() == io::ErrorKind::Other => Ok(Err(error.to_string())),
+        Err(error) => Err(error),
     }
-    if metadata.len() > FILE_BYTES_MAX {
-        return Ok(Err(format!("{} bytes: expected at most {FILE_BYTES_MAX}", metadata.len())));
-    }
-    fs::read(path).map(Ok)
 }

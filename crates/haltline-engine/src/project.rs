@@ -56,7 +56,6 @@ impl Project {
         first.filter(|_| is_linked_worktree(&self.root)).unwrap_or(&self.root)
     }
 
-    /// A project with this identity.
     pub fn new(identity: PathBuf, root: PathBuf) -> Self {
         let digest = sha256(&[identity.as_os_str().as_encoded_bytes()]);
         let mut bytes = [0; 8];
@@ -96,38 +95,4 @@ fn git_directory_from_file(folder: &Path) -> Option<PathBuf> {
 pub(crate) fn read_pointer(path: &Path) -> Option<Vec<u8>> {
     let kind = fs::metadata(path).ok()?;
     (kind.is_file() && kind.len() <= POINTER_BYTES_MAX).then(|| fs::read(path).ok()).flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn worktrees_share_a_project_and_sub_folders_find_its_root() {
-        let folder = tempfile::tempdir().expect("temp folder");
-        let top = fs::canonicalize(folder.path()).expect("exists");
-        for path in ["main/.git/worktrees/side", "main/src/deep", "side"] {
-            fs::create_dir_all(top.join(path)).expect("create");
-        }
-        fs::write(top.join("main/.git/worktrees/side/commondir"), "../..\n").expect("write");
-        fs::write(top.join("side/.git"), "gitdir: ../main/.git/worktrees/side\n").expect("write");
-        let main = Project::find(&top.join("main/src/deep"), &[]).expect("found");
-        let side = Project::find(&top.join("side"), &[]).expect("found");
-        assert_eq!((&main.root, &side.root), (&top.join("main"), &top.join("side")));
-        assert_eq!((main.key, &main.identity), (side.key, &side.identity));
-        assert_eq!((main.main_checkout(), side.main_checkout()), (&*main.root, &*main.root));
-    }
-
-    #[test]
-    fn without_git_a_marker_or_the_folder_itself_is_the_root() {
-        let folder = tempfile::tempdir().expect("temp folder");
-        let top = fs::canonicalize(folder.path()).expect("exists");
-        fs::create_dir_all(top.join("a/docs/constraints")).expect("create");
-        fs::create_dir_all(top.join("a/b")).expect("create");
-        let marked = Project::find(&top.join("a/b"), &["docs/constraints"]).expect("found");
-        assert_eq!(marked.root, top.join("a"));
-        let bare = Project::find(&top, &["docs/constraints"]).expect("found");
-        assert_eq!(bare.root, top);
-        assert_ne!(marked.key, bare.key);
-    }
 }

@@ -1,10 +1,12 @@
 //! A queue of processes on a lock file: one at a time, and nobody waits forever.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+
+use crate::file::open_lock_file;
 
 /// Holds the lock; dropping it lets the next process in.
 pub(crate) struct QueueGuard {
@@ -13,7 +15,7 @@ pub(crate) struct QueueGuard {
 
 /// Waits for the lock, at most `timeout`. `Ok(None)` if it did not get the lock in that time.
 pub(crate) fn wait_in_queue(path: &Path, timeout: Duration) -> std::io::Result<Option<QueueGuard>> {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    let file = open_lock_file(path)?;
     match file.try_lock() {
         Ok(()) => return Ok(Some(QueueGuard { _lock: file })),
         Err(TryLockError::WouldBlock) if timeout.is_zero() => return Ok(None),

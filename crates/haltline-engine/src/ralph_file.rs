@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use crate::file::pretty_json;
 use crate::redact::storable;
 
-/// The state file's name in Ralph's folder.
 pub const NAME: &str = ".circuit_breaker_state";
 /// The name of the history file beside it.
 pub const HISTORY: &str = ".circuit_breaker_history";
@@ -20,7 +19,8 @@ pub const HISTORY: &str = ".circuit_breaker_history";
 const HISTORY_LINES_MAX: usize = 1000;
 
 /// The content of the state file. `reset_reason` is what a person gave as reason, if a reset was the last event.
-pub fn render(phase_run: &PhaseRun, reset_reason: Option<&str>) -> Vec<u8> {
+/// `written` is the file as it is now: while the circuit stays OPEN, the spelling of its `opened_at` is kept.
+pub fn render(phase_run: &PhaseRun, reset_reason: Option<&str>, written: Option<&[u8]>) -> Vec<u8> {
     let mut file = json!({
         "state": phase_run.state.as_file_str(),
         "last_change": phase_run.changed.at.to_seconds_text(),
@@ -33,9 +33,17 @@ pub fn render(phase_run: &PhaseRun, reset_reason: Option<&str>) -> Vec<u8> {
         "current_loop": phase_run.iteration,
     });
     if let RunState::Open(trip) = &phase_run.state {
-        file["opened_at"] = trip.since.at.to_seconds_text().into();
+        let opened_at = trip.since.at.to_seconds_text();
+        let is_same = |text: &String| Instant::parse(text).is_ok_and(|at| at.to_seconds_text() == opened_at);
+        let kept = written.and_then(written_opened_at).filter(is_same);
+        file["opened_at"] = kept.unwrap_or(opened_at).into();
     }
     pretty_json(&file)
+}
+
+fn written_opened_at(content: &[u8]) -> Option<String> {
+    let file: Map<String, Value> = serde_json::from_slice(content).ok()?;
+    file.get("opened_at")?.as_str().map(str::to_owned)
 }
 
 /// Why the circuit is in its current state.
@@ -85,7 +93,6 @@ pub fn render_history(phase_run: &PhaseRun, written: Vec<Value>) -> Vec<u8> {
     pretty_json(&lines)
 }
 
-/// Parses the lines of a history file.
 pub fn parse_history(content: &[u8]) -> Result<Vec<Value>, String> {
     serde_json::from_slice(content).map_err(|error| format!("not a JSON list ({})", shorten(&error.to_string())))
 }

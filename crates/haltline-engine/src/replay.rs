@@ -29,7 +29,6 @@ const SESSION_TREES_MAX: usize = 20_000;
 /// Stands for the policy's digest, which has no effect in a replay.
 const POLICY: &str = "replay";
 
-/// An event from a transcript.
 #[derive(Clone, Debug)]
 pub struct ReplayedEvent {
     /// When it happened, if the transcript says so.

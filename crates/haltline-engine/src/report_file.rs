@@ -1,14 +1,11 @@
 //! The diagnostic report as a YAML file (A4): haltline writes it with what is known, and reads it when it is filed.
 //!
 //! Texts round-trip byte for byte, whatever they contain: a runner's output is evidence. Parsing is bounded and accepts
-//! plain YAML only: no aliases, no second document, no unknown field, no field twice.
+//! plain YAML only: no aliases, no unknown field, no field twice. A file may hold several reports, each a document; the
+//! comment above a document says which test it is about.
 
 mod node;
 mod render;
-
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::Path;
 
 use haltline_core::attempt::{FIELDS, Listed, LogLine, RecoveryOption, Report, ScopeViolation};
 use haltline_core::shorten;
@@ -23,11 +20,8 @@ const REPORT_BYTES_MAX: u64 = 2 * 1024 * 1024;
 /// Why a file is not a valid report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    #[error("the report cannot be read: {0}")]
-    Unreadable(#[from] io::Error),
     #[error("the report is larger than {REPORT_BYTES_MAX} bytes")]
     TooLarge,
-    /// The file is not UTF-8.
     #[error("the report is not UTF-8 text (line {line})")]
     NotText {
         /// The first line that is not UTF-8.
@@ -43,19 +37,70 @@ pub enum ReportError {
     },
 }
 
-/// Reads a report. Only what cannot be understood is an error here; the core says which fields are missing.
-pub fn read(path: &Path) -> Result<Report, ReportError> {
-    // Reading a pipe or a device could block.
-    if !fs::metadata(path)?.is_file() {
-        return Err(ReportError::Unreadable(io::Error::other("it is not a file")));
+impl ReportError {
+    /// The same error in a file that has this many lines before the parsed text.
+    fn after_lines(self, lines: usize) -> Self {
+        match self {
+            ReportError::TooLarge => ReportError::TooLarge,
+            ReportError::NotText { line } => ReportError::NotText { line: line + lines },
+            ReportError::Invalid { line, problem } => ReportError::Invalid { line: line + lines, problem },
+        }
     }
-    let mut content = Vec::new();
-    File::open(path)?.take(REPORT_BYTES_MAX + 1).read_to_end(&mut content)?;
-    parse(&content)
 }
 
-/// Parses the content of a report file.
+/// One report of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportDocument {
+    /// The comment lines before its first field, without the `# `.
+    pub comments: Vec<String>,
+    pub report: Report,
+}
+
+/// Parses a file with one or more reports. Only what cannot be understood is an error here; the core says which fields
+/// are missing. A file without any field is one empty report.
+pub fn parse_documents(content: &[u8]) -> Result<Vec<ReportDocument>, ReportError> {
+    let text = text(content)?;
+    let mut documents = Vec::new();
+    let mut comments = Vec::new();
+    for (first_line, part) in split_documents(text) {
+        let head = part.lines().take_while(|line| line.trim().is_empty() || line.starts_with('#'));
+        comments.extend(head.filter_map(|line| Some(line.strip_prefix('#')?.trim().to_owned())));
+        // A part without fields is what stands before the first `---`: its comments belong to the next report.
+        let is_blank = |line: &str| line.trim().is_empty() || line.starts_with('#');
+        if part.lines().all(is_blank) {
+            continue;
+        }
+        let report = parse_text(part).map_err(|error| error.after_lines(first_line))?;
+        documents.push(ReportDocument { comments: std::mem::take(&mut comments), report });
+    }
+    if documents.is_empty() {
+        documents.push(ReportDocument { comments, report: Report::default() });
+    }
+    Ok(documents)
+}
+
+/// Splits a text at its lines `---`, which no YAML document can contain at the start of a line. Returns the number of
+/// lines before each part.
+fn split_documents(text: &str) -> Vec<(usize, &str)> {
+    let (mut parts, mut start, mut first_line, mut offset) = (Vec::new(), 0, 0, 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if line.trim_end() == "---" {
+            parts.push((first_line, &text[start..offset]));
+            (start, first_line) = (offset + line.len(), number + 1);
+        }
+        offset += line.len();
+    }
+    parts.push((first_line, &text[start..]));
+    parts
+}
+
+/// Parses a report file that holds one report.
 pub fn parse(content: &[u8]) -> Result<Report, ReportError> {
+    parse_text(text(content)?)
+}
+
+/// The text of a report file, within the limit and without a byte order mark.
+fn text(content: &[u8]) -> Result<&str, ReportError> {
     if content.len() as u64 > REPORT_BYTES_MAX {
         return Err(ReportError::TooLarge);
     }
@@ -63,7 +108,11 @@ pub fn parse(content: &[u8]) -> Result<Report, ReportError> {
         let before = &content[..error.valid_up_to()];
         ReportError::NotText { line: 1 + before.iter().filter(|&&byte| byte == b'\n').count() }
     })?;
-    let node = node::parse(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+fn parse_text(text: &str) -> Result<Report, ReportError> {
+    let node = node::parse(text)?;
     let mut report = Report::default();
     for (field, value) in fields(node, "the report", &FIELDS.map(|(field, _)| field))? {
         match field {
@@ -145,6 +194,7 @@ fn number(node: Node, name: &str) -> Result<u32, ReportError> {
 fn files(node: Node, name: &str) -> Result<Vec<String>, ReportError> {
     Ok(match list(node, name, text_of)? {
         Listed::Items(files) => files,
+        Listed::Text(file) if file.is_empty() => Vec::new(),
         Listed::Text(file) => vec![file],
     })
 }
@@ -171,247 +221,4 @@ fn recovery_option(node: Node, name: &str) -> Result<RecoveryOption, ReportError
         }
     }
     Ok(recovery)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const WRITTEN_BY_HAND: &str = r#"---
-# A report as somebody would write it.
-test_expectation: |
-  a parcel above 30 kg is refused
-  (with 422)
-actual_error: |
-  assert 200 == 422
-    + where 200 = <Response>.status
-attempt_log:
-  - attempt: 1
-    strategy: "checked the weight in the form"
-    files: ["parcel/form.py"]
-    result: still 200, the form is not asked
-  - attempt: 2
-    strategy: >
-      moved the check
-      to the gateway
-    files: []
-    result: 'it''s refused twice'
-cumulative_files_modified:
-  - parcel/form.py
-  - parcel/gate.py
-scope_violations: "not applicable: only files of the slice were changed"
-best_hypothesis: null is passed where the weight is expected
-specific_question: yes
-recovery_options:
-- option: ask
-  risk: 1.50
-...
-"#;
-
-    fn error_of(text: &str) -> String {
-        parse(text.as_bytes()).expect_err("no report").to_string()
-    }
-
-    #[test]
-    fn a_report_is_read_as_people_write_it() {
-        let line = |attempt, strategy: &str, files: &[&str], result: &str| LogLine {
-            attempt,
-            strategy: strategy.to_owned(),
-            files: files.iter().map(|file| (*file).to_owned()).collect(),
-            result: result.to_owned(),
-        };
-        let expected = Report {
-            test_expectation: "a parcel above 30 kg is refused\n(with 422)\n".to_owned(),
-            actual_error: "assert 200 == 422\n  + where 200 = <Response>.status\n".to_owned(),
-            attempt_log: Listed::Items(vec![
-                line(1, "checked the weight in the form", &["parcel/form.py"], "still 200, the form is not asked"),
-                line(2, "moved the check to the gateway\n", &[], "it's refused twice"),
-            ]),
-            cumulative_files_modified: Listed::Items(vec!["parcel/form.py".to_owned(), "parcel/gate.py".to_owned()]),
-            scope_violations: Listed::Text("not applicable: only files of the slice were changed".to_owned()),
-            best_hypothesis: "null is passed where the weight is expected".to_owned(),
-            specific_question: "yes".to_owned(),
-            recovery_options: Listed::Items(vec![RecoveryOption { option: "ask".to_owned(), risk: "1.50".to_owned() }]),
-        };
-        assert_eq!(parse(WRITTEN_BY_HAND.as_bytes()).expect("a report"), expected);
-        let with_mark = format!("\u{feff}{}", WRITTEN_BY_HAND.replace('\n', "\r\n"));
-        assert_eq!(parse(with_mark.as_bytes()).expect("a report"), expected);
-        for empty in ["", "---\n", "# nothing\n", "test_expectation:\nattempt_log: ~\n"] {
-            assert_eq!(parse(empty.as_bytes()).expect("a report that lacks all"), Report::default(), "{empty:?}");
-        }
-    }
-
-    #[test]
-    fn an_error_names_the_field_and_the_line() {
-        for (text, expected) in [
-            ("\n\nbest_hypothesis: [a]\n", "line 3: best_hypothesis is a list: expected text"),
-            ("recovery_options:\n  option: a\n", "line 2: recovery_options is a mapping: expected a list (`- …`), or"),
-            ("attempt_log:\n  - attempt: one\n", r#"line 2: attempt_log[1].attempt is "one": expected a whole number"#),
-            ("attempt_log:\n  - 1\n", r#"line 2: attempt_log[1] is "1": expected fields (`name: value`)"#),
-            ("best_hypotesis: a\n", r#"line 1: the report has no field "best_hypotesis"; expected test_expectation, "#),
-            ("actual_error: a\nactual_error: b\n", r#"line 2: "actual_error" stands here a second time"#),
-            ("actual_error: &a x\nbest_hypothesis: *a\n", "line 2: an alias (`*name`) is not taken; write the text"),
-            ("actual_error: a\n---\nactual_error: b\n", "line 2: a second document is not taken"),
-            ("- a\n", "line 1: the report is a list: expected fields"),
-            ("actual_error: \"a\n", "line "),
-            ("? [a]\n: b\n", "line 1: a field's name must be text"),
-        ] {
-            let message = error_of(text);
-            assert!(message.starts_with(expected) && !message.contains('\n'), "{text:?} gave {message}");
-        }
-        assert_eq!(
-            parse(b"a: b\nc: \xff\n").expect_err("no text").to_string(),
-            "the report is not UTF-8 text (line 2)"
-        );
-    }
-
-    #[test]
-    fn aliases_deep_nesting_and_large_files_are_rejected() {
-        let bomb = "a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\n";
-        assert!(error_of(bomb).contains("an alias"), "{}", error_of(bomb));
-        for deep in ["[".repeat(100_000), "- ".repeat(100_000), "{a: ".repeat(100_000), "? ".repeat(100_000)] {
-            let error = parse(format!("actual_error: a\nattempt_log:\n  {deep}").as_bytes()).expect_err("too deep");
-            assert!(matches!(error, ReportError::Invalid { .. }), "{error}");
-        }
-        let large = "x".repeat(2 * 1024 * 1024 + 1);
-        assert!(matches!(parse(large.as_bytes()), Err(ReportError::TooLarge)));
-    }
-
-    #[test]
-    fn the_rendered_report_is_readable_and_asks_for_missing_fields() {
-        let report = Report {
-            actual_error: "  indented\nline two  \n\n---\nend".to_owned(),
-            test_expectation: "\u{1b}[31mred\u{1b}[0m\n  two\n".to_owned(),
-            cumulative_files_modified: Listed::Items(vec!["a \"b\".rs".to_owned()]),
-            ..Report::default()
-        };
-        let expected = r#"# test_expectation: what the test expects, as behaviour and not as assertion syntax
-test_expectation: "\
-  \e[31mred\e[0m\n\
-  \  two\n"
-# actual_error: what the test runner printed, unchanged
-actual_error: |2-
-    indented
-  line two  
-
-  ---
-  end
-"#;
-        let rendered = render(&report, Hints::Shown);
-        assert!(rendered.starts_with(expected), "{rendered}");
-        assert!(rendered.contains("\ncumulative_files_modified:\n  - \"a \\\"b\\\".rs\"\n"), "{rendered}");
-        assert!(rendered.contains("\nscope_violations: []\n"), "{rendered}");
-        assert!(rendered.ends_with("\nrecovery_options: []\n"), "{rendered}");
-        assert_eq!(parse(rendered.as_bytes()).expect("a report"), report);
-    }
-
-    fn any_text() -> impl Strategy<Value = String> {
-        let pieces = [
-            "\n",
-            "\n",
-            "\n\n",
-            " ",
-            "  ",
-            "\t",
-            "\r",
-            "\r\n",
-            "a",
-            "word",
-            "é",
-            "---",
-            "...",
-            "# x",
-            ": ",
-            "- ",
-            "\0",
-            "\u{85}",
-            "\u{a0}",
-            "\u{2028}",
-            "\u{2029}",
-            "\u{feff}",
-            "\u{fffe}",
-            "\u{1b}[31m",
-            "\u{7f}",
-            "'",
-            "\"",
-            "\\",
-            "|",
-            ">",
-            "%YAML 1.2",
-            "&a",
-            "*a",
-            "!!str",
-            "[",
-            "}",
-            ",",
-            "?",
-            "@",
-            "`",
-            "null",
-            "~",
-            "1.50",
-            "🙂",
-            "\u{10ffff}",
-            "\u{1}",
-        ];
-        let piece =
-            prop_oneof![8 => prop::sample::select(pieces.to_vec()).prop_map(str::to_owned), 1 => any::<String>()];
-        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
-    }
-
-    fn any_listed<T: Clone + std::fmt::Debug + 'static>(
-        item: impl Strategy<Value = T> + 'static,
-    ) -> impl Strategy<Value = Listed<T>> {
-        let items = prop::collection::vec(item, 0..3).prop_map(Listed::Items);
-        prop_oneof![3 => items.boxed(), 1 => any_text().prop_map(Listed::Text).boxed()]
-    }
-
-    fn any_report() -> impl Strategy<Value = Report> {
-        let line = (any::<u32>(), any_text(), prop::collection::vec(any_text(), 0..3), any_text())
-            .prop_map(|(attempt, strategy, files, result)| LogLine { attempt, strategy, files, result });
-        let violation =
-            (any_text(), any_text()).prop_map(|(file, justification)| ScopeViolation { file, justification });
-        let recovery = (any_text(), any_text()).prop_map(|(option, risk)| RecoveryOption { option, risk });
-        let texts = (any_text(), any_text(), any_text(), any_text());
-        let lists = (any_listed(line), any_listed(any_text()), any_listed(violation), any_listed(recovery));
-        (texts, lists).prop_map(|(texts, lists)| Report {
-            test_expectation: texts.0,
-            actual_error: texts.1,
-            attempt_log: lists.0,
-            cumulative_files_modified: lists.1,
-            scope_violations: lists.2,
-            best_hypothesis: texts.2,
-            specific_question: texts.3,
-            recovery_options: lists.3,
-        })
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn what_is_rendered_is_read_back_byte_for_byte(report in any_report(), is_shown in any::<bool>()) {
-            let hints = if is_shown { Hints::Shown } else { Hints::Hidden };
-            let rendered = render(&report, hints);
-            prop_assert_eq!(parse(rendered.as_bytes()).map_err(|error| format!("{error}\n{rendered}")), Ok(report));
-        }
-
-        #[test]
-        fn no_bytes_make_parsing_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), text in any_text()) {
-            drop(parse(&bytes));
-            drop(parse(text.as_bytes()));
-        }
-    }
-
-    #[test]
-    fn a_very_long_output_round_trips() {
-        for text in
-            ["x".repeat(200_000), "line\n".repeat(50_000), "\u{1b}[1m \n".repeat(20_000), "\n".repeat(256 * 1024)]
-        {
-            let report = Report { actual_error: text, ..Report::default() };
-            assert_eq!(parse(render(&report, Hints::Shown).as_bytes()).expect("a report"), report);
-        }
-    }
 }

@@ -9,13 +9,14 @@ mod contract;
 mod graph;
 mod mention;
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use haltline_core::attempt::{Entry, Scope, Source};
 use haltline_core::shorten;
 
+use crate::file::{Links, read_regular};
 use crate::scope_path::{PathError, ProjectRoot, ResolvedPath};
 use graph::{Graph, GraphSlice};
 
@@ -116,16 +117,7 @@ fn find_graph(project_root: &ProjectRoot, request: ScopeRequest<'_>) -> Result<O
 /// A file's content, within the limit. Anything that is not a regular file is an error, so reading never blocks.
 fn read(path: &Path) -> Result<Vec<u8>, ScopeError> {
     let unreadable = |source| ScopeError::Unreadable { path: path.to_owned(), source };
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(unreadable(io::Error::other("it is not a file")));
-    }
-    let mut content = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut content).map_err(unreadable)?;
-    if content.len() as u64 > FILE_BYTES_MAX {
-        return Err(unreadable(io::Error::other(format!("it is larger than {FILE_BYTES_MAX} bytes"))));
-    }
-    Ok(content)
+    read_regular(path, FILE_BYTES_MAX, Links::Follow).map_err(unreadable)
 }
 
 struct ScopeBuilder<'ground> {
@@ -206,12 +198,30 @@ impl ScopeBuilder<'_> {
                 (true, true) => ".".to_owned(),
                 (true, false) => pattern.to_owned(),
                 (false, true) if fixed.ends_with('/') => format!("{path}/"),
-                (false, true) => path.clone(),
+                (false, true) => self.file_or_folder(path, source),
                 (false, false) => format!("{path}/{pattern}"),
             };
             self.entries.push(Entry::parse(&path, source.clone()).map_err(|error| format!("it {error}"))?);
         }
         Ok(())
+    }
+
+    /// An entry of an explicit list without a trailing `/` is one file, unless a folder of that name exists.
+    fn file_or_folder(&mut self, path: &str, source: &Source) -> String {
+        let is_explicit = match source {
+            Source::Given | Source::FilesInScope => true,
+            Source::Contract { .. } | Source::Packages | Source::Deliverables => false,
+        };
+        let found = self.project_root.path().join(path);
+        if is_explicit && found.is_dir() {
+            return format!("{path}/");
+        }
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if is_explicit && !name.contains('.') && !found.exists() {
+            let written = shorten(path);
+            self.notes.push(format!("{written} is not there yet and counts as one file; end a folder's name with `/`"));
+        }
+        path.to_owned()
     }
 
     fn add_contracts(&mut self, request: ScopeRequest<'_>, slice: &GraphSlice) -> Result<(), ScopeError> {
@@ -263,9 +273,10 @@ impl ScopeBuilder<'_> {
 
 /// Splits a path before its first name with a `*` or `?`. If a file of that exact name exists, it is no pattern.
 fn split_pattern<'text>(root: &Path, folder: &Path, text: &'text str) -> (&'text str, &'text str) {
-    let text = match text {
-        "..." => "",
-        _ => text.strip_suffix("/...").map_or(text, |rest| if rest.is_empty() { "/" } else { rest }),
+    // Go's notation for "and everything below".
+    let text = match text.strip_suffix("...") {
+        Some(rest) if rest.is_empty() || rest.ends_with('/') => rest,
+        Some(_) | None => text,
     };
     let is_there = |path: &str| root.join(path).exists() || folder.join(path).exists();
     match text.find(['*', '?']) {
@@ -277,6 +288,3 @@ fn split_pattern<'text>(root: &Path, folder: &Path, text: &'text str) -> (&'text
         Some(_) | None => (text, ""),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -61,17 +61,18 @@ impl<S: Store> Engine<S> {
         event: AttemptEvent,
     ) -> Result<Committed, EngineError> {
         let begins = matches!(event, AttemptEvent::Begin { .. } | AttemptEvent::Attempt(_));
-        if begins {
+        if begins && self.uses_files() {
             self.set_marker(&location.name);
         }
         let (slice, case_sensitivity) = (location.name.clone(), location.project_root.case_sensitivity);
         let event = Event::Attempt { slice, session: session.map(str::to_owned), case_sensitivity, event };
         let outcome = self.handle(event);
-        self.update_marker(&location.name)?;
+        if self.uses_files() {
+            self.update_marker(&location.name)?;
+        }
         outcome
     }
 
-    /// The slice's row in the store.
     pub fn slice(&self, name: &CircuitName) -> Result<Option<Slice>, StoreError> {
         Ok(self.store().circuit(self.project().key, name)?.as_ref().and_then(State::as_slice).cloned())
     }

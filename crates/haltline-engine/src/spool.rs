@@ -12,12 +12,14 @@ use std::time::Duration;
 
 use haltline_core::Moment;
 
-use crate::file::{Durability, write_atomically};
+use crate::file::{Durability, Links, read_regular, write_atomically};
 use crate::project::ProjectKey;
 use crate::queue::wait_in_queue;
 
 /// Beyond this many files the oldest are dropped: more events do not help a store that is busy for so long.
 const FILES_MAX: usize = 1000;
+/// Largest event that is read back.
+const EVENT_BYTES_MAX: u64 = 64 << 20;
 
 /// Number of events this process spooled, because two may come in the same millisecond.
 static EVENTS_PUT: AtomicU32 = AtomicU32::new(0);
@@ -59,7 +61,7 @@ pub fn drain(state_folder: &Path, project: ProjectKey, mut accept: impl FnMut(&[
         if path != mine && fs::rename(&path, &mine).is_err() {
             continue;
         }
-        let Ok(content) = fs::read(&mine) else { continue };
+        let Ok(content) = read_regular(&mine, EVENT_BYTES_MAX, Links::Reject) else { continue };
         if accept(&content) {
             fs::remove_file(&mine).ok();
         } else {
@@ -69,36 +71,4 @@ pub fn drain(state_folder: &Path, project: ProjectKey, mut accept: impl FnMut(&[
     }
     // Only an empty folder can be removed; the next check is then cheap.
     fs::remove_dir(&folder).and_then(|()| fs::remove_dir(state_folder.join("spool"))).ok();
-}
-
-#[cfg(test)]
-mod tests {
-    use haltline_core::Instant;
-
-    use super::*;
-
-    #[test]
-    fn waiting_events_are_drained_once_and_in_order_and_the_folder_is_removed() {
-        let folder = tempfile::tempdir().expect("temp folder");
-        let (here, elsewhere) = (ProjectKey(1), ProjectKey(2));
-        assert!(!has_events(folder.path(), here));
-        for (at, text) in [(2, "second"), (2, "third"), (1, "first")] {
-            put(folder.path(), here, Moment::from_wall_clock(Instant::from_millis(at)), text.as_bytes()).expect("kept");
-        }
-        let mut events = Vec::new();
-        drain(folder.path(), elsewhere, |_| panic!("another project's events"));
-        drain(folder.path(), here, |content| {
-            events.push(String::from_utf8_lossy(content).into_owned());
-            events.len() != 2
-        });
-        assert_eq!(events, ["first", "second"]);
-        assert!(!has_events(folder.path(), elsewhere));
-        assert!(has_events(folder.path(), here), "what was not taken stays");
-        drain(folder.path(), here, |content| {
-            events.push(String::from_utf8_lossy(content).into_owned());
-            true
-        });
-        assert_eq!(events[2..], ["second", "third"]);
-        assert!(!folder.path().join("spool").exists());
-    }
 }

@@ -6,6 +6,7 @@
 
 mod entry;
 mod in_memory;
+mod incident_table;
 mod latch;
 mod rows;
 mod salvage;
@@ -22,6 +23,7 @@ use crate::project::{Project, ProjectKey};
 
 pub use entry::{Entry, EntryContent, Head, chain_hash};
 pub use in_memory::InMemory;
+pub use incident_table::{INCIDENTS_MAX, StoredIncident};
 pub use salvage::Salvage;
 pub use schema::SCHEMA_VERSION;
 pub use sqlite::{Sqlite, SqliteOptions};
@@ -46,7 +48,6 @@ pub struct Committed {
     pub head: Head,
 }
 
-/// How a transaction ended.
 #[derive(Clone, Debug)]
 pub enum TransactionOutcome {
     /// Facts and state are written.
@@ -150,7 +151,6 @@ pub trait Store {
         decide: &dyn Fn(&Memory) -> Result<Decision, Halt>,
     ) -> Result<TransactionOutcome, StoreError>;
 
-    /// The state of one row.
     fn circuit(&self, project: ProjectKey, name: &CircuitName) -> Result<Option<State>, StoreError>;
 
     /// All rows of a project, sorted by name.
@@ -172,6 +172,9 @@ pub trait Store {
 
     /// Deletes the texts of a session in all projects and returns the number of facts that lost theirs. Counts stay.
     fn purge(&self, session: &str) -> Result<usize, StoreError>;
+
+    /// The records of incidents, of one project or of all, in no order.
+    fn incidents(&self, project: Option<ProjectKey>) -> Result<Vec<StoredIncident>, StoreError>;
 
     /// The notifications of a project that are still to be sent.
     fn undelivered(&self, project: ProjectKey) -> Result<Vec<Undelivered>, StoreError>;

@@ -1,12 +1,12 @@
 //! Reproducible pseudo-random numbers: the same seed gives the same numbers everywhere and forever.
 
 /// A sequence of numbers (SplitMix64: its only state is a counter, so the seed determines everything).
-pub(crate) struct Chance {
+pub struct Chance {
     counter: u64,
 }
 
 impl Chance {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self { counter: seed }
     }
 
@@ -19,16 +19,16 @@ impl Chance {
     }
 
     /// A number below `bound`, which must not be 0.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
     /// An index into a collection of `length` elements, which must not be 0.
-    pub(crate) fn index(&mut self, length: usize) -> usize {
+    pub fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).expect("an index below a length fits")
     }
 
-    pub(crate) fn pick<'a, T>(&mut self, among: &'a [T]) -> &'a T {
+    pub fn pick<'a, T>(&mut self, among: &'a [T]) -> &'a T {
         &among[self.index(among.len())]
     }
 

@@ -1,7 +1,7 @@
 //! The labelled histories of `bench/corpus`: what an agent did, and whether a careful person would have stopped it.
 //!
 //! [`read`] parses the notation that `bench/corpus/README.md` explains, [`History::events`] writes plain events
-//! (EVENTS.md, version 1). Nothing here decides anything: the program under test evaluates the histories.
+//! (docs/reference/events.md, version 1). Nothing here decides anything: the program under test evaluates the histories.
 
 mod notation;
 mod plain;

@@ -6,7 +6,7 @@
 //! `clients` (a feature) runs a real client against a scripted model. The test-only clock is the binary `haltline-at`.
 
 #[cfg(feature = "whole")]
-mod chance;
+pub mod chance;
 #[cfg(feature = "clients")]
 pub mod clients;
 #[cfg(feature = "whole")]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use haltline_core::digest_hex;
 
+use crate::environment;
 use crate::run;
 
 /// How many ancestors are searched at most.
@@ -63,6 +64,17 @@ impl AncestorProcess {
             || self.program_and_script().iter().any(|argument| is_client_program(argument, client))
     }
 
+    /// The agent it is, by its name or by the script it runs: `node /usr/bin/claude`.
+    pub fn agent(&self) -> Option<&'static str> {
+        let of_path = |path: &str| haltline_agents::markers_of_program(path.rsplit('/').next().unwrap_or_default());
+        let by_script = || self.program_and_script().iter().find_map(|argument| of_path(argument));
+        haltline_agents::markers_of_program(&self.name).or_else(by_script).map(|known| known.client)
+    }
+
+    fn is_agent(&self) -> bool {
+        self.agent().is_some()
+    }
+
     /// Interrupts it as Ctrl-C does, and never another process that has its process id now.
     pub fn interrupt(&self) -> bool {
         run::ProcessIdentity { started: self.started, pid: self.id }.signal(rustix::process::Signal::INT)
@@ -85,7 +97,11 @@ fn folder(state_folder: &Path) -> PathBuf {
 
 /// The ancestors of this process, nearest first.
 pub fn ancestors() -> impl Iterator<Item = AncestorProcess> {
-    let mut next = rustix::process::getppid().map(|id| id.as_raw_nonzero().get());
+    ancestors_of(rustix::process::getppid().map(|id| id.as_raw_nonzero().get()))
+}
+
+/// The process with this id and its ancestors, nearest first.
+fn ancestors_of(mut next: Option<i32>) -> impl Iterator<Item = AncestorProcess> {
     std::iter::from_fn(move || {
         let process = AncestorProcess::read(next?)?;
         next = Some(process.parent).filter(|&parent| parent > 1);
@@ -110,6 +126,46 @@ pub fn recorded_client(state_folder: &Path, name: &str, session: &str) -> Option
     let nearest = ancestors().find(|process| process.is_client(name))?;
     let sessions = fs::read_to_string(nearest.record_path(state_folder)).ok()?;
     (sessions.lines().eq([session_digest(session)])).then_some(nearest)
+}
+
+/// The value of `HALTLINE` that switches haltline off for a client.
+pub const OFF: &str = "off";
+
+/// True if a person started this client with `HALTLINE=off`: the variable is in the client's own environment, and
+/// neither the environment nor an ancestor shows that an agent started the client. Below an agent the variable is ignored.
+pub fn is_switched_off(state_folder: &Path, client: &AncestorProcess, name: &str) -> bool {
+    if client.variable("HALTLINE").as_deref() != Some(OFF) {
+        return false;
+    }
+    if haltline_agents::marker_in(|marker| client.variable(marker).is_some()).is_some() {
+        return false;
+    }
+    let is_recorded = |process: &AncestorProcess| process.record_path(state_folder).exists();
+    let above = ancestors_of(Some(client.parent).filter(|&parent| parent > 1));
+    // A client may start itself through a launcher of the same name, which no hook has recorded.
+    above.enumerate().all(|(index, process)| {
+        !is_recorded(&process) && (!process.is_agent() || (index == 0 && process.is_client(name)))
+    })
+}
+
+/// True if the nearest client above this process is switched off.
+pub fn is_client_switched_off(state_folder: &Path) -> bool {
+    if environment::variable("HALTLINE").as_deref() != Some(OFF) {
+        return false;
+    }
+    let client = ancestors().find_map(|process| process.agent().map(|name| (process, name)));
+    client.is_some_and(|(process, name)| is_switched_off(state_folder, &process, name))
+}
+
+/// The clients that hooks have recorded and that still run.
+pub fn running_clients(state_folder: &Path) -> Vec<AncestorProcess> {
+    let files = fs::read_dir(folder(state_folder)).into_iter().flatten().flatten();
+    let read = |file: fs::DirEntry| {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let process = AncestorProcess::read(name.split('-').next()?.parse().ok()?)?;
+        (process.record_path(state_folder) == file.path()).then_some(process)
+    };
+    files.filter_map(read).collect()
 }
 
 /// A session as recorded: a digest, because a session id may contain anything.

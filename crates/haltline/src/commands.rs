@@ -2,16 +2,24 @@
 
 mod attempt;
 mod backtest;
+pub mod bare;
 mod circuits;
 mod claim;
 mod config;
-mod constraint;
+pub mod constraint;
+mod demo;
 mod doctor;
 mod event;
+mod explain;
+mod help;
+mod incidents;
 mod init;
 mod journal;
+mod loop_player;
+mod man;
 mod memory;
 mod notify;
+mod pause;
 mod phase;
 mod purge;
 mod ralph;
@@ -24,33 +32,35 @@ mod why;
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use haltline_engine::clock::Clock;
 
-use crate::cli::{Arguments, Command};
+use crate::cli::{Arguments, Command, Statusline};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 
 /// Runs a command, then prints the engine's notices.
 pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
-    if let Command::Completions { shell } = arguments.command {
-        let mut script = Vec::new();
-        clap_complete::generate(shell, &mut Arguments::command(), "haltline", &mut script);
-        std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
-        return Ok(exit_code::SUCCESS);
-    }
-    if let Command::Statusline(command) = &arguments.command {
-        return Ok(statusline::run(command, arguments.folder.as_deref(), clock));
-    }
-    if let Command::Event { is_recorded } = arguments.command {
-        return event::run(arguments.folder.as_deref(), is_recorded, clock);
-    }
-    if let Command::Backtest(command) = &arguments.command {
-        return backtest::run(command, arguments.folder.as_deref(), arguments.is_json, clock);
-    }
-    if let Command::Ralph(command) = &arguments.command {
-        return ralph::run(command, arguments.folder.as_deref(), arguments.is_json, clock);
+    let folder = arguments.folder.as_deref();
+    match &arguments.command {
+        Command::Completions(command) => return help::completions(command, arguments.is_json),
+        Command::Man(command) => return man::run(command, arguments.is_json),
+        Command::Help { command } => return help::help(command, arguments.is_json),
+        Command::Version => return help::version(arguments.is_json),
+        Command::Demo => return demo::run(arguments.is_json),
+        Command::Hook { arguments } => {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            return Ok(crate::hook::run(&arguments, clock));
+        }
+        Command::Statusline(command) => {
+            let folder = arguments.folder.clone();
+            let command = Statusline { folder, is_json: arguments.is_json, ..command.clone() };
+            return Ok(statusline::run(&command, clock));
+        }
+        Command::Event(command) => return event::run(folder, command.is_recorded, clock),
+        Command::Backtest(command) => return backtest::run(command, folder, arguments.is_json, clock),
+        Command::Ralph(command) => return ralph::run(command, folder, arguments.is_json, clock),
+        _with_context => {}
     }
     let context = Context::open(arguments.folder.as_deref(), arguments.is_json, clock)?;
     // These two commands report configuration errors themselves.
@@ -63,26 +73,36 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         Command::Attempt(command) => attempt::run(&context, command),
         Command::Claim(command) => claim::run(&context, command),
         Command::Run(command) => run::run(&context, &command),
-        Command::Status => status::run(&context),
-        Command::Why { incident } => why::run(&context, incident.as_deref()),
+        Command::Status(command) => status::run(&context, &command),
+        Command::Incidents(command) => incidents::run(&context, &command),
+        Command::Explain { what } => explain::run(&context, &what),
+        Command::Why(command) => why::run(&context, command.incident.as_deref()),
         Command::Reset(command) => circuits::reset(&context, &command),
-        Command::Resume { incident, hint, reason } => circuits::resume(&context, incident, hint, reason),
+        Command::Resume(command) => circuits::resume(&context, &command),
+        Command::Pause(command) => pause::pause(&context, &command),
+        Command::Unpause(command) => pause::unpause(&context, &command),
         Command::FalsePositive(command) => circuits::false_positive(&context, command),
         Command::Notify(command) => notify::run(&context, &command),
         Command::Journal(command) => journal::run(&context, &command),
         Command::Config(command) => config::run(&context, &command),
         Command::Trust(command) => trust::run(&context, &command),
         Command::Memory(command) => memory::run(&context, &command),
-        Command::Purge { session } => purge::run(&context, &session),
+        Command::Purge(command) => purge::run(&context, &command),
         Command::Init(command) => init::run(&context, &command),
         Command::Uninstall(command) => uninstall::run(&context, &command),
         Command::Doctor => doctor::run(&context),
-        Command::Completions { .. }
+        Command::Completions(_)
+        | Command::Demo
+        | Command::Man(_)
+        | Command::Help { .. }
+        | Command::Version
+        | Command::Hook { .. }
         | Command::Statusline(_)
-        | Command::Event { .. }
+        | Command::Event(_)
         | Command::Backtest(_)
         | Command::Ralph(_) => Ok(exit_code::SUCCESS),
     };
     context.print_notices();
+    context.defer_trip_notices();
     result
 }

@@ -2,18 +2,24 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
+use haltline_core::Operator;
 use haltline_engine::clock::Clock;
-use haltline_engine::config::PROJECT_FILE;
+use haltline_engine::config::{Config, PROJECT_FILE};
 use haltline_engine::project::Project;
-use haltline_engine::store::Sqlite;
+use haltline_engine::store::{Committed, Sqlite, Store};
 use haltline_engine::{ConfigReading, Engine, OwnFiles};
 use serde::Serialize;
 
 use crate::environment;
 use crate::error::Failure;
+use crate::exit_code;
 use crate::front::text;
+use crate::hook::notice_once::NoticeFiles;
+use crate::operator::{self, Proof};
+use crate::view::{AuditView, SCHEMA};
 
 /// How long a command waits for other writers of the store (E2).
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,35 +48,84 @@ impl Context {
         Ok(Self { engine, is_json, folder: std::path::absolute(folder)? })
     }
 
-    /// Prints a view to standard output, as JSON or as text that is safe for a terminal.
-    pub fn print<V: Serialize>(&self, view: &V, as_text: impl FnOnce(&V) -> String) -> Result<(), Failure> {
+    /// Prints a view to standard output, as JSON or as text that is safe for a terminal. Printing is success: that is
+    /// the exit code of a command that has nothing else to say.
+    pub fn print<V: Serialize>(&self, view: &V, as_text: impl FnOnce(&V) -> String) -> Result<ExitCode, Failure> {
         self.print_verbatim(view, |view| text::escape_lines(&as_text(view)).into_owned())
     }
 
     /// Prints a text that a person edits and hands back: safe on a terminal, byte for byte in a file or a pipe.
-    pub fn print_document<V: Serialize>(&self, view: &V, as_text: impl FnOnce(&V) -> String) -> Result<(), Failure> {
+    pub fn print_document<V: Serialize>(
+        &self,
+        view: &V,
+        as_text: impl FnOnce(&V) -> String,
+    ) -> Result<ExitCode, Failure> {
         if std::io::stdout().is_terminal() { self.print(view, as_text) } else { self.print_verbatim(view, as_text) }
     }
 
     /// Prints a view to standard output, as JSON or as text without escapes, because the person asked for every byte.
-    pub fn print_verbatim<V: Serialize>(&self, view: &V, as_text: impl FnOnce(&V) -> String) -> Result<(), Failure> {
+    pub fn print_verbatim<V: Serialize>(
+        &self,
+        view: &V,
+        as_text: impl FnOnce(&V) -> String,
+    ) -> Result<ExitCode, Failure> {
         let mut out = std::io::stdout().lock();
         if self.is_json {
             serde_json::to_writer_pretty(&mut out, view).map_err(|error| Failure::from(std::io::Error::from(error)))?;
             writeln!(out)?;
         } else {
-            out.write_all(as_text(view).as_bytes())?;
+            out.write_all(text::with_colour(&as_text(view)).as_bytes())?;
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(exit_code::SUCCESS)
+    }
+
+    /// Prints that there is nothing to show, which is no error.
+    pub fn print_nothing(&self, sentence: &str) -> Result<ExitCode, Failure> {
+        let view = serde_json::json!({ "schema": SCHEMA, "found": false, "message": sentence });
+        self.print(&view, |_| format!("{sentence}\n"))
+    }
+
+    /// Makes sure that a person acts (E6). Call it after everything that could keep the action from being done.
+    pub fn confirm(&self, verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
+        operator::confirm(verb, reason, Proof::Presence, self.engine.config())
+    }
+
+    /// Carries out an operator action: a person confirms it, `commit` commits it, and the audit entry names the person.
+    pub fn operate(
+        &self,
+        verb: &str,
+        reason: Option<&str>,
+        commit: impl FnOnce(Operator) -> Result<Committed, Failure>,
+    ) -> Result<(Committed, AuditView), Failure> {
+        self.operate_with(Proof::Presence, verb, reason, commit)
+    }
+
+    /// Like [`Context::operate`], with the proof that the action needs.
+    pub fn operate_with(
+        &self,
+        proof: Proof,
+        verb: &str,
+        reason: Option<&str>,
+        commit: impl FnOnce(Operator) -> Result<Committed, Failure>,
+    ) -> Result<(Committed, AuditView), Failure> {
+        let operator = operator::confirm(verb, reason, proof, self.engine.config())?;
+        let committed = commit(operator.clone())?;
+        let audit = AuditView::new(&committed, operator);
+        Ok((committed, audit))
     }
 
     /// Prints to standard error which configuration files and values are ignored.
     pub fn print_config_errors(&self) {
-        for error in &self.engine.config().errors {
-            text::warn(&format!("{error} (the file is left out until it is mended: haltline config check)"));
-        }
-        for warning in &self.engine.config().warnings {
-            text::warn(&warning.to_string());
+        print_config_errors(self.engine.config());
+    }
+
+    /// Leaves the notices of trips to the next hook: the person may see only the client.
+    pub fn defer_trip_notices(&self) {
+        let session = environment::session();
+        for notice in self.engine.take_trip_notices() {
+            let notice_files = NoticeFiles::new(Some(self.engine.state_folder()));
+            notice_files.defer_notice(session.as_deref(), self.engine.project().key, &notice);
         }
     }
 
@@ -79,8 +134,23 @@ impl Context {
         for salvage in self.engine.store().take_salvages() {
             text::warn(&text::salvage(&salvage, self.engine.store().folder()));
         }
-        for notice in self.engine.take_notices() {
-            text::warn(&notice);
-        }
+        print_notices(&self.engine);
+    }
+}
+
+/// Prints to standard error which configuration files and values are ignored.
+pub fn print_config_errors(config: &Config) {
+    for error in &config.errors {
+        text::warn(&format!("{error} (haltline ignores this file until it is fixed: haltline config check)"));
+    }
+    for warning in &config.warnings {
+        text::warn(&warning.to_string());
+    }
+}
+
+/// Prints the notices of an engine to standard error.
+pub fn print_notices<S: Store>(engine: &Engine<S>) {
+    for notice in engine.take_notices() {
+        text::warn(&notice);
     }
 }

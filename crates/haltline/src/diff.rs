@@ -1,101 +1,33 @@
 //! A unified diff of two versions of a small file, with three lines of context.
 
+use similar::algorithms::{Capture, Replace, lcs};
+use similar::{ChangeTag, group_diff_ops};
+
 /// Number of context lines around a change.
 const CONTEXT_LINES: usize = 3;
-/// Above this number of comparisons, the differing middle is shown as replaced completely.
-const COMPARISONS_MAX: usize = 4_000_000;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LineKind {
-    Same,
-    Removed,
-    Added,
-}
 
 /// Returns the changes from `before` to `after`, or an empty text if there are none. Each line ends with a newline.
 pub fn unified(before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let lines = compare(&old, &new);
-    let mut shown = vec![false; lines.len()];
-    for (index, (kind, _)) in lines.iter().enumerate() {
-        if *kind != LineKind::Same {
-            let end = (index + CONTEXT_LINES + 1).min(lines.len());
-            shown[index.saturating_sub(CONTEXT_LINES)..end].fill(true);
-        }
-    }
     let mut out = String::new();
-    let (mut old_line, mut new_line) = (1, 1);
-    let mut index = 0;
-    while index < lines.len() {
-        let length = shown[index..].iter().take_while(|&&is_shown| is_shown).count();
-        let hunk = &lines[index..index + length];
-        let without = |excluded: LineKind| hunk.iter().filter(|(kind, _)| *kind != excluded).count();
-        if length > 0 {
-            let (old_count, new_count) = (without(LineKind::Added), without(LineKind::Removed));
-            out.push_str(&format!("@@ -{old_line},{old_count} +{new_line},{new_count} @@\n"));
-            (old_line, new_line) = (old_line + old_count, new_line + new_count);
-        }
-        for (kind, line) in hunk {
-            let sign = match kind {
-                LineKind::Same => ' ',
-                LineKind::Removed => '-',
-                LineKind::Added => '+',
+    let mut operations = Replace::new(Capture::new());
+    let Ok(()) = lcs::diff(&mut operations, &old, 0..old.len(), &new, 0..new.len());
+    for hunk in group_diff_ops(operations.into_inner().into_ops(), CONTEXT_LINES) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
+        let range = |start: usize, end: usize| format!("{},{}", start + 1, end - start);
+        let old_range = range(first.old_range().start, last.old_range().end);
+        let new_range = range(first.new_range().start, last.new_range().end);
+        out.push_str(&format!("@@ -{old_range} +{new_range} @@\n"));
+        for change in hunk.iter().flat_map(|operation| operation.iter_changes(&old, &new)) {
+            let sign = match change.tag() {
+                ChangeTag::Equal => ' ',
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
             };
-            out.push_str(&format!("{sign}{line}\n"));
+            out.push_str(&format!("{sign}{}\n", change.value()));
         }
-        index += length;
-        let skipped = shown[index..].iter().take_while(|&&is_shown| !is_shown).count();
-        (old_line, new_line, index) = (old_line + skipped, new_line + skipped, index + skipped);
     }
     out
-}
-
-/// Returns all lines of both versions in order, each marked as unchanged, removed or added.
-fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineKind, &'a str)> {
-    let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let (old_rest, new_rest) = (&old[head..], &new[head..]);
-    let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new).count();
-    let (old_middle, new_middle) = (&old_rest[..old_rest.len() - tail], &new_rest[..new_rest.len() - tail]);
-    let same = |lines: &[&'a str]| lines.iter().map(|line| (LineKind::Same, *line)).collect::<Vec<_>>();
-    let mut lines = same(&old[..head]);
-    lines.extend(compare_middle(old_middle, new_middle));
-    lines.extend(same(&old_rest[old_rest.len() - tail..]));
-    lines
-}
-
-/// Compares by the longest common subsequence.
-fn compare_middle<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineKind, &'a str)> {
-    let width = new.len() + 1;
-    let mut lines = Vec::with_capacity(old.len() + new.len());
-    let (mut i, mut j) = (0, 0);
-    if old.len().saturating_mul(new.len()) <= COMPARISONS_MAX {
-        // common[i][j]: length of the longest common subsequence of old[i..] and new[j..].
-        let mut common = vec![0_u32; (old.len() + 1) * width];
-        for i in (0..old.len()).rev() {
-            for j in (0..new.len()).rev() {
-                common[i * width + j] = if old[i] == new[j] {
-                    common[(i + 1) * width + j + 1] + 1
-                } else {
-                    common[(i + 1) * width + j].max(common[i * width + j + 1])
-                };
-            }
-        }
-        while i < old.len() && j < new.len() {
-            if old[i] == new[j] {
-                lines.push((LineKind::Same, old[i]));
-                (i, j) = (i + 1, j + 1);
-            } else if common[(i + 1) * width + j] >= common[i * width + j + 1] {
-                lines.push((LineKind::Removed, old[i]));
-                i += 1;
-            } else {
-                lines.push((LineKind::Added, new[j]));
-                j += 1;
-            }
-        }
-    }
-    lines.extend(old[i..].iter().map(|line| (LineKind::Removed, *line)));
-    lines.extend(new[j..].iter().map(|line| (LineKind::Added, *line)));
-    lines
 }
 
 #[cfg(test)]

@@ -34,6 +34,8 @@ fn locate(own: &str, xdg: &str, below_home: &str, name: &str) -> Result<PathBuf,
     }
     match variable("HOME") {
         Some(home) => Ok(PathBuf::from(home).join(below_home).join(name)),
-        None => Err(Failure::Plain(format!("HOME is not set; set {own} to say where haltline may keep its files"))),
+        None => {
+            Err(Failure::Plain(format!("HOME is not set; set HOME, or set {own} to the place for haltline's files")))
+        }
     }
 }

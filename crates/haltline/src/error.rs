@@ -38,12 +38,44 @@ impl Failure {
         }
     }
 
+    /// The kind of failure in JSON, a stable name.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Failure::Plain(_) => "error",
+            Failure::Usage(_) => "usage",
+            Failure::Store(_) | Failure::Closed(_) => "store",
+            Failure::NotOperator(_) => "operator_only",
+            Failure::Denied(_) => "denied",
+            Failure::Silent => "silent",
+        }
+    }
+
+    /// What helps with every failure of this kind, if anything does.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Failure::Usage(_) => Some("haltline help COMMAND"),
+            Failure::Store(_) | Failure::Closed(_) => Some("haltline doctor"),
+            Failure::NotOperator(_) => Some("a person runs it in their own terminal"),
+            Failure::Denied(_) => Some("haltline why"),
+            Failure::Plain(_) | Failure::Silent => None,
+        }
+    }
+
+    /// A failure with the message of an error that says enough by itself.
+    pub fn plain(error: impl fmt::Display) -> Self {
+        Failure::Plain(error.to_string())
+    }
+
     /// Converts an engine error about an incident.
     pub fn for_incident(incident: &str, error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
+            EngineError::Rejected(Rejection::NotResumable) => Failure::Plain(format!(
+                "incident {}: the agent reached for haltline itself, and no call may do that; run the command yourself if you want it",
+                shorten(incident)
+            )),
             EngineError::Rejected(_no_incident) => Failure::Plain(format!(
-                "incident {}: no circuit of a session here is open with it; `haltline why {}` tells how it ended, `haltline why` shows the newest",
+                "incident {} has ended; `haltline why {}` tells how",
                 shorten(incident),
                 incident.escape_default()
             )),
@@ -55,7 +87,7 @@ impl Failure {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Rejected(Rejection::RunOver) => Failure::Denied(
-                "this run is over; `haltline phase status` tells how, `haltline phase begin PHASE` starts another (after an abort with --new-run, by a person)"
+                "this run has ended; `haltline phase status` shows how, `haltline phase begin PHASE` starts another (after an abort a person adds --new-run)"
                     .to_owned(),
             ),
             EngineError::Rejected(_nothing_begun) => Failure::no_phase_begun(),
@@ -64,7 +96,7 @@ impl Failure {
 
     /// The failure where no phase has begun.
     pub fn no_phase_begun() -> Self {
-        Failure::Plain("no phase has begun here; `haltline phase begin PHASE` does".to_owned())
+        Failure::Plain("no phase has begun here; start one: haltline phase begin PHASE".to_owned())
     }
 
     /// Converts a failing store into a denial, for commands that ask for permission where the user set
@@ -86,17 +118,17 @@ impl Failure {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Rejected(Rejection::ScopeFrozen) => Failure::Denied(format!(
-                "slice {slice} is under way with another scope, which was fixed when it began; a person may change it: give --reason outside an agent"
+                "slice {slice} began with another scope; a person can change it outside an agent with --reason TEXT"
             )),
             EngineError::Rejected(Rejection::SliceFailing) => Failure::Denied(format!(
-                "slice {slice} has failing tests or is OPEN; make them pass, or a person gives it up: haltline attempt end --slice {slice} --give-up"
+                "slice {slice} has failing tests or is OPEN; make the tests pass, or a person gives it up: haltline attempt end --slice {slice} --give-up"
             )),
             EngineError::Rejected(Rejection::NoTest) => Failure::Plain(format!(
-                "slice {slice} knows no such test; `haltline attempt status --slice {slice}` lists those it knows"
+                "slice {slice} has no such test; list its tests: haltline attempt status --slice {slice}"
             )),
-            EngineError::Rejected(_not_begun) => Failure::Plain(format!(
-                "slice {slice} is not under way; `haltline attempt begin --slice {slice}` begins it"
-            )),
+            EngineError::Rejected(_not_begun) => {
+                Failure::Plain(format!("slice {slice} has not begun; begin it: haltline attempt begin --slice {slice}"))
+            }
         }
     }
 
@@ -115,7 +147,7 @@ impl Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Rejected(rejection) => Failure::Plain(match rejection {
                 Rejection::NotFound { retired: None } => format!(
-                    "Constraint not found: {id} (no active file {id}.md and no circuit; `haltline constraint status --all` lists what there is)"
+                    "Constraint not found: {id} (there is no active file {id}.md and no circuit; list all: haltline constraint status --all)"
                 ),
                 Rejection::NotFound { retired: Some(at) } => {
                     format!("Constraint not found: {id} (retired {})", at.to_date_text())
@@ -123,15 +155,15 @@ impl Failure {
                 Rejection::InvalidTransition { from } => {
                     format!("Invalid transition from {}{}", from.dashed(), transition_hint(id, from))
                 }
-                Rejection::NoIncident => format!("{id} has no such incident"),
+                Rejection::NoIncident | Rejection::NotResumable => format!("{id} has no such incident"),
                 Rejection::NoOverride => format!("{id} has no override to revoke"),
-                Rejection::NoPhaseRun | Rejection::RunOver => format!("{id} is no course of work"),
+                Rejection::NoPhaseRun | Rejection::RunOver => format!("{id} is not a phase run"),
                 Rejection::NoSlice | Rejection::ScopeFrozen | Rejection::SliceFailing | Rejection::NoTest => {
-                    format!("{id} is no slice")
+                    format!("{id} is not a slice")
                 }
                 Rejection::Claim(problem) => problem.to_string(),
                 Rejection::MissingContext => describe_rejection(&rejection),
-                Rejection::NothingToTrust => format!("{id} has nothing that waits for trust"),
+                Rejection::NothingToTrust => format!("no setting of {id} waits for `haltline trust`"),
             }),
         }
     }
@@ -144,16 +176,17 @@ pub fn describe_rejection(rejection: &Rejection) -> String {
         Rejection::NotFound { retired: Some(at) } => format!("the constraint was retired {}", at.to_date_text()),
         Rejection::InvalidTransition { from } => format!("the circuit is {}, which does not allow it", from.dashed()),
         Rejection::NoIncident => "no open circuit has this incident".to_owned(),
+        Rejection::NotResumable => "the agent reached for haltline itself, and no call may do that".to_owned(),
         Rejection::NoOverride => "there is no override to revoke".to_owned(),
         Rejection::NoPhaseRun => "no phase has begun".to_owned(),
         Rejection::RunOver => "the phase run has ended".to_owned(),
         Rejection::NoSlice => "the slice has not begun".to_owned(),
-        Rejection::ScopeFrozen => "the slice is under way with another scope".to_owned(),
+        Rejection::ScopeFrozen => "the slice began with another scope".to_owned(),
         Rejection::SliceFailing => "tests of the slice fail".to_owned(),
         Rejection::NoTest => "the slice has no such test".to_owned(),
         Rejection::Claim(problem) => problem.to_string(),
         Rejection::MissingContext => "a call arrived without its context; this is a bug in haltline".to_owned(),
-        Rejection::NothingToTrust => "nothing waits for trust".to_owned(),
+        Rejection::NothingToTrust => "no setting waits for `haltline trust`".to_owned(),
     }
 }
 
@@ -161,7 +194,7 @@ fn transition_hint(id: &ConstraintId, from: StateName) -> String {
     match from {
         StateName::Open => format!(" (wait for the cooldown, or a person runs `haltline constraint reset {id}`)"),
         StateName::Closed | StateName::HalfOpen => {
-            " (an override is for an OPEN circuit; nothing is refused now)".to_owned()
+            " (only an OPEN circuit needs an override; haltline allows the action now)".to_owned()
         }
         StateName::Retired => String::new(),
     }

@@ -27,6 +27,11 @@ pub fn interrupted() -> ExitCode {
     ExitCode::from(130)
 }
 
+/// Denied until a person decides, or success.
+pub fn unless_denied(is_denied: bool) -> ExitCode {
+    if is_denied { denied() } else { SUCCESS }
+}
+
 /// Denied for now; trying again later can succeed.
 pub fn retry_later() -> ExitCode {
     ExitCode::from(75)

@@ -4,6 +4,7 @@
 //! here; clap handles everything else, including every mistake.
 
 use crate::cli::{Arguments, Command, Constraint, Record};
+use crate::front::text::ColorChoice;
 
 /// Parses the arguments if they spell a plain `check` or `record`; otherwise returns `None` and clap must parse them.
 pub fn recognise(args: &[&str]) -> Option<Arguments> {
@@ -21,7 +22,7 @@ pub fn recognise(args: &[&str]) -> Option<Arguments> {
         }
         _anything_else => return None,
     };
-    Some(Arguments { folder: None, is_json, command: Command::Constraint(constraint) })
+    Some(Arguments { folder: None, is_json, color: ColorChoice::Auto, command: Command::Constraint(constraint) })
 }
 
 /// Returns the argument unless it could be an option.

@@ -4,10 +4,12 @@
 //! in one transaction. It always exits with 0, whatever happens, because clients take other codes for a denial. A pass
 //! is silence, never "allow".
 
-mod notice_once;
+pub mod notice_once;
+mod prompt_command;
 pub mod self_protection;
 mod stop;
 mod stream;
+mod suspension;
 pub mod transcript;
 
 use std::io::{Read, Write};
@@ -32,6 +34,8 @@ use crate::environment::{self, variable};
 use crate::error::describe_rejection;
 use crate::exit_code;
 use crate::installation::user_folder;
+
+use notice_once::NoticeFiles;
 
 /// How long a hook waits for other processes before it lets the agent continue (E2).
 const STORE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -68,6 +72,13 @@ struct Arguments {
     hook_source: String,
 }
 
+impl Arguments {
+    fn notice_files(&self) -> NoticeFiles {
+        let state_folder = self.state_folder.clone().or_else(|| environment::state_folder().ok());
+        NoticeFiles::new(state_folder.as_deref())
+    }
+}
+
 /// What goes to standard output, and what happens after that.
 #[derive(Default)]
 struct Answer {
@@ -97,7 +108,7 @@ pub fn run(args: &[&str], clock: Clock) -> ExitCode {
         stream::run(client, &arguments, clock);
         return exit_code::SUCCESS;
     }
-    let answer = catch_panic(client, || answer(client, &arguments, clock));
+    let answer = catch_panic(client, &arguments, || answer(client, &arguments, clock));
     if let Some(line) = answer.line {
         let mut out = std::io::stdout().lock();
         // If the client no longer reads, it has continued already.
@@ -110,22 +121,22 @@ pub fn run(args: &[&str], clock: Clock) -> ExitCode {
 }
 
 /// Reports a bug in haltline to the person and lets the agent continue.
-fn catch_panic(client: Option<Client>, answer: impl FnOnce() -> Answer) -> Answer {
+fn catch_panic(client: Option<Client>, arguments: &Arguments, answer: impl FnOnce() -> Answer) -> Answer {
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_panic| {
-        let text = "haltline hit a bug of its own; the agent goes on unwatched this time";
-        notice_once::failure_notice(client, "panic", text).into()
+        let text = "haltline hit a bug and did not check this call; the agent continues";
+        arguments.notice_files().failure_notice(client, "panic", text).into()
     })
 }
 
 fn answer(client: Option<Client>, arguments: &Arguments, clock: Clock) -> Answer {
     let Some(client) = client else {
-        let text = "`haltline hook` was started for a client it does not know; run `haltline init` again";
-        return notice_once::failure_notice(None, "client", text).into();
+        let text = "`haltline hook` got the name of a client that it does not know; run `haltline init` again";
+        return arguments.notice_files().failure_notice(None, "client", text).into();
     };
     let mut stdin = Vec::new();
     if let Err(error) = std::io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut stdin) {
         let text = format!("haltline could not read its event: {error}");
-        return notice_once::failure_notice(Some(client), "stdin", &text).into();
+        return arguments.notice_files().failure_notice(Some(client), "stdin", &text).into();
     }
     let (answer, hook) = answer_event(client, arguments, &stdin, STORE_TIMEOUT, clock);
     // The process ends here, and the operating system frees its memory faster than destructors would.
@@ -144,7 +155,8 @@ fn answer_event(
     let mut parsed = match (client.protocol().read)(payload) {
         Ok(parsed) => parsed,
         Err(error) => {
-            return (notice_once::failure_notice(Some(client), "payload", &format!("haltline: {error}")).into(), None);
+            let text = format!("haltline: {error}");
+            return (arguments.notice_files().failure_notice(Some(client), "payload", &text).into(), None);
         }
     };
     if parsed.hook.event == HookEvent::Other {
@@ -160,7 +172,8 @@ fn answer_event(
             (answer, Some(hook))
         }
         Err(error) => {
-            (notice_once::notice_once(&hook_call, "open", &format!("haltline does not watch: {error}")).into(), None)
+            let text = format!("haltline does not watch this session: {error}");
+            (arguments.notice_files().notice_once(&hook_call, "open", &text).into(), None)
         }
     }
 }
@@ -194,6 +207,7 @@ struct Hook {
     state_folder: PathBuf,
     config_file: PathBuf,
     folder: PathBuf,
+    notice_files: NoticeFiles,
 }
 
 impl Hook {
@@ -210,15 +224,26 @@ impl Hook {
         let own_files = OwnFiles { state_folder: state_folder.clone(), user_config: config_file.clone() };
         let mut engine = Engine::open(own_files, project, timeout, ConfigReading::Snapshot, clock);
         engine.defer_notifications();
-        Ok(Self { engine, state_folder, config_file, folder })
+        engine.set_watch(suspension::watch(&parsed.hook, &state_folder));
+        let notice_files = NoticeFiles::new(Some(&state_folder));
+        Ok(Self { engine, state_folder, config_file, folder, notice_files })
     }
 
     fn handle(&self, mut parsed: ParsedHook, hook_call: &HookCall) -> Result<Answer, EngineError> {
+        if let Some(command) = &parsed.prompt_command {
+            let text = prompt_command::text(command, &self.folder, &self.state_folder, &self.config_file);
+            if let Some(line) = prompt_command::answer(hook_call, text) {
+                return Ok(Some(line).into());
+            }
+        }
         if spool::has_events(&self.state_folder, self.engine.project().key) {
             self.drain_spool()?;
         }
         self.engine.record_seen_values();
         let mut notices = self.config_problems(&hook_call.agent.session);
+        if self.engine.is_suspended(&hook_call.agent.session) {
+            return self.handle_suspended(parsed, hook_call, notices);
+        }
         let mut verdict = Verdict::Pass;
         self.complete_event(&mut parsed);
         let mut has_prompt = false;
@@ -243,12 +268,38 @@ impl Hook {
             notices.extend(answer.notices);
         }
         notices.extend(self.engine.take_notices());
+        notices.extend(self.notice_files.take_project_notices(self.engine.project().key));
         let notice = (!notices.is_empty()).then(|| notices.join("\n"));
         let process_to_interrupt =
             stop::process_to_interrupt(hook_call, &verdict, &self.state_folder, self.engine.config());
+        let verdict = stop::with_honest_ending(hook_call, verdict, process_to_interrupt.is_some());
         Ok(Answer {
-            line: notice_once::answer(hook_call, &verdict, notice),
+            line: self.notice_files.answer(hook_call, &verdict, notice),
             process_to_interrupt,
+            was_store_busy: false,
+        })
+    }
+
+    /// Handles an event that haltline does not count: it only protects itself, and says once that it does not watch. What
+    /// the transcript holds is read after the pause.
+    fn handle_suspended(
+        &self,
+        mut parsed: ParsedHook,
+        hook_call: &HookCall,
+        mut notices: Vec<String>,
+    ) -> Result<Answer, EngineError> {
+        self.complete_event(&mut parsed);
+        notices.extend(suspension::notice(&self.engine, &self.notice_files, &hook_call.agent.session)?);
+        let mut verdict = Verdict::Pass;
+        if let Some(event) = parsed.loop_event.take() {
+            let answer = self.report(&parsed.hook.agent, event, &parsed)?;
+            verdict = answer.verdict;
+            notices.extend(answer.notices);
+        }
+        let notice = (!notices.is_empty()).then(|| notices.join("\n"));
+        Ok(Answer {
+            line: self.notice_files.answer(hook_call, &verdict, notice),
+            process_to_interrupt: None,
             was_store_busy: false,
         })
     }
@@ -294,8 +345,10 @@ impl Hook {
     fn config_problems(&self, session: &str) -> Vec<String> {
         let errors = self.engine.config().errors.iter();
         errors
-            .filter(|_| notice_once::is_first("config", session))
-            .map(|error| format!("haltline: {error} (the file is left out until it is mended: haltline config check)"))
+            .filter(|_| self.notice_files.is_first("config", session))
+            .map(|error| {
+                format!("haltline: {error} (haltline ignores this file until it is fixed: haltline config check)")
+            })
             .collect()
     }
 
@@ -340,24 +393,43 @@ impl Hook {
         let was_store_busy = kind == "busy";
         let is_counted =
             was_store_busy && spool::put(&self.state_folder, project, now, &to_spool_entry(hook_call, stdin)).is_ok();
+        if let Some(verdict) = self.denial_by_last_known_state(hook_call, stdin) {
+            let consequence = if is_counted { "the event is counted later" } else { "the event is not counted" };
+            let message = format!(
+                "haltline: {text}; what was last known to be OPEN is still denied, {consequence} (told once per session)"
+            );
+            let notice = self.notice_files.is_first(kind, session).then_some(message);
+            let line = self.notice_files.answer(hook_call, &verdict, notice);
+            return Answer { line, process_to_interrupt: None, was_store_busy };
+        }
         let is_fail_closed =
             self.engine.config().fail_mode() == FailMode::Closed && hook_call.event == HookEvent::ToolStart;
         let consequence = match (is_fail_closed, is_counted) {
-            (true, _) => "fail = \"closed\": the call is refused",
-            (false, true) => "the agent goes on; the event is counted later",
-            (false, false) => "the agent goes on unwatched",
+            (true, _) => "fail = \"closed\": haltline denies the call",
+            (false, true) => "the agent continues, and haltline counts the event later",
+            (false, false) => "the agent continues, and haltline did not check this call",
         };
-        let message = format!("haltline: {text}; {consequence} (told once per session; see `haltline doctor`)");
+        let message = format!("haltline: {text}; {consequence} (shown once per session; run `haltline doctor`)");
         if is_fail_closed {
             let verdict = denial_on_failure(session, &text);
-            let notice = notice_once::is_first(kind, session).then_some(message);
+            let notice = self.notice_files.is_first(kind, session).then_some(message);
             return Answer {
-                line: notice_once::answer(hook_call, &verdict, notice),
+                line: self.notice_files.answer(hook_call, &verdict, notice),
                 process_to_interrupt: None,
                 was_store_busy,
             };
         }
-        Answer { line: notice_once::notice_once(hook_call, kind, &message), process_to_interrupt: None, was_store_busy }
+        let line = self.notice_files.notice_once(hook_call, kind, &message);
+        Answer { line, process_to_interrupt: None, was_store_busy }
+    }
+}
+
+impl Hook {
+    /// What the last known state says to the start of a call that could not be committed.
+    fn denial_by_last_known_state(&self, hook_call: &HookCall, payload: &[u8]) -> Option<Verdict> {
+        let mut parsed = (hook_call.client.protocol().read)(payload).ok()?;
+        let event = parsed.loop_event.take().filter(is_start)?;
+        self.at_call_site(&parsed, true, |site| self.engine.denial_by_last_known_state(&hook_call.agent, event, site))
     }
 }
 

@@ -4,6 +4,8 @@
 //! both still recognise haltline's entries.
 
 mod foreign_file;
+mod found_client;
+pub mod git_exclude;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -13,10 +15,12 @@ use std::path::{Path, PathBuf};
 use haltline_agents::Client;
 use haltline_agents::install::{InstallTrace, Relocation, Settings};
 use haltline_core::{Instant, digest_hex};
+use haltline_engine::file::{Links, read_regular};
 use haltline_engine::project::Project;
 use serde::{Deserialize, Serialize};
 
 pub use foreign_file::{ForeignFile, make_folder, remove_folders};
+pub use found_client::FoundClient;
 
 use crate::environment::variable;
 use crate::error::Failure;
@@ -24,6 +28,8 @@ use crate::error::Failure;
 const RECORD_SCHEMA: u32 = 1;
 /// Name of the record in the state folder.
 const RECORD_FILE: &str = "installed.json";
+/// Largest record that is read.
+const RECORD_BYTES_MAX: u64 = 16 << 20;
 
 /// Whose settings haltline is installed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -150,14 +156,14 @@ impl InstallationRecord {
     /// Reads the record of a state folder; it is empty if there is no file.
     pub fn read(state: &Path) -> Result<Self, Failure> {
         let path = state.join(RECORD_FILE);
-        let text = match fs::read_to_string(&path) {
+        let text = match read_regular(&path, RECORD_BYTES_MAX, Links::Reject) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self { schema: RECORD_SCHEMA, installations: Vec::new() });
             }
             Err(error) => return Err(Failure::Plain(format!("{}: {error}", path.display()))),
         };
-        let record: Self = serde_json::from_str(&text).map_err(|error| {
+        let record: Self = serde_json::from_slice(&text).map_err(|error| {
             Failure::Plain(format!("{}: {error}; move it away and run the command again", path.display()))
         })?;
         if record.schema > RECORD_SCHEMA {
@@ -167,7 +173,17 @@ impl InstallationRecord {
         Ok(record)
     }
 
+    /// The installations in other settings files than this one.
+    pub fn others(&self, settings: &Path) -> impl Iterator<Item = &Installation> {
+        self.installations.iter().filter(move |installation| installation.settings != settings)
+    }
+
     /// The installation in this settings file.
+    /// True if haltline is installed nowhere.
+    pub fn is_empty(&self) -> bool {
+        self.installations.is_empty()
+    }
+
     pub fn find(&self, settings: &Path) -> Option<&Installation> {
         self.installations.iter().find(|installation| installation.settings == settings)
     }

@@ -89,7 +89,7 @@ fn ask_token(verb: &str, mut terminal: File) -> Result<(), Failure> {
         terminal.flush()?;
         let Some(line) = read_line(&mut terminal, &deadline)? else {
             return Err(Failure::NotOperator(format!(
-                "`haltline {verb}`: nobody typed the token within 5 minutes; nothing was changed"
+                "`haltline {verb}`: the token was not typed; nothing was changed"
             )));
         };
         if line.trim().eq_ignore_ascii_case(&token) {
@@ -134,17 +134,9 @@ fn read_line(terminal: &mut File, deadline: &Deadline) -> Result<Option<String>,
     }
 }
 
-/// The nearest ancestor that is a known agent, by its name or by the script it runs: `node /usr/bin/claude`.
+/// The nearest ancestor that is a known agent.
 fn agent_ancestor() -> Option<&'static str> {
-    ancestry::ancestors().find_map(|process| {
-        let script = || {
-            let arguments = process.program_and_script();
-            arguments.iter().find_map(|argument| {
-                haltline_agents::markers_of_program(argument.rsplit('/').next().unwrap_or_default())
-            })
-        };
-        haltline_agents::markers_of_program(&process.name).or_else(script).map(|client| client.client)
-    })
+    ancestry::ancestors().find_map(|process| process.agent())
 }
 
 #[cfg(test)]

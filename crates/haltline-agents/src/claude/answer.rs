@@ -7,7 +7,7 @@
 //!
 //! haltline never allows a call (E7) and never prolongs a turn.
 
-use haltline_core::Verdict;
+use haltline_core::{Reason, Verdict};
 use serde::Serialize;
 
 use crate::hook::{EventSet, HookCall, HookEvent, NoticeEvents};
@@ -69,7 +69,7 @@ pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Optio
         HookEvent::ToolEnd | HookEvent::Batch => match verdict {
             Verdict::Pass => {}
             Verdict::Warn(reason) | Verdict::Deny(reason) => output.add_context(event, &reason.text),
-            Verdict::Stop(reason) => output.end_turn(&reason.text),
+            Verdict::Stop(reason) => output.end_turn(reason),
         },
         HookEvent::ToolFailed | HookEvent::SessionStart | HookEvent::SpawnStart => {
             if let Some(reason) = verdict.reason() {
@@ -80,12 +80,12 @@ pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Optio
             Verdict::Pass => {}
             Verdict::Warn(reason) => output.add_context(event, &reason.text),
             Verdict::Deny(reason) => output.block(&reason.text),
-            Verdict::Stop(reason) => output.end_turn(&reason.text),
+            Verdict::Stop(reason) => output.end_turn(reason),
         },
         HookEvent::Stop => match verdict {
             // Context would keep the agent going, so a warning here goes only to the person.
             Verdict::Pass | Verdict::Warn(_) => {}
-            Verdict::Deny(reason) | Verdict::Stop(reason) => output.end_turn(&reason.text),
+            Verdict::Deny(reason) | Verdict::Stop(reason) => output.end_turn(reason),
         },
         HookEvent::SettingsChanged => match verdict {
             Verdict::Pass | Verdict::Warn(_) => {}
@@ -117,7 +117,7 @@ fn answer_tool_start(output: &mut Output, event: &str, verdict: &Verdict) {
         Verdict::Stop(reason) => {
             // Without the denial the call would still run before the turn ends.
             output.hook_specific_output = Some(denial(&reason.text));
-            output.end_turn(&reason.text);
+            output.end_turn(reason);
         }
     }
 }
@@ -132,11 +132,11 @@ impl Output {
         });
     }
 
-    /// Ends the turn. The client shows this reason next to the notice, which tells the person everything, so one line
-    /// is enough (E16).
-    fn end_turn(&mut self, text: &str) {
+    /// Ends the turn. The client shows this reason to the person: what happened, to which command, and what to do now
+    /// (E16).
+    fn end_turn(&mut self, reason: &Reason) {
         self.should_continue = Some(false);
-        self.stop_reason = text.lines().next().map(cap);
+        self.stop_reason = Some(cap(&reason.for_person()));
     }
 
     fn block(&mut self, text: &str) {

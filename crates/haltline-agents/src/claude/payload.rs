@@ -34,7 +34,6 @@ const READ_TRANSCRIPT: EventSet =
 /// The sources of a session's start that resume an earlier session.
 pub(crate) const RESUMING_SOURCES: &[&str] = &["resume", "compact", "fork"];
 
-/// The event with this name.
 pub fn event(name: &str) -> HookEvent {
     payload::event_named(EVENTS, name)
 }

@@ -1,40 +1,96 @@
-//! The self-test in Claude Code's format, for `haltline doctor`.
+//! The self-test in Claude Code's format, for `haltline doctor` and `haltline demo`.
 
 use serde_json::Value;
 
 use crate::self_test::{AnswerEffect, ENDED, SelfTest, SelfTestStep, has_text};
 
-pub const SELF_TEST: SelfTest = SelfTest {
-    first_event: "SessionStart",
-    round: &[
-        SelfTestStep::new("PreToolUse", &[CALL]).even_when_denied(&[]),
-        SelfTestStep::new(
-            "PostToolUseFailure",
-            &[
-                CALL,
-                r#"{"error": "Exit code 1\nhaltline-rehearsal: failed as it should", "is_interrupt": false,
-                    "duration_ms": 12}"#,
+/// The members that describe the call.
+macro_rules! call {
+    ($command:literal, $description:literal) => {
+        concat!(
+            r#"{"tool_name": "Bash", "tool_input": {"command": ""#,
+            $command,
+            r#"", "description": ""#,
+            $description,
+            r#""}, "tool_use_id": "toolu_$session_$round"}"#
+        )
+    };
+}
+
+/// A batch of this one call.
+macro_rules! batch {
+    ($command:literal, $description:literal, $response:expr) => {
+        concat!(
+            r#"{"tool_calls": [{"tool_name": "Bash", "tool_input": {"command": ""#,
+            $command,
+            r#"", "description": ""#,
+            $description,
+            r#""}, "tool_use_id": "toolu_$session_$round", "tool_response": ""#,
+            $response,
+            r#""}]}"#
+        )
+    };
+}
+
+/// One command that fails in the same way again and again: the command, its description and its output.
+macro_rules! failing_command {
+    ($command:literal, $description:literal, $output:literal) => {
+        SelfTest {
+            first_event: "SessionStart",
+            round: &[
+                SelfTestStep::new("PreToolUse", &[call!($command, $description)]).even_when_denied(&[]),
+                SelfTestStep::new(
+                    "PostToolUseFailure",
+                    &[
+                        call!($command, $description),
+                        concat!(
+                            r#"{"error": "Exit code 1\n"#,
+                            $output,
+                            r#"", "is_interrupt": false, "duration_ms": 12}"#
+                        ),
+                    ],
+                ),
+                SelfTestStep::new(
+                    "PostToolBatch",
+                    &[batch!($command, $description, concat!(r"Exit code 1\n", $output))],
+                )
+                .even_when_denied(&[batch!($command, $description, "Denied by a hook")]),
             ],
-        ),
-        SelfTestStep::new("PostToolBatch", &[BATCH]).even_when_denied(&[DENIED_BATCH]),
-    ],
-    expected: ENDED,
-    envelope: r#"{"session_id": "$session", "transcript_path": "$folder/$session.jsonl", "cwd": "$folder",
-        "permission_mode": "default", "hook_event_name": "$event"}"#,
-    first_adds: r#"{"source": "startup"}"#,
-    effect_of_answer,
-};
+            expected: ENDED,
+            envelope: r#"{"session_id": "$session", "transcript_path": "$folder/$session.jsonl", "cwd": "$folder",
+                "permission_mode": "default", "hook_event_name": "$event"}"#,
+            first_adds: r#"{"source": "startup"}"#,
+            effect_of_answer,
+        }
+    };
+}
 
-const CALL: &str = r#"{"tool_name": "Bash", "tool_input": {"command": "haltline-rehearsal --fail",
-    "description": "A command that always fails"}, "tool_use_id": "toolu_$session_$round"}"#;
+pub const SELF_TEST: SelfTest = failing_command!(
+    "haltline-rehearsal --fail",
+    "A command that always fails",
+    "haltline-rehearsal: failed as it should"
+);
 
-const BATCH: &str = r#"{"tool_calls": [{"tool_name": "Bash", "tool_input": {"command": "haltline-rehearsal --fail",
-    "description": "A command that always fails"}, "tool_use_id": "toolu_$session_$round",
-    "tool_response": "Exit code 1\nhaltline-rehearsal: failed as it should"}]}"#;
+/// What the scripted agent of `haltline demo` runs, and what it gets back.
+pub const DEMO_COMMAND: &str = "npm test";
+pub const DEMO_OUTPUT: &str = "Tests: 1 failed, 41 passed";
 
-const DENIED_BATCH: &str = r#"{"tool_calls": [{"tool_name": "Bash", "tool_input": {"command":
-    "haltline-rehearsal --fail", "description": "A command that always fails"},
-    "tool_use_id": "toolu_$session_$round", "tool_response": "Denied by a hook"}]}"#;
+/// The same loop as in the self-test, with a command that people know.
+pub const DEMO: SelfTest = failing_command!("npm test", "Run the tests", "Tests: 1 failed, 41 passed");
+
+/// What the model reads of an answer, if it reads anything.
+pub fn text_for_agent(output: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(output).ok()?;
+    let special = &answer["hookSpecificOutput"];
+    let texts = [&special["permissionDecisionReason"], &special["additionalContext"]];
+    texts.into_iter().find_map(|text| text.as_str()).map(str::to_owned)
+}
+
+/// What the person reads of an answer, if the client shows them anything.
+pub fn text_for_person(output: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(output).ok()?;
+    [&answer["systemMessage"], &answer["stopReason"]].into_iter().find_map(|text| text.as_str()).map(str::to_owned)
+}
 
 /// The effect that the client gives an answer; an error if the client would ignore the answer.
 fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String> {
@@ -57,61 +113,4 @@ fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String>
         _other if has_text(&special["additionalContext"]) => AnswerEffect::Warn,
         _other => AnswerEffect::Pass,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::self_test::SelfTestEvent;
-
-    fn context(event: &str) -> String {
-        json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "twice"}}).to_string()
-    }
-
-    fn denial(should_continue: bool) -> String {
-        let special = json!({"hookEventName": "PreToolUse", "permissionDecision": "deny"});
-        json!({"continue": should_continue, "hookSpecificOutput": special}).to_string()
-    }
-
-    #[test]
-    fn answers_have_the_effect_that_the_client_gives_them() {
-        for (event, out, expected) in [
-            ("PreToolUse", String::new(), AnswerEffect::Pass),
-            ("PreToolUse", "\n".to_owned(), AnswerEffect::Pass),
-            ("PreToolUse", "{}".to_owned(), AnswerEffect::Pass),
-            ("PreToolUse", context("PreToolUse"), AnswerEffect::Warn),
-            ("PreToolUse", denial(true), AnswerEffect::Deny),
-            ("PreToolUse", denial(false), AnswerEffect::Stop),
-            ("PostToolUseFailure", r#"{"continue": false}"#.to_owned(), AnswerEffect::Warn),
-            ("PostToolBatch", r#"{"continue": false}"#.to_owned(), AnswerEffect::Stop),
-            ("PostToolBatch", r#"{"decision": "block"}"#.to_owned(), AnswerEffect::Stop),
-        ] {
-            assert_eq!(SELF_TEST.effect_of_output(event, &out), Ok(expected), "{event} {out}");
-        }
-    }
-
-    #[test]
-    fn an_answer_the_client_would_ignore_is_an_error() {
-        for (event, out) in [
-            ("PreToolUse", "panicked".to_owned()),
-            ("PreToolUse", r#"{"continue": false}"#.to_owned()),
-            ("PostToolBatch", context("PreToolUse")),
-        ] {
-            assert!(SELF_TEST.effect_of_output(event, &out).is_err(), "{event} {out}");
-        }
-    }
-
-    #[test]
-    fn payloads_have_the_format_of_the_client() {
-        let payload_of = |event, round, is_denied| {
-            SELF_TEST.payload(&SelfTestEvent { event, session: "doctor-1", folder: "/p", round, is_denied })
-        };
-        let failed = payload_of("PostToolUseFailure", 2, false);
-        assert_eq!(failed["tool_use_id"], payload_of("PreToolUse", 2, false)["tool_use_id"]);
-        assert!(failed["error"].as_str().is_some_and(|error| error.starts_with("Exit code 1\n")));
-        let batch = payload_of("PostToolBatch", 4, true);
-        assert_eq!(batch["tool_calls"][0]["tool_response"], "Denied by a hook");
-    }
 }

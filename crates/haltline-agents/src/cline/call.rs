@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 
 use haltline_core::identity::Outcome;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::install::shell_word;
@@ -16,13 +15,8 @@ use crate::json::Unread;
 /// The tool that runs command lines.
 pub const SHELL: &str = "run_commands";
 
-#[derive(Deserialize)]
-struct Commands<'a> {
-    #[serde(borrow)]
-    commands: Unread<'a>,
-    command: Unread<'a>,
-    cmd: Unread<'a>,
-    args: Unread<'a>,
+json::unread! {
+    struct Commands { commands, command, cmd, args }
 }
 
 /// Everything that the shell would run, one line each; `None` if the arguments have another form.
@@ -53,21 +47,14 @@ fn parse_command_line(value: &RawValue) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(words.map(|word| shell_word(&word)).collect::<Vec<_>>().join(" ")))
 }
 
-/// The result of a call.
 pub struct Output<'a> {
     pub outcome: Outcome,
     pub exit: Option<i32>,
     pub text: Cow<'a, str>,
 }
 
-/// One part of a result.
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(borrow)]
-    success: Unread<'a>,
-    result: Unread<'a>,
-    error: Unread<'a>,
-    text: Unread<'a>,
+json::unread! {
+    struct Part { success, result, error, text }
 }
 
 /// Reads the result of a call.

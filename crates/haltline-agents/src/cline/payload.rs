@@ -2,7 +2,6 @@
 
 use haltline_core::identity::{Action, CallResult};
 use haltline_core::loop_::{AgentRef, CallContext, LoopEvent};
-use serde::Deserialize;
 
 use super::call::{self, Output};
 use crate::hook::{HookCall, HookEvent, ParsedHook, ReadError};
@@ -23,35 +22,16 @@ const EVENTS: EventNames = &[
     ("session_shutdown", HookEvent::Interrupted),
 ];
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ClineFields<'a> {
-    #[serde(borrow)]
-    hook_name: Unread<'a>,
-    task_id: Unread<'a>,
-    session_context: Unread<'a>,
-    workspace_roots: Unread<'a>,
-    #[serde(rename = "agent_id")]
-    agent: Unread<'a>,
-    #[serde(rename = "parent_agent_id")]
-    parent: Unread<'a>,
-    iteration: Unread<'a>,
-    #[serde(rename = "tool_call")]
-    call: Unread<'a>,
-    #[serde(rename = "tool_result")]
-    result: Unread<'a>,
-    user_prompt_submit: Unread<'a>,
-}
+json::unread! {
+    #[serde(rename_all = "camelCase")]
+    struct ClineFields {
+        hook_name, task_id, session_context, workspace_roots, #[serde(rename = "agent_id")] agent,
+        #[serde(rename = "parent_agent_id")] parent, iteration, #[serde(rename = "tool_call")] call,
+        #[serde(rename = "tool_result")] result, user_prompt_submit,
+    }
 
-/// One call, before or after it ran.
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow)]
-    id: Unread<'a>,
-    name: Unread<'a>,
-    input: Unread<'a>,
-    output: Unread<'a>,
-    error: Unread<'a>,
+    /// One call, before or after it ran.
+    struct Call { id, name, input, output, error }
 }
 
 /// The event with this name, as payloads spell it.

@@ -44,25 +44,8 @@ fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String>
     let removes_arguments = event == "PreToolUse" && answer.get("overrideInput") == Some(&Value::Null);
     match (removes_arguments, has_text(&answer["contextModification"])) {
         (true, true) => Ok(AnswerEffect::Deny),
-        (true, false) => Err("a refusal without a reason".to_owned()),
+        (true, false) => Err("the denial has no reason".to_owned()),
         (false, true) => Ok(AnswerEffect::Warn),
         (false, false) => Ok(AnswerEffect::Pass),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_that_the_client_does_not_read_is_an_error() {
-        let denial = r#"{"overrideInput":null,"contextModification":"x"}"#;
-        assert_eq!(SELF_TEST.effect_of_output("PreToolUse", denial), Ok(AnswerEffect::Deny));
-        assert_eq!(SELF_TEST.effect_of_output("PostToolUse", denial), Ok(AnswerEffect::Warn));
-        assert!(SELF_TEST.effect_of_output("PreToolUse", r#"{"overrideInput":null}"#).is_err());
-        assert!(SELF_TEST.effect_of_output("TaskStart", denial).is_err());
-        assert!(SELF_TEST.effect_of_output("PreToolUse", "panicked").is_err());
-        assert_eq!(SELF_TEST.effect_of_output("PreToolUse", r#"{"cancel":true}"#), Ok(AnswerEffect::Stop));
-        assert_eq!(SELF_TEST.effect_of_output("PreToolUse", "{}"), Ok(AnswerEffect::Pass));
     }
 }

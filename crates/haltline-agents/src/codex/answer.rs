@@ -57,7 +57,7 @@ pub fn answer(hook: &HookCall, verdict: &Verdict, notice: Option<&str>) -> Optio
             // The turn was about to end anyway; this overrides hooks that would keep it going.
             Verdict::Deny(reason) | Verdict::Stop(reason) => {
                 output.insert("continue".to_owned(), json!(false));
-                output.insert("stopReason".to_owned(), json!(capped(reason.text.lines().next().unwrap_or_default())));
+                output.insert("stopReason".to_owned(), json!(capped(&reason.for_person())));
             }
         },
         HookEvent::SpawnEnd | HookEvent::Compaction | HookEvent::Interrupted => {}

@@ -6,11 +6,9 @@
 
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, CallIds, LoopEvent};
-use serde::Deserialize;
 
 use crate::call;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, PendingOutcome, ReadError};
-use crate::json::Unread;
 use crate::payload::{self, Fields, Payload};
 use crate::{Client, json};
 
@@ -26,12 +24,8 @@ const READ_RECORD: EventSet = EventSet::of(&[
     HookEvent::SessionEnd,
 ]);
 
-/// The result of a call.
-#[derive(Deserialize)]
-struct ToolResult<'a> {
-    #[serde(borrow)]
-    result_type: Unread<'a>,
-    text_result_for_llm: Unread<'a>,
+json::unread! {
+    struct ToolResult { result_type, text_result_for_llm }
 }
 
 /// Reads what a hook of Copilot CLI gets on stdin.

@@ -26,7 +26,6 @@ const EVENTS: EventNames = &[
     ("sessionEnd", HookEvent::SessionEnd),
 ];
 
-/// The event with this name.
 pub fn event(name: &str) -> HookEvent {
     payload::event_named(EVENTS, name)
 }

@@ -19,8 +19,8 @@ pub const SELF_TEST: SelfTest = SelfTest {
         ),
     ],
     expected: DENIED,
-    envelope: r#"{"conversation_id": "$session", "generation_id": "rehearsal", "model": "rehearsal",
-        "hook_event_name": "$event", "cursor_version": "rehearsal", "workspace_roots": ["$folder"],
+    envelope: r#"{"conversation_id": "$session", "generation_id": "self-test", "model": "self-test",
+        "hook_event_name": "$event", "cursor_version": "self-test", "workspace_roots": ["$folder"],
         "user_email": null, "transcript_path": null}"#,
     first_adds: "{}",
     effect_of_answer,
@@ -46,20 +46,4 @@ fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String>
         "postToolUse" | "sessionStart" if has_text(&answer["additional_context"]) => AnswerEffect::Warn,
         _other => AnswerEffect::Pass,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_output_is_an_error_if_the_client_waits_for_a_permission() {
-        assert!(SELF_TEST.effect_of_output("preToolUse", "").is_err());
-        assert_eq!(SELF_TEST.effect_of_output("preToolUse", "{}"), Ok(AnswerEffect::Pass));
-        assert_eq!(SELF_TEST.effect_of_output("postToolUse", ""), Ok(AnswerEffect::Pass));
-        assert!(SELF_TEST.effect_of_output("preToolUse", r#"{"permission":"allow"}"#).is_err());
-        let denial = r#"{"permission":"deny","user_message":"x","agent_message":"y"}"#;
-        assert_eq!(SELF_TEST.effect_of_output("preToolUse", denial), Ok(AnswerEffect::Deny));
-        assert_eq!(SELF_TEST.effect_of_output("postToolUse", r#"{"additional_context":"x"}"#), Ok(AnswerEffect::Warn));
-    }
 }

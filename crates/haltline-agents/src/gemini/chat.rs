@@ -70,7 +70,6 @@ pub(crate) fn sum_usage<'a, T: Deserialize<'a>>(
     sum
 }
 
-/// The text of the last response.
 pub fn last_text(text: &[u8]) -> Option<ModelText> {
     let mut responses = records(text).rev().filter_map(response);
     responses.find_map(|line| ModelText::from_text(&json::text_for_model(line.content?)))

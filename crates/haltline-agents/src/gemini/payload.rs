@@ -5,7 +5,6 @@
 
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, CallIds, LoopEvent};
-use serde::Deserialize;
 
 use super::shell_text;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
@@ -28,22 +27,14 @@ const EVENTS: EventNames = &[
 const READ_TRANSCRIPT: EventSet =
     EventSet::of(&[HookEvent::ToolEnd, HookEvent::ModelStart, HookEvent::Stop, HookEvent::SessionEnd]);
 
-/// The result of a call.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Response<'a> {
-    #[serde(borrow)]
-    llm_content: Unread<'a>,
-    error: Unread<'a>,
+json::unread! {
+    /// The result of a call.
+    #[serde(rename_all = "camelCase")]
+    struct Response { llm_content, error }
+
+    struct ToolError { message }
 }
 
-#[derive(Deserialize)]
-struct ToolError<'a> {
-    #[serde(borrow)]
-    message: Unread<'a>,
-}
-
-/// The event with this name.
 pub fn event(name: &str) -> HookEvent {
     payload::event_named(EVENTS, name)
 }

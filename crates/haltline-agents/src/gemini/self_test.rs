@@ -7,7 +7,7 @@ use crate::self_test::{AnswerEffect, ENDED, SelfTest, SelfTestStep, has_text};
 pub const SELF_TEST: SelfTest = SelfTest {
     first_event: "SessionStart",
     round: &[
-        SelfTestStep::new("BeforeModel", &[r#"{"llm_request": {"model": "rehearsal", "messages": [], "config": {}}}"#])
+        SelfTestStep::new("BeforeModel", &[r#"{"llm_request": {"model": "self-test", "messages": [], "config": {}}}"#])
             .even_when_denied(&[]),
         SelfTestStep::new("BeforeTool", &[CALL]).even_when_denied(&[]),
         SelfTestStep::new(
@@ -33,7 +33,7 @@ const CALL: &str = r#"{"tool_name": "run_shell_command", "tool_input": {"command
 fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String> {
     let is_denied = matches!(answer["decision"].as_str(), Some("deny" | "block"));
     if is_denied && !has_text(&answer["reason"]) {
-        return Err(format!("{event} was refused without a reason"));
+        return Err(format!("the denial of {event} has no reason"));
     }
     Ok(match event {
         "SessionStart" | "SessionEnd" => AnswerEffect::Pass,
@@ -45,30 +45,4 @@ fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String>
         }
         _other => AnswerEffect::Pass,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_have_the_effect_that_the_client_gives_them() {
-        let context = r#"{"hookSpecificOutput":{"additionalContext":"x"}}"#;
-        assert_eq!(SELF_TEST.effect_of_output("AfterTool", context), Ok(AnswerEffect::Warn));
-        assert_eq!(
-            SELF_TEST.effect_of_output("BeforeTool", context),
-            Ok(AnswerEffect::Pass),
-            "before a call the model is told nothing"
-        );
-        assert_eq!(
-            SELF_TEST.effect_of_output("BeforeTool", r#"{"decision":"deny","reason":"x"}"#),
-            Ok(AnswerEffect::Deny)
-        );
-        assert_eq!(
-            SELF_TEST.effect_of_output("BeforeTool", r#"{"decision":"deny","continue":false,"reason":"x"}"#),
-            Ok(AnswerEffect::Stop)
-        );
-        assert!(SELF_TEST.effect_of_output("BeforeTool", r#"{"decision":"deny"}"#).is_err());
-        assert!(SELF_TEST.effect_of_output("BeforeTool", "panicked").is_err());
-    }
 }

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use haltline_core::identity::Action;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Ending, HeadlessReport, OutputFormat, Reset, Spent, TextTail, error_excerpt, fault, plain, reset};
@@ -24,48 +23,25 @@ const RESPONSES_MAX: usize = 256;
 /// How many ids of calls that a hook denied are remembered.
 const HOOK_DENIALS_MAX: usize = 1024;
 
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(borrow)]
-    r#type: Unread<'a>,
-    subtype: Unread<'a>,
-    session_id: Unread<'a>,
-    parent_tool_use_id: Unread<'a>,
-    message: Unread<'a>,
-    // Of the first line.
-    #[serde(rename = "permissionMode")]
-    permission_mode: Unread<'a>,
-    // Of notes of the client.
-    rate_limit_info: Unread<'a>,
-    prompt_submit_outcome: Unread<'a>,
-    tool_result_meta: Unread<'a>,
-    stdout: Unread<'a>,
-    error: Unread<'a>,
-    error_status: Unread<'a>,
-    is_api_error_message: Unread<'a>,
-    api_error_status: Unread<'a>,
-    // Of the result.
-    result: Unread<'a>,
-    errors: Unread<'a>,
-    is_error: Unread<'a>,
-    terminal_reason: Unread<'a>,
-    permission_denials: Unread<'a>,
-    total_cost_usd: Unread<'a>,
-    usage: Unread<'a>,
-    model_usage_since_last_result: Unread<'a>,
-}
+json::unread! {
+    struct Line {
+        r#type, subtype, session_id, parent_tool_use_id, message,
+        // Of the first line.
+        #[serde(rename = "permissionMode")] permission_mode,
+        // Of notes of the client.
+        rate_limit_info, prompt_submit_outcome, tool_result_meta, stdout, error, error_status, is_api_error_message,
+        api_error_status,
+        // Of the result.
+        result, errors, is_error, terminal_reason, permission_denials, total_cost_usd, usage,
+        model_usage_since_last_result,
+    }
 
-/// What one model used, in a result.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ModelShare<'a> {
-    #[serde(borrow)]
-    input_tokens: Unread<'a>,
-    output_tokens: Unread<'a>,
-    cache_read_input_tokens: Unread<'a>,
-    cache_creation_input_tokens: Unread<'a>,
-    #[serde(rename = "costUSD")]
-    cost: Unread<'a>,
+    /// What one model used, in a result.
+    #[serde(rename_all = "camelCase")]
+    struct ModelShare {
+        input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens,
+        #[serde(rename = "costUSD")] cost,
+    }
 }
 
 impl ModelShare<'_> {

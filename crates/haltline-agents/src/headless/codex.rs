@@ -3,7 +3,6 @@
 //! The output says less than Claude Code's: nothing about hooks, no model, no cost, and the tokens of the whole thread
 //! only when a turn has ended. Items of the kind `error` are notices; an error that ends a turn is `turn.failed`.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Ending, HeadlessReport, OutputFormat, Spent, TextTail, error_excerpt, fault};
@@ -11,24 +10,10 @@ use crate::json::{self, Unread};
 use crate::transcript::record;
 use haltline_core::identity::Action;
 
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(borrow)]
-    r#type: Unread<'a>,
-    thread_id: Unread<'a>,
-    item: Unread<'a>,
-    usage: Unread<'a>,
-    error: Unread<'a>,
-    message: Unread<'a>,
-}
+json::unread! {
+    struct Line { r#type, thread_id, item, usage, error, message }
 
-#[derive(Deserialize)]
-struct Item<'a> {
-    #[serde(borrow)]
-    r#type: Unread<'a>,
-    text: Unread<'a>,
-    command: Unread<'a>,
-    status: Unread<'a>,
+    struct Item { r#type, text, command, status }
 }
 
 /// True when a program that prints this object is Codex.

@@ -1,11 +1,12 @@
 //! JSON as text: the position of every value, so that haltline can change a file without rewriting it.
 //!
 //! `serde_json` decides whether the text is JSON and reports where it is not; the scanner below only finds positions in
-//! text that passed this check.
+//! text that passed this check. Comments and trailing commas count as blanks.
 
 use std::ops::Range;
 
 use super::InstallError;
+use super::comments::without_comments;
 
 /// A value and its position.
 #[derive(Debug)]
@@ -33,7 +34,6 @@ pub(super) struct Member {
 }
 
 impl Node {
-    /// The members, if this is an object.
     pub(super) fn members(&self) -> Option<&[Member]> {
         match &self.kind {
             Kind::Object(members) => Some(members),
@@ -41,7 +41,6 @@ impl Node {
         }
     }
 
-    /// The elements, if this is an array.
     pub(super) fn elements(&self) -> Option<&[Node]> {
         match &self.kind {
             Kind::Array(elements) => Some(elements),
@@ -75,6 +74,7 @@ impl Node {
 /// Parses a text whose root must be an object. A byte order mark before the root is not part of it.
 pub(super) fn parse(text: &str) -> Result<Node, InstallError> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let text = &*without_comments(text);
     let checked = serde_json::from_str::<serde_json::Value>(&text[start..]);
     if let Err(error) = checked {
         let message = error.to_string();

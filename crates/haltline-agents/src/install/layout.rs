@@ -10,7 +10,6 @@ use super::style::Style;
 /// The settings of one client.
 #[derive(Debug)]
 pub struct Layout {
-    /// The user's settings.
     pub user: Settings,
     /// A project's settings, relative to its root.
     pub project: Settings,
@@ -18,7 +17,6 @@ pub struct Layout {
     pub more_project_files: &'static [&'static str],
     /// The settings of an organisation, if the client has such a file.
     pub managed: Option<&'static str>,
-    /// Settings that disable hooks.
     pub disable_settings: &'static [DisableSetting],
     /// The events that haltline handles, in the order in which they are written.
     pub event_groups: &'static [EventGroup],
@@ -143,7 +141,6 @@ pub struct Spelling {
 pub enum CommandStyle {
     /// The program in one member, its arguments in `args`; the client starts it without a shell.
     Separate,
-    /// One line for a shell.
     ShellLine,
     /// One line for a shell that always exits with 0, because the client takes any other exit code for a denial.
     ShellLineExitZero,
@@ -224,7 +221,6 @@ impl Layout {
         Style::default().inline(&self.handler(hook, listener))
     }
 
-    /// One entry in the list of an event.
     pub(super) fn event_entry(&self, hook: &Hook, listener: Listener) -> Value {
         match self.form {
             Form::Grouped => json!({ "hooks": [self.handler(hook, listener)] }),
@@ -247,7 +243,6 @@ impl Layout {
         Value::Object(handler)
     }
 
-    /// The members that hold the command.
     pub(super) fn command_members(&self, hook: &Hook) -> Vec<(&'static str, Value)> {
         let key = self.spelling.command;
         match self.spelling.style {
@@ -273,7 +268,6 @@ impl Layout {
 }
 
 impl Hook {
-    /// The command as one line for a shell.
     pub fn to_shell_line(&self) -> String {
         let words = std::iter::once(&self.command).chain(&self.args);
         words.map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")

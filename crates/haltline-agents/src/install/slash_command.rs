@@ -1,32 +1,64 @@
-//! The `/circuit-status` command: a file with which Claude Code shows the output of `haltline status` (L11).
+//! The commands `/haltline` and `/circuit-status` of Claude Code (L11). haltline's hook answers them itself, without a
+//! model request; their files make the client offer them to the person, and only to the person. Where the hook does
+//! not answer, the client shows the output of `haltline status`.
 
 use super::{GeneratedFile, Hook};
 
-/// The command's file, next to the settings.
-pub const CIRCUIT_STATUS: GeneratedFile = GeneratedFile {
-    title: "/circuit-status",
-    purpose: "shows `haltline status`",
-    text: |hook| circuit_status_text(&hook.command),
-    parse_hook: parse_circuit_status,
+/// The file of `/haltline`, next to the settings.
+pub const HALTLINE_COMMAND: GeneratedFile = GeneratedFile {
+    title: "/haltline",
+    purpose: "shows status, and why work was stopped",
+    text: |hook| haltline_text(&hook.command),
+    parse_hook: |text| parse(text, haltline_text),
     is_executable: false,
 };
 
-/// The text of the command's file for this binary.
+/// The file of `/circuit-status`, next to the settings.
+pub const CIRCUIT_STATUS: GeneratedFile = GeneratedFile {
+    title: "/circuit-status",
+    purpose: "shows `haltline status --verbose`",
+    text: |hook| circuit_status_text(&hook.command),
+    parse_hook: |text| {
+        [circuit_status_text, advertised_text, short_advertised_text].iter().find_map(|known| parse(text, *known))
+    },
+    is_executable: false,
+};
+
+fn haltline_text(binary: &str) -> String {
+    let hint = "argument-hint: \"[status | why | resume | false-positive]\"\n";
+    command_text(binary, "Ask haltline what it counts and why it stopped the agent", hint, "status")
+}
+
 fn circuit_status_text(binary: &str) -> String {
+    let description = "Show what haltline counts, what is open and what waits for you";
+    command_text(binary, description, "", "status --verbose")
+}
+
+/// The text of a command's file for this binary.
+fn command_text(binary: &str, description: &str, more_fields: &str, command: &str) -> String {
     let program = shell_word(binary);
     format!(
-        "---\ndescription: Show what haltline counts, what is open and what waits for you\n\
+        "---\ndescription: {description}\n{more_fields}disable-model-invocation: true\n\
          allowed-tools: Bash({program} status:*)\n---\n\n\
-         !`{program} status`\n\n\
+         !`{program} {command}`\n\n\
          Show this as it is. Add one sentence on what is open and when it ends, if anything is.\n"
     )
 }
 
+/// The texts that earlier versions wrote, which the client told the model about.
+fn advertised_text(binary: &str) -> String {
+    circuit_status_text(binary).replace("disable-model-invocation: true\n", "")
+}
+
+fn short_advertised_text(binary: &str) -> String {
+    advertised_text(binary).replace("status --verbose`", "status`")
+}
+
 /// The binary that the file runs, if haltline wrote the file and nobody changed it.
-fn parse_circuit_status(text: &str) -> Option<Hook> {
-    let line = text.lines().find_map(|line| line.strip_prefix("!`")?.strip_suffix(" status`"))?;
-    let (binary, _) = first_word(line).filter(|(_, rest)| rest.is_empty())?;
-    (circuit_status_text(&binary) == text).then(|| Hook { command: binary, args: Vec::new() })
+fn parse(text: &str, text_for: fn(&str) -> String) -> Option<Hook> {
+    let line = text.lines().find_map(|line| line.strip_prefix("!`")?.strip_suffix('`'))?;
+    let (binary, _command) = first_word(line)?;
+    (text_for(&binary) == text).then(|| Hook { command: binary, args: Vec::new() })
 }
 
 /// Quotes a word for a shell, only if necessary.
@@ -76,11 +108,17 @@ mod tests {
     #[test]
     fn the_command_is_recognised_for_any_binary_unless_changed() {
         for binary in ["/usr/bin/haltline", "/home/it's mine/haltline"] {
-            let text = circuit_status_text(binary);
             let hook = Hook { command: binary.to_owned(), args: Vec::new() };
-            assert_eq!(super::parse_circuit_status(&text), Some(hook), "{text}");
-            assert_eq!(super::parse_circuit_status(&format!("{text}More.\n")), None);
+            for file in [CIRCUIT_STATUS, HALTLINE_COMMAND] {
+                let text = (file.text)(&hook);
+                assert_eq!((file.parse_hook)(&text), Some(hook.clone()), "{text}");
+                assert!(text.contains("\ndisable-model-invocation: true\n"), "{text}");
+                assert_eq!((file.parse_hook)(&format!("{text}More.\n")), None);
+                assert_eq!((file.parse_hook)("---\ndescription: mine\n---\n"), None);
+            }
+            for text in [advertised_text(binary), short_advertised_text(binary)] {
+                assert_eq!((CIRCUIT_STATUS.parse_hook)(&text), Some(hook.clone()), "an earlier version's");
+            }
         }
-        assert_eq!(super::parse_circuit_status("---\ndescription: mine\n---\n"), None);
     }
 }

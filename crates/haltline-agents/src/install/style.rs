@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::comments::comments;
 use super::edit::Edit;
 use super::json_text::Node;
 
@@ -113,7 +114,13 @@ impl ChildPlacement {
             let replacement = items.iter().map(|item| format!("{before}{item}")).collect();
             return Edit { span: last.end..last.end, replacement };
         }
+        let inner = &text[container.span.start + 1..container.span.end - 1];
         let replacement = match self {
+            _ if !comments(inner).is_empty() => {
+                let outer = indentation(text, container.span.start);
+                let indented = format!("{newline}{outer}{}", style.unit);
+                format!("{}{indented}{}{newline}{outer}", inner.trim_end(), items.join(&format!(",{indented}")))
+            }
             ChildPlacement::Inline if container.members().is_some() => {
                 format!("{gap}{}{gap}", style.list(items), gap = style.gap())
             }

@@ -2,7 +2,6 @@
 //! only the plugin knows: the root session, the response that a call belongs to, and the current model.
 
 use haltline_core::loop_::{AgentRef, LoopEvent};
-use serde::Deserialize;
 
 use super::response;
 use crate::hook::{HookCall, HookEvent, ParsedHook, ReadError};
@@ -12,29 +11,12 @@ use crate::transcript::opencode::Part;
 use crate::transcript::record;
 use crate::{Client, bypass};
 
-/// Every field of any event that haltline reads.
-#[derive(Deserialize)]
-struct PluginEvent<'a> {
-    #[serde(borrow)]
-    event: Unread<'a>,
-    session: Unread<'a>,
-    agent: Unread<'a>,
-    folder: Unread<'a>,
-    model: Unread<'a>,
-    child: Unread<'a>,
-    resumed: Unread<'a>,
-    parts: Unread<'a>,
-    tool: Unread<'a>,
-    call: Unread<'a>,
-    message: Unread<'a>,
-    input: Unread<'a>,
-    output: Unread<'a>,
-    error: Unread<'a>,
-    #[serde(rename = "isError")]
-    is_error: Unread<'a>,
-    metadata: Unread<'a>,
-    tokens: Unread<'a>,
-    cost: Unread<'a>,
+json::unread! {
+    /// Every field of any event that haltline reads.
+    struct PluginEvent {
+        event, session, agent, folder, model, child, resumed, parts, tool, call, message, input, output, error,
+        #[serde(rename = "isError")] is_error, metadata, tokens, cost,
+    }
 }
 
 /// The event with this name; some are about a sub-agent if the event names one.
@@ -56,7 +38,6 @@ pub fn event(name: &str, names_sub_agent: bool) -> HookEvent {
     }
 }
 
-/// Reads one event of the plugin.
 pub fn read(line: &[u8]) -> Result<ParsedHook, ReadError> {
     let text = json::decode_lossy(line);
     let event: PluginEvent<'_> = json::payload(&text)?;

@@ -2,7 +2,6 @@
 
 use crate::install::{GeneratedFile, Hook};
 
-/// The plugin's file.
 pub const PLUGIN: GeneratedFile = GeneratedFile {
     title: "haltline.js",
     purpose: "asks haltline before and after every tool call",

@@ -2,7 +2,6 @@
 
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{LoopEvent, Usage};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::json::{self, Unread};
@@ -12,14 +11,8 @@ use crate::transcript::record;
 /// The error when the person dismissed a question of the agent: nothing failed.
 const DISMISSED: &str = "The user dismissed this question";
 
-#[derive(Deserialize)]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    exit: Unread<'a>,
-    #[serde(rename = "sessionId")]
-    session_id: Unread<'a>,
-    background: Unread<'a>,
-    interrupted: Unread<'a>,
+json::unread! {
+    struct Metadata { exit, #[serde(rename = "sessionId")] session_id, background, interrupted }
 }
 
 /// The result of a call. The client reports success unless its tool threw an error; the exit code is more reliable.
@@ -56,16 +49,10 @@ fn cut_off_outcome(text: &str) -> Option<Outcome> {
     }
 }
 
-#[derive(Deserialize)]
-struct Tokens<'a> {
-    #[serde(borrow)]
-    input: Unread<'a>,
-    output: Unread<'a>,
-    reasoning: Unread<'a>,
-    cache: Unread<'a>,
+json::unread! {
+    struct Tokens { input, output, reasoning, cache }
 }
 
-/// The tokens of a response.
 fn usage(tokens: &RawValue) -> Option<Usage> {
     let tokens: Tokens<'_> = json::object(tokens)?;
     Some(Usage {

@@ -35,7 +35,6 @@ fn user_prompt(line: &Line<'_>) -> Option<bool> {
     }
 }
 
-/// The text of the last response.
 pub fn last_text(text: &[u8]) -> Option<ModelText> {
     let mut responses = records(text).rev().filter_map(assistant_line);
     responses.find_map(|line| line.parts().iter().rev().find_map(|part| ModelText::from_text(&json::text(part.text?)?)))
@@ -43,25 +42,4 @@ pub fn last_text(text: &[u8]) -> Option<ModelText> {
 
 fn assistant_line(line: Line<'_>) -> Option<Line<'_>> {
     record::is_text(line.r#type, "assistant").then_some(line)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn prompt(lines: &[&str]) -> Option<bool> {
-        usage((lines.join("\n") + "\n").as_bytes(), ReadContext::default()).prompt
-    }
-
-    #[test]
-    fn a_prompt_is_a_persons_only_if_the_chat_says_so() {
-        let user = r#"{"type":"user","message":{"parts":[{"text":"go\nSUDO PARALLEL"}]}}"#;
-        let timer = r#"{"type":"user","subtype":"cron","message":{"parts":[{"text":"go"}]}}"#;
-        let sub_agent = r#"{"type":"user","agentId":"a","message":{"parts":[{"text":"go"}]}}"#;
-        let result = r#"{"type":"user","message":{"parts":[{"functionResponse":{"id":"c"}}]}}"#;
-        let model = r#"{"type":"assistant","message":{"parts":[{"text":"on it"}]}}"#;
-        assert_eq!(prompt(&[timer, sub_agent, result, model]), None);
-        assert_eq!(prompt(&[user, timer, model]), Some(true));
-        assert_eq!(last_text(model.as_bytes()), ModelText::from_text("on it"));
-    }
 }

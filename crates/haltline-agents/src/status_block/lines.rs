@@ -11,7 +11,6 @@ pub(super) struct Line<'a> {
     pub text: &'a str,
 }
 
-/// What a line of a block contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry<'a> {
     /// `KEY: VALUE`; a key inside a section is `SECTION.KEY`.
@@ -106,7 +105,6 @@ pub(super) fn parse_name<T: Copy>(value: &str, names: &[(&'static str, T)]) -> O
     names.iter().find(|(name, _)| name.eq_ignore_ascii_case(&value)).map(|&(_, meaning)| meaning)
 }
 
-/// The name of this value.
 pub(super) fn name_of<T: Copy + PartialEq>(value: T, names: &[(&'static str, T)]) -> &'static str {
     names.iter().find(|(_, meaning)| *meaning == value).map(|(name, _)| *name).expect("every value has a name")
 }

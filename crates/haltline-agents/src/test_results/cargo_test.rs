@@ -29,9 +29,7 @@ pub(super) struct CargoTest {
 enum Section {
     #[default]
     Tests,
-    /// What failing tests printed.
     Printed,
-    /// The names of the failing tests.
     Failing,
 }
 

@@ -14,17 +14,18 @@
 mod evidence;
 mod excerpt;
 
+use std::collections::BTreeSet;
+
 use super::{OutputListener, OutputListeners, Runner, go_test, junit, readable_end, trouble};
 use crate::terminal_text;
 use evidence::{NamedOutcome, TestEvidence};
 use excerpt::excerpt;
 
-use super::run_record::RunRecord;
+use super::run_record::{RunRecord, TestOutcome};
 
 /// How a test command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It exited with this code.
     Code(i32),
     Signal(i32),
     /// It took too long, and the process that started it killed it.
@@ -48,9 +49,7 @@ pub struct TestRun<'a> {
 /// How haltline classifies the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestClass {
-    /// It was executed and passed.
     Passed,
-    /// It was executed and failed.
     Failed,
     /// It was not executed, for this reason.
     Infrastructure(Trouble),
@@ -137,6 +136,31 @@ impl Conclusion {
     }
 }
 
+/// Limit on the failed tests that are named.
+const FAILED_TESTS_MAX: usize = 32;
+
+/// The tests that a run names as executed and failed, in the order of their names. `run.test` is ignored.
+pub fn failed_tests(run: &TestRun<'_>) -> Vec<String> {
+    let mut listeners = OutputListeners::new();
+    for line in readable_end(run.output).lines() {
+        listeners.parse_line(terminal_text::visible_text(line).trim_end());
+    }
+    let printed = current_listener(&listeners).map(|listener| (&listener.record, listener.runner.name_separator()));
+    let reports = JunitReports::read(run.junit);
+    let reported = reports.record.as_ref().map(|record| (record, "."));
+    let (record, separator) = match (printed, reported) {
+        (Some((record, separator)), _) if !record.tests.is_empty() => (record, separator),
+        (_, Some(reported)) => reported,
+        (Some(printed), None) => printed,
+        (None, None) => return Vec::new(),
+    };
+    let failed = record.tests.iter().filter(|entry| entry.outcome == TestOutcome::Failed);
+    let names: BTreeSet<String> = failed.map(|entry| entry.path.join(separator)).collect();
+    // What counts as a failure is decided in one place.
+    let has_failed = |name: &String| classify(&TestRun { test: name, ..*run }).class == TestClass::Failed;
+    names.into_iter().take(FAILED_TESTS_MAX).filter(has_failed).collect()
+}
+
 /// Classifies the test that a run is about.
 pub fn classify(run: &TestRun<'_>) -> Classification {
     let mut listeners = OutputListeners::new();
@@ -167,9 +191,7 @@ pub fn classify(run: &TestRun<'_>) -> Classification {
 /// A run with everything that it printed and reported.
 struct ParsedRun<'a> {
     run: &'a TestRun<'a>,
-    /// The listener that recognised the output.
     listener: Option<&'a OutputListener>,
-    /// The lines of the output.
     lines: &'a [String],
     reports: JunitReports,
 }
@@ -259,7 +281,7 @@ impl ParsedRun<'_> {
                 Conclusion::trouble(Trouble::TimedOut, format!("{who} says that {test} took too long"))
             }
             NamedOutcome::Contradicted => {
-                Conclusion::unclear(format!("{who} is told to say of {test} both that it passed and that it failed"))
+                Conclusion::unclear(format!("{who} says both that {test} passed and that it failed"))
             }
             NamedOutcome::Several => Conclusion::unclear(format!(
                 "{who} has several tests of which {test} may be the name, and they did not end alike"

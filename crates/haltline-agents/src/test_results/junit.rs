@@ -41,7 +41,6 @@ struct TestCase {
     text: String,
 }
 
-/// Counts the tests in a file.
 pub fn from_junit(bytes: &[u8]) -> Result<TestCounts, JunitError> {
     read(bytes, &mut RunRecord::default())
 }

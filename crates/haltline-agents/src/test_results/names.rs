@@ -78,7 +78,6 @@ impl Groups {
         self.open.last().is_some_and(|(other, group)| *other == indent && group == name)
     }
 
-    /// The path of a test in these groups.
     pub fn path_of(&self, name: &str) -> Vec<String> {
         self.open.iter().map(|(_, group)| group.clone()).chain([name.to_owned()]).collect()
     }

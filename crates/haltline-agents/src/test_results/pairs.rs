@@ -19,7 +19,6 @@ pub(super) fn count_of(pairs: &[(u64, &str)], label: &str) -> u64 {
     pairs.iter().filter(|(_, pair_label)| *pair_label == label).map(|(number, _)| *number).fold(0, u64::saturating_add)
 }
 
-/// The number at the start of a text.
 pub(super) fn leading_number(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     text[..digits].parse().ok()

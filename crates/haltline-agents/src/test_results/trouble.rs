@@ -8,7 +8,6 @@ use super::classify::Trouble;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FoundTrouble {
     pub trouble: Trouble,
-    /// The line with the phrase.
     pub line: usize,
     /// The file that the output names.
     pub file: Option<String>,

@@ -10,7 +10,6 @@ use std::borrow::Cow;
 
 use haltline_core::identity::{CallResult, ModelText};
 use haltline_core::loop_::LoopEvent;
-use serde::Deserialize;
 
 use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
@@ -24,42 +23,16 @@ const RESPONSES_MAX: usize = 1024;
 /// The number of sub-agents in the background that are tracked.
 const BACKGROUND_AGENTS_MAX: usize = 256;
 
-/// One record, or a record of a sub-agent that the main file repeats as `data`. The hooks read the same file while the
-/// client writes it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Line<'a> {
-    #[serde(borrow)]
-    pub r#type: Unread<'a>,
-    pub subtype: Unread<'a>,
-    pub session_id: Unread<'a>,
-    pub agent_id: Unread<'a>,
-    pub is_sidechain: Unread<'a>,
-    pub is_meta: Unread<'a>,
-    pub is_compact_summary: Unread<'a>,
-    pub timestamp: Unread<'a>,
-    pub cwd: Unread<'a>,
-    pub request_id: Unread<'a>,
-    pub message: Unread<'a>,
-    pub tool_use_result: Unread<'a>,
-    pub data: Unread<'a>,
-    pub attachment: Unread<'a>,
-    pub compact_metadata: Unread<'a>,
-    pub prompt_source: Unread<'a>,
-    pub origin: Unread<'a>,
-}
+json::unread! {
+    /// One record, or a record of a sub-agent that the main file repeats as `data`. The hooks read the same file while the
+    /// client writes it.
+    #[serde(rename_all = "camelCase")]
+    pub(crate) struct Line {
+        r#type, subtype, session_id, agent_id, is_sidechain, is_meta, is_compact_summary, timestamp, cwd, request_id,
+        message, tool_use_result, data, attachment, compact_metadata, prompt_source, origin,
+    }
 
-#[derive(Deserialize)]
-pub(crate) struct Block<'a> {
-    #[serde(borrow)]
-    pub r#type: Unread<'a>,
-    pub id: Unread<'a>,
-    pub name: Unread<'a>,
-    pub input: Unread<'a>,
-    pub text: Unread<'a>,
-    pub tool_use_id: Unread<'a>,
-    pub content: Unread<'a>,
-    pub is_error: Unread<'a>,
+    pub(crate) struct Block { r#type, id, name, input, text, tool_use_id, content, is_error }
 }
 
 #[derive(Debug)]

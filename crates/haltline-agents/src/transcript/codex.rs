@@ -7,7 +7,6 @@ use std::borrow::Cow;
 
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{LoopEvent, Usage};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::record::{self, Calls, RecordContext};
@@ -16,66 +15,22 @@ use crate::json::{self, Block, Unread};
 use crate::price::Price;
 use crate::{bypass, codex};
 
-/// One record. The hooks read the same file while the client writes it.
-#[derive(Deserialize)]
-pub(crate) struct Line<'a> {
-    #[serde(borrow)]
-    pub timestamp: Unread<'a>,
-    pub r#type: Unread<'a>,
-    pub payload: Unread<'a>,
-}
+json::unread! {
+    /// One record. The hooks read the same file while the client writes it.
+    pub(crate) struct Line { timestamp, r#type, payload }
 
-#[derive(Deserialize)]
-struct Meta<'a> {
-    #[serde(borrow)]
-    id: Unread<'a>,
-    session_id: Unread<'a>,
-    parent_thread_id: Unread<'a>,
-    cwd: Unread<'a>,
-    model: Unread<'a>,
-    source: Unread<'a>,
-}
+    struct Meta { id, session_id, parent_thread_id, cwd, model, source }
 
-/// A message, a call, the output of a call, or an event of the client.
-#[derive(Deserialize)]
-pub(crate) struct Item<'a> {
-    #[serde(borrow)]
-    pub r#type: Unread<'a>,
-    pub role: Unread<'a>,
-    pub content: Unread<'a>,
-    pub call_id: Unread<'a>,
-    pub id: Unread<'a>,
-    pub name: Unread<'a>,
-    pub namespace: Unread<'a>,
-    pub arguments: Unread<'a>,
-    pub input: Unread<'a>,
-    pub action: Unread<'a>,
-    pub output: Unread<'a>,
-    pub info: Unread<'a>,
-    pub item: Unread<'a>,
-    pub response_id: Unread<'a>,
-    pub usage: Unread<'a>,
-    #[serde(rename = "internal_chat_message_metadata_passthrough")]
-    pub passthrough: Unread<'a>,
-}
+    /// A message, a call, the output of a call, or an event of the client.
+    pub(crate) struct Item {
+        r#type, role, content, call_id, id, name, namespace, arguments, input, action, output, info, item,
+        response_id, usage, #[serde(rename = "internal_chat_message_metadata_passthrough")] passthrough,
+    }
 
-/// An output that is an object, or a text that contains one, as older versions wrote it.
-#[derive(Deserialize)]
-struct Wrapped<'a> {
-    #[serde(borrow)]
-    output: Unread<'a>,
-    content: Unread<'a>,
-    success: Unread<'a>,
-    metadata: Unread<'a>,
-}
+    /// An output that is an object, or a text that contains one, as older versions wrote it.
+    struct Wrapped { output, content, success, metadata }
 
-#[derive(Deserialize)]
-struct TokenUsage<'a> {
-    #[serde(borrow)]
-    input_tokens: Unread<'a>,
-    cached_input_tokens: Unread<'a>,
-    cache_write_input_tokens: Unread<'a>,
-    output_tokens: Unread<'a>,
+    struct TokenUsage { input_tokens, cached_input_tokens, cache_write_input_tokens, output_tokens }
 }
 
 #[derive(Debug)]

@@ -2,51 +2,26 @@
 
 use haltline_core::identity::{CallResult, Outcome};
 use haltline_core::loop_::{LoopEvent, Usage};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
 use crate::bypass;
-use crate::json::{self, Unread};
+use crate::json;
 use crate::price::Price;
 
-/// One event. The hooks read the same file while the client writes it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Line<'a> {
-    #[serde(borrow)]
-    pub r#type: Unread<'a>,
-    pub data: Unread<'a>,
-    pub agent_id: Unread<'a>,
-    pub timestamp: Unread<'a>,
-}
+json::unread! {
+    /// One event. The hooks read the same file while the client writes it.
+    #[serde(rename_all = "camelCase")]
+    pub(crate) struct Line { r#type, data, agent_id, timestamp }
 
-/// The fields of all events that haltline uses.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct EventData<'a> {
-    #[serde(borrow)]
-    pub session_id: Unread<'a>,
-    pub selected_model: Unread<'a>,
-    pub context: Unread<'a>,
-    pub content: Unread<'a>,
-    pub source: Unread<'a>,
-    pub message_id: Unread<'a>,
-    pub tool_requests: Unread<'a>,
-    pub tool_call_id: Unread<'a>,
-    pub tool_name: Unread<'a>,
-    pub arguments: Unread<'a>,
-    pub success: Unread<'a>,
-    pub result: Unread<'a>,
-    pub error: Unread<'a>,
-    pub shell_execution: Unread<'a>,
-    pub usage: Unread<'a>,
-    pub parent_tool_call_id: Unread<'a>,
-    #[serde(rename = "type")]
-    pub kind: Unread<'a>,
-    pub hook_type: Unread<'a>,
-    pub input: Unread<'a>,
+    /// The fields of all events that haltline uses.
+    #[serde(rename_all = "camelCase")]
+    pub(crate) struct EventData {
+        session_id, selected_model, context, content, source, message_id, tool_requests, tool_call_id, tool_name,
+        arguments, success, result, error, shell_execution, usage, parent_tool_call_id,
+        #[serde(rename = "type")] kind, hook_type, input,
+    }
 }
 
 impl EventData<'_> {
@@ -57,24 +32,13 @@ impl EventData<'_> {
     }
 }
 
-#[derive(Deserialize)]
-struct CallOutput<'a> {
-    #[serde(borrow)]
-    content: Unread<'a>,
-    message: Unread<'a>,
-    code: Unread<'a>,
-}
+json::unread! {
+    struct CallOutput { content, message, code }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct UsageRecord<'a> {
-    #[serde(borrow)]
-    pub model: Unread<'a>,
-    pub input_tokens: Unread<'a>,
-    pub output_tokens: Unread<'a>,
-    pub cache_read_tokens: Unread<'a>,
-    pub cache_write_tokens: Unread<'a>,
-    pub api_call_id: Unread<'a>,
+    #[serde(rename_all = "camelCase")]
+    pub(crate) struct UsageRecord {
+        model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, api_call_id,
+    }
 }
 
 impl UsageRecord<'_> {

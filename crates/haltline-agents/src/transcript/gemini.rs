@@ -8,86 +8,39 @@ use std::collections::VecDeque;
 
 use haltline_core::identity::CallResult;
 use haltline_core::loop_::{LoopEvent, Usage};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
 use crate::bypass;
-use crate::json::{self, Unread};
+use crate::json;
 use crate::price::Price;
 use crate::qwen::visible_output;
 
 /// A message that this many others have followed is not written again.
 const WRITTEN_MAX: usize = 64;
 
-/// A header line, a message, or a whole document. The hooks read the same file while the client writes it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Record<'a> {
-    #[serde(borrow)]
-    pub session_id: Unread<'a>,
-    pub start_time: Unread<'a>,
-    pub kind: Unread<'a>,
-    pub messages: Unread<'a>,
-    pub id: Unread<'a>,
-    pub timestamp: Unread<'a>,
-    pub r#type: Unread<'a>,
-    pub content: Unread<'a>,
-    pub tool_calls: Unread<'a>,
-    pub tokens: Unread<'a>,
-    pub model: Unread<'a>,
-}
+json::unread! {
+    /// A header line, a message, or a whole document. The hooks read the same file while the client writes it.
+    #[serde(rename_all = "camelCase")]
+    pub(crate) struct Record {
+        session_id, start_time, kind, messages, id, timestamp, r#type, content, tool_calls, tokens, model,
+    }
 
-/// A call in a message of the model. Qwen Code records only the first three fields with it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Call<'a> {
-    #[serde(borrow)]
-    pub id: Unread<'a>,
-    /// The name of the tool.
-    pub name: Unread<'a>,
-    pub args: Unread<'a>,
-    pub status: Unread<'a>,
-    result: Unread<'a>,
-    timestamp: Unread<'a>,
-    agent_id: Unread<'a>,
-}
+    /// A call in a message of the model. Qwen Code records only the first three fields with it.
+    #[serde(rename_all = "camelCase")]
+    pub struct Call { id, name, args, status, result, timestamp, agent_id }
 
-/// A part of a message, from the user or in a result. Qwen Code, which descends from this client, has the same.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Part<'a> {
-    #[serde(borrow)]
-    pub text: Unread<'a>,
-    pub function_call: Unread<'a>,
-    pub function_response: Unread<'a>,
-}
+    /// A part of a message, from the user or in a result. Qwen Code, which descends from this client, has the same.
+    #[serde(rename_all = "camelCase")]
+    pub struct Part { text, function_call, function_response }
 
-/// The result of a call, as it is sent to the model.
-#[derive(Deserialize)]
-pub struct FunctionResponse<'a> {
-    /// The id of the call.
-    #[serde(borrow)]
-    pub id: Unread<'a>,
-    response: Unread<'a>,
-}
+    /// The result of a call, as it is sent to the model.
+    pub struct FunctionResponse { id, response }
 
-#[derive(Deserialize)]
-struct Output<'a> {
-    #[serde(borrow)]
-    output: Unread<'a>,
-    error: Unread<'a>,
-}
+    struct Output { output, error }
 
-#[derive(Deserialize)]
-struct Tokens<'a> {
-    #[serde(borrow)]
-    input: Unread<'a>,
-    output: Unread<'a>,
-    cached: Unread<'a>,
-    thoughts: Unread<'a>,
-    tool: Unread<'a>,
+    struct Tokens { input, output, cached, thoughts, tool }
 }
 
 #[derive(Debug)]

@@ -4,64 +4,27 @@
 
 use haltline_core::identity::CallResult;
 use haltline_core::loop_::LoopEvent;
-use serde::Deserialize;
 
 use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
 use crate::bypass;
-use crate::json::{self, Unread};
+use crate::json;
 use crate::opencode::response;
 use crate::price::Price;
 
-#[derive(Deserialize)]
-struct Document<'a> {
-    #[serde(borrow)]
-    info: Unread<'a>,
-    messages: Unread<'a>,
-}
+json::unread! {
+    struct Document { info, messages }
 
-#[derive(Deserialize)]
-struct Session<'a> {
-    #[serde(borrow)]
-    id: Unread<'a>,
-    #[serde(rename = "parentID")]
-    parent_id: Unread<'a>,
-    directory: Unread<'a>,
-    time: Unread<'a>,
-}
+    struct Session { id, #[serde(rename = "parentID")] parent_id, directory, time }
 
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    info: Unread<'a>,
-    parts: Unread<'a>,
-}
+    struct Message { info, parts }
 
-#[derive(Deserialize)]
-struct Info<'a> {
-    #[serde(borrow)]
-    id: Unread<'a>,
-    role: Unread<'a>,
-    time: Unread<'a>,
-    #[serde(rename = "modelID")]
-    model_id: Unread<'a>,
-    tokens: Unread<'a>,
-    cost: Unread<'a>,
-}
+    struct Info { id, role, time, #[serde(rename = "modelID")] model_id, tokens, cost }
 
-/// A part of a message. The plugin sends the same parts of a prompt.
-#[derive(Deserialize)]
-pub(crate) struct Part<'a> {
-    #[serde(borrow)]
-    pub r#type: Unread<'a>,
-    pub text: Unread<'a>,
-    synthetic: Unread<'a>,
-    ignored: Unread<'a>,
-    auto: Unread<'a>,
-    #[serde(rename = "callID")]
-    call_id: Unread<'a>,
-    tool: Unread<'a>,
-    state: Unread<'a>,
+    /// A part of a message. The plugin sends the same parts of a prompt.
+    pub(crate) struct Part {
+        r#type, text, synthetic, ignored, auto, #[serde(rename = "callID")] call_id, tool, state,
+    }
 }
 
 impl Part<'_> {
@@ -71,15 +34,8 @@ impl Part<'_> {
     }
 }
 
-#[derive(Deserialize)]
-struct CallState<'a> {
-    #[serde(borrow)]
-    status: Unread<'a>,
-    input: Unread<'a>,
-    output: Unread<'a>,
-    error: Unread<'a>,
-    metadata: Unread<'a>,
-    time: Unread<'a>,
+json::unread! {
+    struct CallState { status, input, output, error, metadata, time }
 }
 
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Qwen Code's chats: one JSON record per line, with the outer form of Claude Code's and the parts of Gemini's.
 
 use haltline_core::loop_::{LoopEvent, Usage};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::gemini::{Call, FunctionResponse, Part, response_result};
@@ -11,38 +10,24 @@ use crate::bypass;
 use crate::json::{self, Unread};
 use crate::price::Price;
 
-/// One record of a chat. The hooks read the same file while the client writes it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Line<'a> {
-    #[serde(borrow)]
-    pub uuid: Unread<'a>,
-    pub session_id: Unread<'a>,
-    pub agent_id: Unread<'a>,
-    pub timestamp: Unread<'a>,
-    pub r#type: Unread<'a>,
-    pub subtype: Unread<'a>,
-    pub cwd: Unread<'a>,
-    pub model: Unread<'a>,
-    pub message: Unread<'a>,
-    pub usage_metadata: Unread<'a>,
-    pub tool_call_result: Unread<'a>,
+json::unread! {
+    /// One record of a chat. The hooks read the same file while the client writes it.
+    #[serde(rename_all = "camelCase")]
+    pub(crate) struct Line {
+        uuid, session_id, agent_id, timestamp, r#type, subtype, cwd, model, message, usage_metadata,
+        tool_call_result,
+    }
 }
 
 impl<'a> Line<'a> {
-    /// The parts of the message.
     pub(crate) fn parts(&self) -> Vec<Part<'a>> {
         json::member(self.message, "parts").map(record::elements).unwrap_or_default()
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    prompt_token_count: Unread<'a>,
-    candidates_token_count: Unread<'a>,
-    cached_content_token_count: Unread<'a>,
+json::unread! {
+    #[serde(rename_all = "camelCase")]
+    struct Metadata { prompt_token_count, candidates_token_count, cached_content_token_count }
 }
 
 #[derive(Debug)]

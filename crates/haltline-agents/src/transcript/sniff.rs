@@ -51,7 +51,6 @@ impl Members<'_> {
         str::from_utf8(text).ok()
     }
 
-    /// The members of the value.
     fn within(&self, name: &str) -> Option<Members<'_>> {
         members(self.value(name)?)
     }

@@ -7,33 +7,18 @@ use std::borrow::Cow;
 
 use haltline_core::identity::Action;
 use haltline_core::loop_::{CallContext, LoopEvent, Usage};
-use serde::Deserialize;
 
 use super::record::{self, RecordContext};
 use super::{Damaged, Entry};
 use crate::json::{self, Unread};
 use crate::price;
 
-#[derive(Deserialize)]
-struct Document<'a> {
-    #[serde(borrow)]
-    trajectory: Unread<'a>,
-    info: Unread<'a>,
-}
+json::unread! {
+    struct Document { trajectory, info }
 
-#[derive(Deserialize)]
-struct TrajectoryStep<'a> {
-    #[serde(borrow)]
-    action: Unread<'a>,
-    observation: Unread<'a>,
-}
+    struct TrajectoryStep { action, observation }
 
-#[derive(Deserialize)]
-struct Stats<'a> {
-    #[serde(borrow)]
-    instance_cost: Unread<'a>,
-    tokens_sent: Unread<'a>,
-    tokens_received: Unread<'a>,
+    struct Stats { instance_cost, tokens_sent, tokens_received }
 }
 
 #[derive(Debug)]

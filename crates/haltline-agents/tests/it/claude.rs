@@ -1,5 +1,8 @@
 //! Claude Code's payloads and answers, and properties that hold for all of them.
 
+mod self_test;
+mod transcript;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,8 @@
 //! Cline's payloads and answers, and properties that hold for all of them: a denial never ends the run, a stop always
 //! does.
 
+mod self_test;
+
 use std::path::{Path, PathBuf};
 
 use haltline_agents::Client;

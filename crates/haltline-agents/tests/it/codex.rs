@@ -1,6 +1,10 @@
 //! Codex's payloads and answers, and properties that hold for all of them: no answer has a field too many, which voids
 //! it.
 
+mod rollout;
+mod self_test;
+mod trust;
+
 use std::path::{Path, PathBuf};
 
 use haltline_agents::Client;

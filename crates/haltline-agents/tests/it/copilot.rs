@@ -1,6 +1,9 @@
 //! Copilot CLI's payloads and answers, and properties that hold for all of them: no text is put where the client
 //! ignores it.
 
+mod events;
+mod self_test;
+
 use std::path::{Path, PathBuf};
 
 use haltline_agents::Client;

@@ -1,5 +1,7 @@
 //! Cursor's payloads and answers, according to its documentation: no real client was available.
 
+mod self_test;
+
 use std::path::{Path, PathBuf};
 
 use haltline_agents::Client;

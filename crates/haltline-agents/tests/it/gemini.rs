@@ -1,5 +1,8 @@
 //! Gemini CLI's payloads and answers, and properties that hold for all of them.
 
+mod self_test;
+mod shell_text;
+
 use std::path::{Path, PathBuf};
 
 use haltline_agents::Client;

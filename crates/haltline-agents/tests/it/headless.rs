@@ -1,5 +1,8 @@
 //! What headless clients print, in the form that the real ones write.
 
+mod plain;
+mod reset;
+
 use haltline_agents::headless::{Ending, HeadlessParser, HeadlessReport, OutputFormat, Reset, Spent};
 use haltline_core::Instant;
 use proptest::prelude::*;

@@ -154,8 +154,8 @@ fn a_hook_the_user_added_next_to_haltlines_stays() {
 #[test]
 fn invalid_settings_are_an_error_with_a_position() {
     let error = |text: &str| install(Some(text), &entries()).expect_err("refused");
-    let comment = error("{\n  // mine\n  \"a\": 1\n}");
-    assert!(matches!(comment, InstallError::NotJson { line: 2, column: 3, .. }), "{comment:?}");
+    let invalid = error("{\n  mine\n  \"a\": 1\n}");
+    assert!(matches!(invalid, InstallError::NotJson { line: 2, column: 3, .. }), "{invalid:?}");
     assert_eq!(error("[]").to_string(), "line 1: the file is not an object");
     assert_eq!(error("{\n\"hooks\": []}").to_string(), "line 2: hooks is not an object");
     assert_eq!(error("{\"hooks\": {\"Stop\": null}}").to_string(), "line 1: hooks.Stop is not an array");

@@ -1,6 +1,8 @@
 //! The events and answers of OpenCode's plugin, and properties that hold for all of them. The plugin itself runs if
 //! there is a `node`.
 
+mod self_test;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

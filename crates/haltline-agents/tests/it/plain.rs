@@ -1,6 +1,6 @@
-//! Plain events as EVENTS.md writes them, and the one-line error for each mistake (E8).
+//! Plain events as docs/reference/events.md describes them, and the one-line error for each mistake (E8).
 
-use haltline_agents::plain::{PlainError, PlainEvent, PlainEventKind, read};
+use haltline_agents::plain::{PlainError, PlainEvent, PlainEventKind, TYPES, read};
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
 use haltline_core::claim::{Changes, ClaimId, Confidence, ObjectionText, PipelineName, Round};
 use haltline_core::identity::{Action, CallResult, DeniedBy, ModelText, Outcome};
@@ -135,7 +135,13 @@ fn an_attempt_has_its_slice_its_test_and_its_result_and_nothing_is_guessed() {
         result: TestResult::Fail,
         is_declared: true,
         summary: String::new(),
-        error: Some(Output { text: "no\n".to_owned(), excerpt: "no\n".to_owned(), bytes: 3, has_secrets: false }),
+        error: Some(Output {
+            text: "no\n".to_owned(),
+            excerpt: "no\n".to_owned(),
+            bytes: 3,
+            has_secrets: false,
+            exit: None,
+        }),
         checkpoint: None,
         generation: None,
     };
@@ -159,7 +165,7 @@ fn a_round_loses_no_change_and_alters_no_text() {
         (r#""claim":"C-1","objection":"o","changes":{"newEvidence":"x"}"#, "changes \"newEvidence\": expected one of"),
         (r#""claim":"C-1","objection":"o \ud83d p""#, "objection"),
         (r#""claim":"C-1","objection":"o","answer":"\udc00""#, "answer"),
-        (r#""claim":"C-1","objection":7"#, "objection 7: expected a text"),
+        (r#""claim":"C-1","objection":7"#, "objection 7: expected a string"),
     ] {
         let error = event(&format!(r#""type":"round",{fields}"#)).expect_err("it is wrong").to_string();
         assert!(error.starts_with(problem), "{fields}: {error}");
@@ -220,7 +226,7 @@ fn a_round_has_its_objection_its_answer_and_its_changes_verbatim() {
 
 #[test]
 fn every_mistake_is_one_line_with_field_value_and_what_was_expected() {
-    let types = "one of those in version 1 of EVENTS.md";
+    let types = format!("one of {} (docs/reference/events.md)", TYPES.join(", "));
     let outcomes = "one of ok, failed, rejected, denied, cancelled, rate_limited, unknown";
     let object = "a JSON object on one line";
     for (line, expected) in [
@@ -233,14 +239,14 @@ fn every_mistake_is_one_line_with_field_value_and_what_was_expected() {
         (r#"{"v":1,"session":"s"}"#, "type is missing: expected the kind of event, such as tool_start".to_owned()),
         (r#"{"v":1,"session":"s","type":"dance"}"#, format!(r#"type "dance": expected {types}"#)),
         (r#"{"v":1,"type":"stop"}"#, "session is missing: expected the session's name".to_owned()),
-        (r#"{"v":1,"type":"stop","session":5}"#, "session 5: expected a text".to_owned()),
+        (r#"{"v":1,"type":"stop","session":5}"#, "session 5: expected a string".to_owned()),
         (r#"{"v":1,"type":"stop","session":""}"#, r#"session "": expected the session's name"#.to_owned()),
         (
             r#"{"v":1,"type":"stop","session":"s","ts":"noon"}"#,
             r#"ts: instant "noon": expected RFC 3339, such as 2026-02-12T10:30:00Z"#.to_owned(),
         ),
-        (r#"{"v":1,"type":"stop","session":"s","ts":12}"#, "ts 12: expected a text".to_owned()),
-        (r#"{"v":1,"type":"stop","session":"s","agent":[]}"#, r#"agent "[]": expected a text"#.to_owned()),
+        (r#"{"v":1,"type":"stop","session":"s","ts":12}"#, "ts 12: expected a string".to_owned()),
+        (r#"{"v":1,"type":"stop","session":"s","agent":[]}"#, r#"agent "[]": expected a string"#.to_owned()),
         (r#"{"v":1,"type":"stop","session":"s","blocked":"no"}"#, r#"blocked "no": expected true or false"#.to_owned()),
         (r#"{"v":1,"type":"prompt","session":"s"}"#, "source is missing: expected one of user, system".to_owned()),
         (
@@ -253,7 +259,7 @@ fn every_mistake_is_one_line_with_field_value_and_what_was_expected() {
         ),
         (
             r#"{"v":1,"type":"tool_start","session":"s","call":"c","tool":"t","input":[1]}"#,
-            r#"input "[1]": expected an object or a text"#.to_owned(),
+            r#"input "[1]": expected an object or a string"#.to_owned(),
         ),
         (r#"{"v":1,"type":"tool_end","session":"s","call":"c"}"#, format!("outcome is missing: expected {outcomes}")),
         (

@@ -1,5 +1,8 @@
 //! Qwen Code's payloads and answers, and properties that hold for all of them.
 
+mod chat;
+mod self_test;
+
 use std::path::{Path, PathBuf};
 
 use haltline_agents::Client;

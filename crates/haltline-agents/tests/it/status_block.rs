@@ -1,5 +1,8 @@
 //! Status blocks as agents write them (`testdata/status_blocks.txt`).
 
+mod phase;
+mod reading;
+
 use std::fs;
 use std::path::Path;
 

@@ -1,6 +1,8 @@
 //! Small sessions in every format, with the events that are read from each. The expected texts lie beside them, for
 //! people; `UPDATE_GOLDEN=1` rewrites them. The same files, cut and damaged, must never make a reader panic.
 
+mod locations;
+
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};

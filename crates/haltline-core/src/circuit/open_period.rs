@@ -8,13 +8,11 @@ const COOLDOWN_FACTORS: [u64; 5] = [1, 2, 6, 12, 60];
 /// The time that an OPEN circuit waits before it is HALF_OPEN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenPeriod {
-    /// When the circuit tripped.
     pub since: Moment,
     /// Fixed at the trip, so a later configuration does not change it (E3).
     pub cooldown_ms: u64,
 }
 
-/// How far a cooldown has progressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cooldown {
     Over,
@@ -26,7 +24,6 @@ pub enum Cooldown {
 }
 
 impl OpenPeriod {
-    /// The moment at which the cooldown ends.
     pub fn end(self) -> Moment {
         self.since.plus_millis(self.cooldown_ms)
     }
@@ -65,33 +62,4 @@ impl OpenPeriod {
 pub fn cooldown_ms_in_streak(base_s: u32, streak: u32) -> u64 {
     let index = usize::try_from(streak.saturating_sub(1)).unwrap_or(usize::MAX).min(COOLDOWN_FACTORS.len() - 1);
     u64::from(base_s) * 1000 * COOLDOWN_FACTORS[index]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(millis: i64) -> Moment {
-        Moment::from_wall_clock(Instant::from_millis(millis))
-    }
-
-    #[test]
-    fn a_cooldown_is_over_at_its_end_and_not_before() {
-        let period = OpenPeriod { since: at(5_000), cooldown_ms: 1_000 };
-        assert_eq!(period.until(), Instant::from_millis(6_000));
-        assert_eq!((period.remaining_ms(at(5_999)), period.ended_at(at(5_999))), (Some(1), None));
-        assert_eq!((period.remaining_ms(at(6_000)), period.ended_at(at(9_000))), (None, Some(at(6_000))));
-    }
-
-    #[test]
-    fn a_cooldown_that_starts_in_the_future_stays() {
-        let period = OpenPeriod { since: at(5_000), cooldown_ms: 1_000 };
-        assert_eq!(period.cooldown(at(4_000)), Cooldown::Unreadable);
-        assert_eq!((period.remaining_ms(at(4_000)), period.ended_at(at(4_000))), (Some(1_000), None));
-    }
-
-    #[test]
-    fn cooldowns_grow_with_the_streak_up_to_sixty_times_the_base() {
-        assert_eq!([1, 2, 3, 4, 5, 6].map(|streak| cooldown_ms_in_streak(1, streak) / 1000), [1, 2, 6, 12, 60, 60]);
-    }
 }

@@ -7,7 +7,6 @@ use super::{
 use crate::circuit::{increment, keep_newest};
 use crate::{Instant, Moment};
 
-/// Returns the claim after a fact.
 pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
     let new = || Claim { created: at.at, updated: at.at, last_seen: at, ..Claim::default() };
     let mut claim = claim.unwrap_or_else(new);

@@ -53,18 +53,14 @@ pub struct Changes {
     /// Evidence that was not presented before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_evidence: Option<String>,
-    /// A test that was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_run: Option<String>,
-    /// The new confidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// The new text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_text: Option<String>,
 }
 
-/// The kinds of changes that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     NewEvidence,
@@ -89,7 +85,6 @@ impl Changes {
         self.kinds().is_empty()
     }
 
-    /// The kinds of changes that are present.
     pub fn kinds(&self) -> Vec<Change> {
         let Self { new_evidence, test_run, confidence, claim_text } = self;
         let mut kinds = Vec::new();
@@ -108,21 +103,6 @@ impl Changes {
             test_run: self.test_run.clone().filter(|text| is_new(&claim.tests, text)),
             confidence: self.confidence.filter(|number| claim.confidence != Some(*number)),
             claim_text: self.claim_text.clone().filter(|text| !is_same_wording(&claim.text, text)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_confidences_may_be_spelled_differently() {
-        assert_eq!(Confidence::parse("0.70"), Confidence::parse("7e-1"));
-        assert_eq!(Confidence::parse(" 1 ").expect("good").number(), 1.0);
-        assert_eq!(Confidence::parse("0.85").expect("good").to_string(), "0.85");
-        for bad in ["", "1.01", "-0.1", "NaN", "inf", "85%", "high"] {
-            assert!(Confidence::parse(bad).is_err(), "{bad}");
         }
     }
 }

@@ -24,7 +24,6 @@ pub struct ClaimRequest<'a> {
     pub event: &'a ClaimEvent,
 }
 
-/// Decides one event.
 pub fn decide(memory: &Memory, policy: &Policy, request: &ClaimRequest<'_>, now: Moment) -> Result<Decision, Halt> {
     let mut draft = ClaimDraft::new(memory, policy, request, now)?;
     let verdict = handle_event(&mut draft, request.event)?;

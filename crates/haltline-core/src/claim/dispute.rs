@@ -8,7 +8,6 @@ use crate::{Instant, Moment};
 /// A disagreement that rounds did not settle. Both positions are stored verbatim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispute {
-    /// Id of the incident.
     pub incident: String,
     pub since: Moment,
     /// The pipeline's cycle at that time; 0 if none had begun.
@@ -27,7 +26,6 @@ pub struct Dispute {
     pub count: u32,
     /// The limit that the count reached.
     pub limit: u32,
-    /// The claim's status before the dispute.
     pub before: Status,
     /// Changes that wait until the dispute ends, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -62,10 +60,8 @@ pub struct OpenExamination {
     pub at: Instant,
 }
 
-/// A re-examination that ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Examined {
-    /// What caused it.
     pub triggers: Vec<Trigger>,
     pub outcome: ExaminationOutcome,
     pub reason: String,
@@ -76,7 +72,6 @@ pub struct Examined {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
-    /// The pipeline entered a stage.
     StageTransition,
     /// A new dataset, annotation or tool is available.
     NewData,
@@ -94,13 +89,10 @@ impl Trigger {
     }
 }
 
-/// The outcome of a re-examination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExaminationOutcome {
-    /// The objection is answered.
     Resolved,
-    /// The objection remains.
     Unresolved,
 }
 
@@ -113,22 +105,35 @@ impl ExaminationOutcome {
     }
 }
 
-/// How a dispute ended.
+/// The pattern of a claim's incident.
+pub const TRIP_PATTERN: &str = "gossip_loop";
+/// The code of a claim's incident.
+pub const TRIP_CODE: &str = "HL-CLAIM-01";
+
+/// Why a claim became DISPUTED.
+pub fn dispute_text(dispute: &Dispute) -> String {
+    format!("{} rounds on objection O-{} changed nothing", dispute.count, dispute.objection)
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settlement {
     /// New evidence or a new tool is available.
-    NewData { evidence: String },
-    /// The claim was withdrawn.
-    Dropped { rationale: String },
-    /// A person decided.
+    NewData {
+        evidence: String,
+    },
+    Dropped {
+        rationale: String,
+    },
     Overridden {
         who: String,
         /// `human_override_rationale`.
         rationale: String,
     },
     /// A re-examination answered the objection.
-    Examined { reason: String },
+    Examined {
+        reason: String,
+    },
 }
 
 impl Settlement {
@@ -138,6 +143,14 @@ impl Settlement {
             Settlement::Dropped { .. } => "drop",
             Settlement::Overridden { .. } => "override",
             Settlement::Examined { .. } => "reexamination",
+        }
+    }
+
+    /// The person who decided, if one did.
+    pub fn operator(&self) -> Option<&str> {
+        match self {
+            Settlement::Overridden { who, .. } => Some(who),
+            Settlement::NewData { .. } | Settlement::Dropped { .. } | Settlement::Examined { .. } => None,
         }
     }
 
@@ -156,7 +169,6 @@ impl Settlement {
 pub struct ResolvedDispute {
     pub dispute: Dispute,
     pub how: Settlement,
-    /// The claim's new status.
     pub to: Status,
     pub at: Instant,
 }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The limits of the claim breaker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Rounds on one objection without a change that make a claim DISPUTED.
@@ -36,9 +35,7 @@ impl Limits {
     pub const CLAIM_BYTES_MAX: u64 = 4 * 1024 * 1024;
     /// Limit on all texts of one pipeline together, in bytes.
     pub const PIPELINE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-    /// Limit on the claims of one pipeline.
     pub const CLAIMS_MAX: usize = 2_000;
-    /// Limit on the objections to one claim.
     pub const OBJECTIONS_MAX: usize = 256;
     /// Limit on the pieces of evidence, tests, assumptions and dependencies of one claim, each.
     pub const ITEMS_MAX: usize = 256;

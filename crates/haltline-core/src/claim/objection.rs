@@ -16,7 +16,6 @@ pub struct ObjectionText {
     pub same_as: Option<String>,
 }
 
-/// An objection to a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
     /// Its numbers within the claim; more than one if several objections were merged. The first is its own.
@@ -29,7 +28,6 @@ pub struct Objection {
     pub wordings: Vec<Digest>,
     /// The text of the latest wording, verbatim.
     pub text: String,
-    /// Who raised it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviewers: Vec<String>,
     /// Rounds on it since the claim last changed.
@@ -47,7 +45,6 @@ impl Objection {
     /// Limit on the names, wordings, reviewers and rounds that are kept of one objection, each.
     pub(super) const NAMES_MAX: usize = 256;
 
-    /// Its own number.
     pub fn number(&self) -> u32 {
         self.numbers.first().copied().unwrap_or_default()
     }

@@ -13,7 +13,6 @@ pub struct Pipeline {
     /// The stage that cannot close while a claim is DISPUTED. Fixed when the pipeline began, so that a later
     /// configuration cannot evade it.
     pub final_stage: StageName,
-    /// The current stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<EnteredStage>,
     /// Closed stages in the order of closing.
@@ -33,35 +32,29 @@ pub struct Pipeline {
     pub began: Instant,
 }
 
-/// A claim in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The claim's status, or DISPUTED.
     #[serde(rename = "word")]
     pub status: ListedStatus,
-    /// Claims that depend on this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependents: Vec<ClaimId>,
-    /// The bytes of the claim's texts.
     #[serde(default)]
     pub bytes: u64,
 }
 
-/// The stage that a pipeline is in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnteredStage {
     pub name: StageName,
     pub since: Instant,
 }
 
-/// A closed stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClosedStage {
     pub name: StageName,
     pub at: Instant,
 }
 
-/// A cycle and what happened in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
     pub number: u64,
@@ -94,7 +87,6 @@ pub struct Note {
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
     Added,
-    /// The status changed.
     Moved {
         from: ListedStatus,
         to: ListedStatus,
@@ -104,14 +96,12 @@ pub enum NoteKind {
         /// The dependency that fell.
         base: ClaimId,
     },
-    /// haltline denied an operation.
     #[serde(rename = "refused")]
     Denied {
         verb: String,
     },
 }
 
-/// Totals over the life of a pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PipelineTotals {
     pub rounds: u64,
@@ -121,7 +111,6 @@ pub struct PipelineTotals {
 }
 
 impl Pipeline {
-    /// Limit on the notes of a cycle.
     pub(super) const NOTES_MAX: usize = 500;
 
     /// A pipeline without any history.

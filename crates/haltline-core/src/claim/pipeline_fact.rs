@@ -13,7 +13,6 @@ use crate::fact::{FactKind, synced, unsynced};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PipelineFact {
-    /// The pipeline began.
     Began {
         /// The stage that cannot close while a claim is DISPUTED.
         final_stage: StageName,
@@ -22,20 +21,16 @@ pub enum PipelineFact {
         claim: ClaimId,
         #[serde(rename = "word")]
         status: ListedStatus,
-        /// Claims that this one depends on.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         depends_on: Vec<ClaimId>,
     },
-    /// A claim depends on additional claims.
     Depends {
         claim: ClaimId,
         on: Vec<ClaimId>,
     },
-    /// A review round on a claim closed.
     Reviewed {
         claim: ClaimId,
     },
-    /// A claim's status changed.
     Moved {
         claim: ClaimId,
         to: ListedStatus,
@@ -64,10 +59,8 @@ pub enum PipelineFact {
     StageClosed {
         stage: StageName,
     },
-    /// haltline denied an operation.
     #[serde(rename = "refused")]
     Denied {
-        /// The operation's verb.
         verb: String,
         /// The claim, if the operation is about one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +91,6 @@ impl PipelineFact {
     }
 }
 
-/// Returns the pipeline after a fact.
 pub fn apply_pipeline(pipeline: Option<Pipeline>, fact: &PipelineFact, at: Moment) -> Pipeline {
     let unknown = || {
         let final_stage = StageName::parse(&Limits::default().final_stage).expect("the built-in name is one");

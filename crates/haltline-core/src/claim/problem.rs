@@ -4,7 +4,6 @@ use std::fmt;
 
 use super::{ClaimId, StageName, Status};
 
-/// What is wrong with an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     NoClaim(ClaimId),
@@ -20,7 +19,6 @@ pub enum Problem {
     TooLong {
         /// Which text.
         what: &'static str,
-        /// Its length in bytes.
         bytes: u64,
         /// The limit.
         most: u64,
@@ -47,11 +45,9 @@ pub enum Problem {
     NothingExamined,
     /// The request has an outcome, but nothing caused a re-examination.
     NoExamination(ClaimId),
-    /// The pipeline has no claims.
     NoPipeline,
     /// A cycle has begun and not ended.
     CycleOpen(u64),
-    /// No cycle has begun.
     NoCycle,
     /// The pipeline is already in this stage.
     InStage(StageName),

@@ -5,12 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::{ClaimId, Confidence, Dispute, Limits, ListedStatus, Objection, ResolvedDispute, Status};
 use crate::{Instant, Moment};
 
-/// One claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The claim's text, verbatim.
     pub text: String,
-    /// What kind of claim it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// What supports the claim, oldest first.
@@ -25,7 +23,6 @@ pub struct Claim {
     /// How sure the author is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// Claims that this one depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<ClaimId>,
     #[serde(rename = "standing")]
@@ -53,14 +50,11 @@ pub struct Claim {
     #[serde(default)]
     pub generation: u64,
     pub created: Instant,
-    /// When it last changed.
     pub updated: Instant,
-    /// When the last fact was applied.
     #[serde(rename = "seen")]
     pub last_seen: Moment,
 }
 
-/// The state of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimState {
@@ -86,7 +80,6 @@ pub struct HistoryLine {
     pub text: String,
 }
 
-/// Totals over the life of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Rounds, counted or not.
@@ -97,7 +90,6 @@ pub struct Totals {
     pub repeated: u64,
     /// Rounds on an older generation.
     pub stale: u64,
-    /// Operations that haltline denied.
     #[serde(rename = "refused")]
     pub denied: u64,
     pub disputes: u64,

@@ -192,6 +192,21 @@ impl Circuit {
         }
     }
 
+    /// The trip that opened the circuit, unless it has closed or was retired.
+    pub fn trip(&self) -> Option<&Trip> {
+        match &self.state {
+            CircuitState::Open(trip) | CircuitState::HalfOpen(trip) => Some(trip),
+            CircuitState::Closed | CircuitState::Retired { .. } => None,
+        }
+    }
+
+    pub fn is_retired(&self) -> bool {
+        match self.state {
+            CircuitState::Retired { .. } => true,
+            CircuitState::Closed | CircuitState::Open(_) | CircuitState::HalfOpen(_) => false,
+        }
+    }
+
     /// The generation at `now`: a HALF_OPEN state that no fact has recorded yet already has the next generation.
     pub fn generation_at(&self, now: Moment) -> u64 {
         match (&self.state, self.state_at(now)) {

@@ -7,8 +7,8 @@ use super::{
 use crate::circuit::{incident_id, is_stale};
 use crate::draft::Draft;
 use crate::{
-    CircuitName, Decision, Effect, Elapsed, Halt, Mode, Moment, Operator, Policy, Reason, Rejection, Retry, Texts,
-    Verdict,
+    CircuitName, ClockDoubt, Decision, Effect, Elapsed, Halt, Mode, Moment, Operator, Policy, Reason, Rejection, Retry,
+    Texts, Verdict,
 };
 
 /// The session under which a violation is recorded if the caller names none.
@@ -134,7 +134,7 @@ impl CircuitDraft<'_> {
     }
 
     fn texts(&self, text: Option<String>) -> Texts {
-        Texts { session: self.request.session.map(str::to_owned), text }
+        Texts { session: self.request.session.map(str::to_owned), text, ..Texts::default() }
     }
 
     fn reason(&self, code: &'static str, text: String) -> Reason {
@@ -186,7 +186,7 @@ impl CircuitDraft<'_> {
     fn push_violation(&mut self, action: &str, weight: Weight) {
         let session = self.request.session.unwrap_or(SESSION_UNKNOWN);
         let fact = Fact::Violated { weight, fingerprint: fingerprint(self.now.at, action, session), imported: false };
-        let texts = Texts { session: Some(session.to_owned()), text: Some(action.to_owned()) };
+        let texts = Texts { session: Some(session.to_owned()), text: Some(action.to_owned()), ..Texts::default() };
         self.push_with(self.now, fact, texts);
     }
 
@@ -342,7 +342,11 @@ impl CircuitDraft<'_> {
             let at = Moment::from_wall_clock(violation.at);
             let weight = self.weigh_import(at, is_new);
             let fact = Fact::Violated { weight, fingerprint: violation.fingerprint(), imported: true };
-            let texts = Texts { session: Some(violation.session.clone()), text: Some(violation.action.clone()) };
+            let texts = Texts {
+                session: Some(violation.session.clone()),
+                text: Some(violation.action.clone()),
+                ..Texts::default()
+            };
             let is_half_open = matches!(self.circuit.state_at(self.now), CircuitStateAt::HalfOpen(_));
             self.push_with(at, fact, texts);
             if is_half_open && weight == Weight::Counted && !is_new {
@@ -404,12 +408,17 @@ fn open_reason(name: &CircuitName, trip: &Trip, cooldown: Cooldown, now: Moment)
             (text, Retry::At(until))
         }
         Cooldown::Unreadable | Cooldown::Over => {
-            let text = format!(
-                "OPEN since {since}, which lies in the future of this clock; it stays OPEN until the clock passes {} or a person resets it",
-                trip.until().to_seconds_text()
-            );
+            let text = match now.doubt_since(trip.since) {
+                Some(doubt @ (ClockDoubt::OtherTimeNamespace | ClockDoubt::NoBootClock)) => {
+                    format!("OPEN since {since}; {}: it stays OPEN until a person resets it", doubt.explain())
+                }
+                Some(ClockDoubt::WallClockBehind) | None => format!(
+                    "OPEN since {since}, which lies in the future of this clock; it stays OPEN until the clock passes {} or a person resets it",
+                    trip.until().to_seconds_text()
+                ),
+            };
             (text, Retry::Person)
         }
     };
-    Reason { circuit: name.clone(), code: "HL-CON-02", text, retry }
+    Reason { circuit: name.clone(), code: super::TRIP_CODE, text, retry }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::identity::Action;
+use crate::shell::CommandPattern;
 use crate::{Instant, glob_matches};
 
 /// The numbers of seed 003's configuration.
@@ -118,14 +120,29 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Returns whether this guard matches an action. A glob does not match if the action lacks the part it applies to.
-    pub fn covers(&self, tool: &str, command: Option<&str>, path: Option<&str>) -> bool {
-        let fits = |glob: &Option<String>, text: Option<&str>| match (glob, text) {
-            (None, _any) => true,
-            (Some(glob), Some(text)) => glob_matches(glob, text),
-            (Some(_), None) => false,
+    /// Returns whether this guard matches an action, by meaning or by its text. A pattern does not match if the action
+    /// lacks the part it applies to. Paths below `root` also match without it.
+    pub fn covers(&self, action: &Action, root: &str) -> bool {
+        let is_tool = glob_matches(&self.tool, &action.tool) || action.is_kind_of(&self.tool);
+        is_tool && self.covers_command(action) && self.covers_path(action, root)
+    }
+
+    fn covers_command(&self, action: &Action) -> bool {
+        let Some(pattern) = &self.command else { return true };
+        action.command.as_deref().is_some_and(|command| glob_matches(pattern, command))
+            || action
+                .script
+                .as_deref()
+                .is_some_and(|script| CommandPattern::parse(pattern).is_some_and(|pattern| pattern.matches(script)))
+    }
+
+    fn covers_path(&self, action: &Action, root: &str) -> bool {
+        let Some(glob) = &self.path else { return true };
+        let below = |path: &String| {
+            let rest = path.strip_prefix(root)?.strip_prefix('/')?;
+            Some(glob_matches(glob, rest))
         };
-        glob_matches(&self.tool, tool) && fits(&self.command, command) && fits(&self.path, path)
+        action.path.iter().chain(&action.targets).any(|path| glob_matches(glob, path) || below(path) == Some(true))
     }
 }
 
@@ -256,12 +273,15 @@ mod tests {
     #[test]
     fn a_guard_covers_what_all_its_globs_match() {
         let push = Guard { tool: "Bash".into(), command: Some("git push*--force*".into()), path: None };
-        assert!(push.covers("Bash", Some("git push --force"), None));
-        assert!(!push.covers("Bash", Some("git push"), None));
-        assert!(!push.covers("Bash", None, None));
-        assert!(!push.covers("Edit", Some("git push --force"), None));
+        let bash = |command: &str| Action::new("Bash", &serde_json::json!({"command": command}).to_string(), None);
+        let write = |path: &str| Action::new("Write", &serde_json::json!({"file_path": path}).to_string(), Some("/p"));
+        assert!(push.covers(&bash("git push --force"), "/p"));
+        assert!(!push.covers(&bash("git push"), "/p"));
+        assert!(!push.covers(&write("git push --force"), "/p"));
         let edits = Guard { tool: "*".into(), command: None, path: Some("migrations/*".into()) };
-        assert!(edits.covers("Write", None, Some("migrations/001.sql")));
-        assert!(!edits.covers("Write", None, Some("src/lib.rs")));
+        assert!(edits.covers(&write("migrations/001.sql"), "/p"));
+        assert!(edits.covers(&write("/p/migrations/001.sql"), "/p"));
+        assert!(!edits.covers(&write("/q/migrations/001.sql"), "/p"));
+        assert!(!edits.covers(&write("src/lib.rs"), "/p"));
     }
 }

@@ -3,6 +3,7 @@
 use super::{Event, Operator};
 use crate::attempt::AttemptEvent;
 use crate::constraint::ConstraintEvent;
+use crate::control::ControlEvent;
 use crate::loop_::{LoopEvent, Verb};
 use crate::phase::{Choice, PhaseEvent};
 use crate::trust::TrustEvent;
@@ -26,7 +27,19 @@ impl Event {
             Event::Phase { session, event, .. } => of_phase(event).into_iter().chain(session).collect(),
             Event::Claim { session, .. } => session.iter_mut().collect(),
             Event::Trust(TrustEvent::LimitsSeen { .. }) => Vec::new(),
+            Event::Control(event) => of_control(event),
         }
+    }
+}
+
+fn of_control(event: &mut ControlEvent) -> Vec<&mut String> {
+    match event {
+        ControlEvent::Pause { operator, .. } | ControlEvent::Unpause(operator) => operator.reason.iter_mut().collect(),
+        ControlEvent::ConfigChanged { change, operator, .. } => {
+            [change].into_iter().chain(&mut operator.reason).collect()
+        }
+        // A pause is limited to a session by its exact name.
+        ControlEvent::SessionEnded { .. } | ControlEvent::SwitchedOff { .. } => Vec::new(),
     }
 }
 
@@ -101,9 +114,11 @@ fn of_phase(event: &mut PhaseEvent) -> Vec<&mut String> {
             operator.reason.iter_mut().collect()
         }
         // A state file was masked when it was read.
-        PhaseEvent::StateFileFound(_) | PhaseEvent::Ask { .. } | PhaseEvent::AutoReset | PhaseEvent::Finish(_) => {
-            Vec::new()
-        }
+        PhaseEvent::StateFileFound(_)
+        | PhaseEvent::Ask { .. }
+        | PhaseEvent::Look
+        | PhaseEvent::AutoReset
+        | PhaseEvent::Finish(_) => Vec::new(),
     }
 }
 

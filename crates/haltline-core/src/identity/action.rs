@@ -1,13 +1,14 @@
 //! What a call is about to do: its identity, its traits, and one line to show.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use crate::shell::wrapper;
+use crate::shell::{Script, wrapper};
 
 use super::arguments::{Node, Rules};
 use super::call_result::one_line;
 use super::tool::ToolKind;
-use super::{Action, Digest, IDENTITY_VERSION, WordSet, command, path};
+use super::{Action, Digest, IDENTITY_VERSION, WordSet, argument_shape, command, path};
 
 /// JSON members that hold a command line.
 const COMMANDS: [&str; 5] = ["command", "cmd", "script", "commands", "input"];
@@ -30,7 +31,7 @@ const PATHS: [&str; 12] = [
 ];
 
 /// Other JSON members that hold a file a tool changes.
-const TARGETS: [&str; 17] = [
+const TARGETS: [&str; 23] = [
     "relative_path",
     "relativePath",
     "pathInProject",
@@ -46,8 +47,14 @@ const TARGETS: [&str; 17] = [
     "oldPath",
     "edits",
     "uri",
+    "target",
     "targetPath",
+    "target_path",
+    "destination_path",
+    "destinationPath",
+    "source_path",
     "output_path",
+    "dest",
 ];
 /// The maximum number of files collected from one call.
 const TARGETS_MAX: usize = 64;
@@ -61,6 +68,7 @@ impl Action {
             tool: tool.to_owned(),
             identity: Digest(0),
             command: None,
+            script: None,
             path: None,
             targets: Vec::new(),
             is_spawn: kind == ToolKind::Spawn,
@@ -98,7 +106,7 @@ impl Action {
                 }
                 None => hasher.update(plain_text(kind, input).as_bytes()),
             }
-            action.describe(input, node.as_ref(), folder);
+            action.describe(kind, input, node.as_ref(), folder);
         }
         action.identity = Digest(hasher.digest());
         action.words = match (&action.command, &action.path) {
@@ -132,6 +140,7 @@ impl Action {
                 ["set-content", "add-content", "out-file", "new-item", "remove-item", "move-item", "copy-item"]
                     .iter()
                     .any(|verb| lower.contains(verb));
+            self.script = Some(Arc::new(Script::parse(line)));
             return (working_folder, line.split_whitespace().collect::<Vec<_>>().join(" "));
         }
         let parsed = command::read(line, working_folder.as_deref());
@@ -139,17 +148,21 @@ impl Action {
         self.is_search = parsed.traits.is_search;
         self.is_wait = parsed.traits.is_wait;
         self.is_saving = parsed.traits.is_saving;
+        self.script = Some(Arc::new(parsed.script));
         (parsed.folder, parsed.canonical)
     }
 
     /// Fills in the path and the line to show for a call that is not a command.
-    fn describe(&mut self, input: &str, node: Option<&Node<'_>>, folder: Option<&str>) {
+    fn describe(&mut self, kind: ToolKind, input: &str, node: Option<&Node<'_>>, folder: Option<&str>) {
         let named = node.and_then(|node| node.first_text(&PATHS)).filter(|text| path::is_path(text));
         let patched = || patched_file(input, node);
         let named = named.map(Cow::into_owned).or_else(|| self.is_write.then(patched).flatten());
         self.path = named.as_deref().map(|named| path::resolved(named, folder));
         if self.is_write || self.tool.starts_with("mcp__") {
             self.targets = targets(input, node);
+        }
+        if kind == ToolKind::Other {
+            self.script = node.and_then(argument_shape::script).map(Arc::new);
         }
         let descriptive_members =
             ["pattern", "query", "url", "subject", "description", "prompt", "task_id", "session_id", "id", "title"];

@@ -50,7 +50,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The member of that name.
     pub(super) fn get(&self, name: &str) -> Option<&Node<'a>> {
         match self {
             Node::Object(members) => members.iter().find(|(key, _)| key == name).map(|(_, node)| node),

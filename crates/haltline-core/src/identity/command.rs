@@ -5,12 +5,11 @@
 //! filter after a pipe makes a different command.
 
 use crate::shell::lex::{self, Joint, Piece, Redirect};
-use crate::shell::{self, Program, Simple, base, wrapper};
+use crate::shell::{Program, Script, Simple, base, simple_commands, wrapper};
 
 use super::path;
-use super::volatile::up_to;
 
-/// Longer commands are compared byte by byte, and only this much of them is examined for traits.
+/// Longer commands are compared byte by byte.
 const COMMAND_BYTES_MAX: usize = 32 * 1024;
 /// The maximum number of pieces of leading `cd` commands that are examined.
 const LEADING_PIECES_MAX: usize = 24;
@@ -29,24 +28,28 @@ pub(super) struct ParsedCommand {
     /// Equal for commands that are the same.
     pub canonical: String,
     pub traits: CommandTraits,
+    /// What the command would run.
+    pub script: Script,
 }
 
 /// Parses a command that starts in `folder`.
 pub(super) fn read(command: &str, folder: Option<&str>) -> ParsedCommand {
     let mut folder = folder.map(|folder| path::resolved(folder, None));
-    let examined = up_to(command, COMMAND_BYTES_MAX);
-    let mut pieces = lex::pieces(examined);
-    let traits = traits(shell::simple_commands(pieces.clone()), examined.len());
-    if examined.len() < command.len() {
-        return ParsedCommand { folder, canonical: command.to_owned(), traits };
+    let (pieces, read) = Script::pieces(command);
+    let mut canonical = None;
+    if command.len() <= COMMAND_BYTES_MAX && read == command.len() {
+        let mut start = 0;
+        while let Some(entered) = leading_folder(&pieces[start..]).filter(|_| start < LEADING_PIECES_MAX) {
+            folder = Some(path::resolved(&entered, folder.as_deref()));
+            start += 3;
+        }
+        canonical = Some(lex::render(without_merged_streams(&pieces[start..])));
     }
-    let mut start = 0;
-    while let Some(entered) = leading_folder(&pieces[start..]).filter(|_| start < LEADING_PIECES_MAX) {
-        folder = Some(path::resolved(&entered, folder.as_deref()));
-        start += 3;
-    }
-    pieces.drain(..start);
-    ParsedCommand { folder, canonical: lex::render(&without_merged_streams(pieces)), traits }
+    let commands = simple_commands(pieces);
+    let is_search = searches(&commands);
+    let script = Script::from_simple(commands, command, read);
+    let traits = traits(&script, is_search);
+    ParsedCommand { folder, canonical: canonical.unwrap_or_else(|| command.to_owned()), traits, script }
 }
 
 /// Returns the folder that a leading `cd folder &&` enters.
@@ -60,7 +63,7 @@ fn leading_folder(pieces: &[Piece]) -> Option<String> {
 
 /// Removes `2>&1` where it only changes what the reader sees: not before a pipe, and not next to a redirection to a
 /// file that would receive both streams.
-fn without_merged_streams(pieces: Vec<Piece>) -> Vec<Piece> {
+fn without_merged_streams(pieces: &[Piece]) -> impl Iterator<Item = &Piece> {
     let merges = |piece: &Piece| matches!(piece, Piece::Redirect(redirect) if redirect.operator == "2>&" && redirect.target.value == "1");
     let files =
         |piece: &Piece| matches!(piece, Piece::Redirect(redirect) if redirect.operator.contains('>')) && !merges(piece);
@@ -70,14 +73,13 @@ fn without_merged_streams(pieces: Vec<Piece>) -> Vec<Piece> {
         let is_seen_elsewhere = is_piped || command.iter().any(files);
         keeps.extend(command.iter().map(|piece| is_seen_elsewhere || !merges(piece)));
     }
-    pieces.into_iter().zip(keeps).filter(|(_, keeps)| *keeps).map(|(piece, _)| piece).collect()
+    pieces.iter().zip(keeps).filter(|(_, keeps)| *keeps).map(|(piece, _)| piece)
 }
 
-fn traits(commands: Vec<Simple>, length: usize) -> CommandTraits {
-    let is_search = searches(&commands);
+fn traits(script: &Script, is_search: bool) -> CommandTraits {
     let (mut is_write, mut is_wait) = (false, false);
     let (mut saves, mut does_more) = (false, false);
-    shell::for_each_program_in(commands, length, &mut |program| {
+    for program in &script.programs {
         is_write |= writes(program);
         is_wait |= waits(program);
         match saving(program) {
@@ -85,7 +87,7 @@ fn traits(commands: Vec<Simple>, length: usize) -> CommandTraits {
             Some(false) => {}
             None => does_more = true,
         }
-    });
+    }
     CommandTraits { is_write, is_search, is_wait, is_saving: saves && !does_more }
 }
 

@@ -27,7 +27,6 @@ pub fn is_still_running(output: &str) -> bool {
     envelope.is_still_running && envelope.exit.is_none()
 }
 
-/// Parses the header of an output.
 pub(super) fn envelope(output: &str) -> Envelope {
     let mut found = Envelope { length: 0, exit: None, is_still_running: false };
     let head = up_to(output, HEAD_BYTES);

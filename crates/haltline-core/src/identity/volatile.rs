@@ -19,7 +19,6 @@ const WINDOW_BYTES: usize = 32 * 1024;
 /// How far the end of a window may move to reach the end of a line.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// The two hashes of an output.
 pub(super) struct OutputHashes {
     /// Without volatile parts.
     pub normal: u64,

@@ -22,7 +22,6 @@ const ERROR_WORDS_MAX: usize = 64;
 /// At most this many shared words are returned.
 const SHARED_WORDS_MAX: usize = 16;
 
-/// A word, represented by its hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WordHash(pub u32);

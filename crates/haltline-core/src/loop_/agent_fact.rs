@@ -7,7 +7,6 @@ use super::circuits::CircuitFact;
 use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::{Digest, ModelText, Outcome, WordHash};
 
-/// Whether a call made progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Progress {
@@ -16,7 +15,6 @@ pub enum Progress {
     Written,
 }
 
-/// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     pub call: Digest,
@@ -44,7 +42,6 @@ pub struct Ending {
     pub end_id: Option<Digest>,
 }
 
-/// A fact about one agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentFact {
@@ -80,6 +77,9 @@ pub enum AgentFact {
         /// True if haltline denied the prompt: it had ended the turn, and only a person may resume the agent.
         #[serde(rename = "is_refused", default, skip_serializing_if = "std::ops::Not::not")]
         is_denied: bool,
+        /// True if spawns before the prompt no longer count towards the spawn rate.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        clears_spawns: bool,
         #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
         hook_source: Option<Digest>,
     },
@@ -118,7 +118,6 @@ pub enum AgentFact {
         /// How many runs the agent's row keeps.
         keep: u32,
     },
-    /// The agent started a sub-agent.
     Spawned {
         /// How many spawns the agent's row keeps.
         keep: u32,
@@ -130,7 +129,6 @@ pub enum AgentFact {
         #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
         hook_source: Option<Digest>,
     },
-    /// The client compacted the conversation.
     Compacted {
         trigger: String,
         #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
@@ -156,7 +154,6 @@ pub enum AgentFact {
     },
     /// haltline cleaned up old files of the memory folder (L9).
     MemoryCleaned {
-        /// Number of telemetry files rotated.
         files_rotated: u64,
         /// Number of session states archived.
         sessions_pruned: u64,
@@ -170,7 +167,6 @@ pub enum AgentFact {
         #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
         hook_source: Option<Digest>,
     },
-    /// A fact about one of the agent's circuits.
     #[serde(rename = "board")]
     Circuit(CircuitFact),
 }

@@ -43,7 +43,6 @@ pub enum Activity {
     KeptGoing,
 }
 
-/// Totals over the agent's lifetime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentTotals {
     /// Calls that started.
@@ -52,7 +51,6 @@ pub struct AgentTotals {
     pub failed: u64,
     /// Calls whose end haltline never saw.
     pub unended: u64,
-    /// Prompts by a person.
     pub prompts: u64,
 }
 
@@ -120,7 +118,6 @@ impl AgentState {
         Self { last_seen: at, first_seen: at, has_new_prompt: true, ..Self::default() }
     }
 
-    /// The in-flight call with this id.
     pub fn in_flight_call(&self, call: Digest) -> Option<&InFlightCall> {
         self.in_flight.iter().find(|in_flight| in_flight.id == call)
     }
@@ -146,7 +143,6 @@ impl AgentState {
         self.since_prompt().iter().any(|completed| completed.id == call) || self.deliveries.ended_ids.contains(&call)
     }
 
-    /// The completed calls since the last prompt.
     pub fn since_prompt(&self) -> &[CompletedCall] {
         if self.has_new_prompt {
             return &[];
@@ -175,7 +171,10 @@ impl AgentState {
                 agent.deliveries.remember_source(UnidentifiedEvent::Begin, *delivered_by, at);
             }
             AgentFact::PolicyChanged { policy } => agent.policy_digest.clone_from(policy),
-            AgentFact::Prompted { by_user, hook_source, .. } => {
+            AgentFact::Prompted { by_user, clears_spawns, hook_source, .. } => {
+                if *clears_spawns {
+                    agent.spawn_turns.clear();
+                }
                 let kind = if *by_user { UnidentifiedEvent::Prompt } else { UnidentifiedEvent::Notice };
                 agent.deliveries.remember_source(kind, *hook_source, at);
                 agent.on_prompt(*by_user);

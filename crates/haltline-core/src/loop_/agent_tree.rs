@@ -102,6 +102,9 @@ pub struct AgentTree {
     /// Spawns in total.
     #[serde(default)]
     pub spawns: u64,
+    /// Spawns since the person's last prompt.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub spawns_since_prompt: u64,
     /// The last spawn: the digest of the agent's row, the agent's turn, and when it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_spawn: Option<(Digest, u64, Moment)>,
@@ -128,6 +131,8 @@ pub enum AgentTreeFact {
         /// True if the limits are lifted.
         on: bool,
     },
+    /// The person wrote a prompt, so the spawns since the last one no longer count.
+    Prompted,
     /// haltline let a spawn through.
     Permitted {
         permit: Permit,
@@ -195,6 +200,7 @@ impl AgentTreeFact {
         match self {
             AgentTreeFact::Bypass { on: true } => synced("bypassed"),
             AgentTreeFact::Bypass { on: false } => unsynced("bypass_over"),
+            AgentTreeFact::Prompted => unsynced("prompted"),
             AgentTreeFact::Permitted { .. } => unsynced("spawn_permitted"),
             AgentTreeFact::Refunded { .. } => unsynced("spawn_refunded"),
             AgentTreeFact::PermitUsed { .. } => unsynced("spawn_used"),
@@ -210,6 +216,10 @@ impl AgentTreeFact {
             AgentTreeFact::Circuit(fact) => fact.kind(),
         }
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
@@ -254,15 +264,18 @@ impl AgentTree {
             AgentTreeFact::Bypass { on } => tree.is_bypassed = *on,
             AgentTreeFact::Permitted { permit, agent, turn } => {
                 increment(&mut tree.spawns);
+                increment(&mut tree.spawns_since_prompt);
                 tree.permits.push(*permit);
                 keep_newest(&mut tree.permits, SUB_AGENTS_MAX);
                 tree.last_spawn = Some((*agent, *turn, permit.since));
             }
+            AgentTreeFact::Prompted => tree.spawns_since_prompt = 0,
             AgentTreeFact::Refunded { call } => {
                 let before = tree.permits.len();
                 tree.permits.retain(|permit| permit.call != *call);
                 if tree.permits.len() < before {
                     tree.spawns = tree.spawns.saturating_sub(1);
+                    tree.spawns_since_prompt = tree.spawns_since_prompt.saturating_sub(1);
                 }
             }
             AgentTreeFact::PermitUsed { call } => tree.permits.retain(|permit| permit.call != *call),

@@ -18,7 +18,6 @@ const TRIPPED_MAX: usize = 32;
 /// One change from CLOSED, or HALF_OPEN, to OPEN. Every trip is an incident.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trip {
-    /// The id of the incident.
     pub incident: String,
     pub pattern: Pattern,
     /// What the circuit is about: a call's identity, or whatever else the pattern counts.
@@ -26,7 +25,9 @@ pub struct Trip {
     /// The result that came again and again. A probe with another result succeeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normal: Option<Digest>,
-    /// When the circuit opened.
+    /// The identities of the calls that the trip is about: a person who declares a false positive exempts them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Digest>,
     pub since: Moment,
     /// How long the circuit stays OPEN; fixed at the trip (E3).
     pub cooldown_ms: u64,
@@ -54,7 +55,6 @@ impl Trip {
     }
 }
 
-/// Why a circuit is HALF_OPEN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HalfOpenCause {
@@ -64,7 +64,6 @@ pub enum HalfOpenCause {
     /// The agent learned something new.
     #[serde(rename = "answer")]
     NewResult,
-    /// A person resumed the circuit.
     Person,
 }
 
@@ -76,7 +75,6 @@ pub struct Probe {
     pub since: Moment,
     /// How long the probe may take before another call may replace it.
     pub lease_ms: u64,
-    /// Why the circuit was HALF_OPEN.
     #[serde(rename = "by", default = "cooled_down", skip_serializing_if = "is_cooled_down")]
     pub cause: HalfOpenCause,
 }
@@ -152,7 +150,6 @@ impl<'a> CircuitState<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TripStreak {
     pub pattern: Pattern,
-    /// Number of trips in the streak.
     #[serde(rename = "level")]
     pub length: u32,
     /// When the pattern last tripped.
@@ -201,15 +198,12 @@ pub enum CircuitFact {
     Tripped { trip: Trip },
     /// The agent reached a limit that has no circuit.
     Limited {
-        /// The id of the incident.
         incident: String,
         pattern: Pattern,
-        /// The key of the limit.
         key: Digest,
         /// The number that was compared with the limit.
         count: u32,
     },
-    /// A circuit became HALF_OPEN.
     HalfOpened {
         incident: String,
         #[serde(rename = "by")]
@@ -217,7 +211,20 @@ pub enum CircuitFact {
         /// What a person wants the agent to know when it runs the probe.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
+        /// The person who resumed the circuit, if one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        who: Option<String>,
     },
+    /// A person lets one call pass a limit that has no circuit.
+    Allowed {
+        incident: String,
+        who: String,
+        /// What the person wants the agent to know when it makes the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
+    /// The call that a person allowed passed the limit. The next one is denied again.
+    AllowanceUsed { incident: String },
     /// A call started as the probe.
     ProbeTaken { incident: String, probe: Probe },
     /// A probe ended without a usable result; another call may become the probe.
@@ -225,7 +232,7 @@ pub enum CircuitFact {
     /// A probe succeeded, and the circuit closed.
     Recovered { incident: String },
     /// A HALF_OPEN circuit closed because the agent moved on without a probe. The streak, and so the next cooldown,
-    /// stays as long as it was.
+    /// stays as long as it was. For a limit without a circuit: it is not in the way any more.
     Lapsed { incident: String },
     /// haltline denied a call, or ended the turn.
     #[serde(rename = "refused")]
@@ -265,6 +272,8 @@ impl CircuitFact {
             CircuitFact::HalfOpened { cause, .. } => {
                 FactKind { name: "half_opened", needs_sync: *cause == HalfOpenCause::Person }
             }
+            CircuitFact::Allowed { .. } => synced("allowed"),
+            CircuitFact::AllowanceUsed { .. } => synced("allowance_used"),
             CircuitFact::ProbeTaken { .. } => unsynced("probe_taken"),
             CircuitFact::ProbeAbandoned { .. } => unsynced("probe_abandoned"),
             CircuitFact::Recovered { .. } => synced("recovered"),
@@ -276,12 +285,33 @@ impl CircuitFact {
         }
     }
 
+    /// The pattern that the fact is about, if it names one.
+    pub fn pattern(&self) -> Option<Pattern> {
+        match self {
+            CircuitFact::Tripped { trip } => Some(trip.pattern),
+            CircuitFact::Warned { pattern, .. }
+            | CircuitFact::Limited { pattern, .. }
+            | CircuitFact::Denied { pattern, .. } => Some(*pattern),
+            CircuitFact::HalfOpened { .. }
+            | CircuitFact::Allowed { .. }
+            | CircuitFact::AllowanceUsed { .. }
+            | CircuitFact::ProbeTaken { .. }
+            | CircuitFact::ProbeAbandoned { .. }
+            | CircuitFact::Recovered { .. }
+            | CircuitFact::Lapsed { .. }
+            | CircuitFact::Reset { .. }
+            | CircuitFact::FalsePositive { .. } => None,
+        }
+    }
+
     /// The incident that the fact is about, if it names one.
     pub fn incident(&self) -> Option<&str> {
         match self {
             CircuitFact::Tripped { trip } => Some(&trip.incident),
             CircuitFact::Limited { incident, .. }
             | CircuitFact::HalfOpened { incident, .. }
+            | CircuitFact::Allowed { incident, .. }
+            | CircuitFact::AllowanceUsed { incident }
             | CircuitFact::ProbeTaken { incident, .. }
             | CircuitFact::ProbeAbandoned { incident }
             | CircuitFact::Recovered { incident }
@@ -294,7 +324,6 @@ impl CircuitFact {
 }
 
 impl Circuits {
-    /// The state at `now` of the circuit for `key`.
     pub fn state_at(&self, key: Digest, now: Moment) -> CircuitState<'_> {
         let Some(tripped) = self.tripped_for(key) else { return CircuitState::Closed };
         match &tripped.state {
@@ -326,7 +355,6 @@ impl Circuits {
         self.tripped_by(incident).is_some() || self.escalations.has_incident(incident)
     }
 
-    /// The circuit whose probe is this call.
     pub fn probed_by(&self, call: Digest) -> Option<&TrippedCircuit> {
         self.tripped.iter().find(|tripped| matches!(&tripped.state, TrippedState::Probing(probe) if probe.call == call))
     }
@@ -341,12 +369,17 @@ impl Circuits {
         }
     }
 
+    /// The incidents that have not ended.
+    pub fn open_incidents(&self) -> impl Iterator<Item = &str> {
+        let tripped = self.tripped.iter().map(|tripped| tripped.trip.incident.as_str());
+        tripped.chain(self.escalations.incidents().map(|(_, incident)| incident))
+    }
+
     /// True if any circuit is OPEN or HALF_OPEN.
     pub fn has_tripped(&self) -> bool {
         !self.tripped.is_empty()
     }
 
-    /// Applies a fact.
     pub(super) fn apply(&mut self, fact: &CircuitFact, at: Moment) {
         match fact {
             CircuitFact::Warned { .. } => increment(&mut self.warned),
@@ -356,7 +389,9 @@ impl Circuits {
                 increment(&mut self.generation);
                 self.escalations.entry(*key).incident = Some(incident.clone());
             }
-            CircuitFact::HalfOpened { incident, cause, hint } => {
+            CircuitFact::Allowed { incident, hint, .. } => self.escalations.allow(incident, hint.as_deref()),
+            CircuitFact::AllowanceUsed { incident } => self.escalations.end_incident(incident),
+            CircuitFact::HalfOpened { incident, cause, hint, .. } => {
                 self.set_state(incident, TrippedState::HalfOpen(*cause));
                 if let Some(tripped) = self.tripped.iter_mut().find(|tripped| tripped.trip.incident == *incident) {
                     tripped.hint.clone_from(hint);
@@ -413,7 +448,11 @@ impl Circuits {
 
     fn close(&mut self, incident: &str, has_recovered: bool) {
         let Some(index) = self.tripped.iter().position(|tripped| tripped.trip.incident == incident) else {
-            self.escalations.end_incident(incident);
+            match has_recovered {
+                true => self.escalations.end_incident(incident),
+                // The limit is not in the way any more. The number of denials stays, so that no two have the same text.
+                false => self.escalations.forget_incident(incident),
+            }
             return;
         };
         let trip = self.tripped.remove(index).trip;

@@ -27,5 +27,8 @@ pub fn code(pattern: Pattern, key: Digest) -> &'static str {
 /// True if the code stands for a capacity limit: waiting helps, so such a denial is not the detection of a loop and is
 /// counted separately.
 pub fn is_capacity(code: &str) -> bool {
-    code == "HL-SPAWN-03"
+    code == CAPACITY_CODE
 }
+
+/// The code of the only capacity limit: sub-agents at once.
+pub const CAPACITY_CODE: &str = "HL-SPAWN-03";

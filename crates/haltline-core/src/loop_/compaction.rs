@@ -17,7 +17,6 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// Counts a call that ended.
     pub(super) fn count_call(&mut self, is_repeat: bool) {
         self.calls = self.calls.saturating_add(1);
         self.repeats = self.repeats.saturating_add(u32::from(is_repeat));

@@ -13,7 +13,6 @@ pub struct CompletedCall {
     pub identity: Digest,
     /// Digest of the result without its volatile parts.
     pub normal: Digest,
-    /// The turn in which the call started.
     pub turn: u64,
     flags: u32,
 }

@@ -11,6 +11,7 @@ mod hook_source;
 mod limit;
 mod model;
 mod pattern_match;
+mod spawn;
 mod start;
 
 pub(super) use pattern_match::futile_key;
@@ -49,12 +50,15 @@ pub(super) fn hook_key(name: &str) -> Digest {
     Digest::from_parts(&[b"hook", name.as_bytes()])
 }
 
-/// The key of a limit.
 pub(super) fn limit_key(name: &str) -> Digest {
     Digest::from_parts(&[b"limit", name.as_bytes()])
 }
 
-/// Decides one event of an agent.
+/// The key under which attempts to change or control haltline itself are counted.
+pub(super) fn tampering_key() -> Digest {
+    limit_key("tampering")
+}
+
 pub fn decide(memory: &Memory, policy: &Policy, request: &LoopRequest<'_>, now: Moment) -> Result<Decision, Halt> {
     if let LoopEvent::ToolStart { context: CallContext::Missing, .. } = request.event {
         return Err(Rejection::MissingContext.into());
@@ -84,6 +88,10 @@ struct AgentDraft<'a> {
     is_duplicate: bool,
     /// True if a hard limit is reached and the call may run only because it saves work.
     is_saving: bool,
+    /// True if a person exempted the call: it runs, and its result counts towards no pattern.
+    is_exempt_call: bool,
+    /// What a person allowed in spite of a limit and the pending call would use.
+    allowances: Vec<limit::UsedAllowance>,
     draft: Draft,
 }
 
@@ -130,6 +138,8 @@ impl<'a> AgentDraft<'a> {
             end_id: None,
             is_duplicate: false,
             is_saving: false,
+            is_exempt_call: false,
+            allowances: Vec::new(),
             draft: Draft::default(),
         };
         draft.is_duplicate = draft.is_duplicate_delivery();
@@ -355,7 +365,9 @@ impl<'a> AgentDraft<'a> {
         // A prompt from the client itself, such as a sub-agent's result, would resume a stopped agent.
         let is_denied = !by_user && self.is_stopped();
         if !self.is_duplicate {
-            self.record(AgentFact::Prompted { by_user, is_denied, hook_source: self.hook_source() });
+            let clears_spawns = by_user && !self.is_literal() && !self.agent.spawn_turns.is_empty();
+            let hook_source = self.hook_source();
+            self.record(AgentFact::Prompted { by_user, is_denied, clears_spawns, hook_source });
         }
         if is_denied {
             return Ok(self.still_stopped());
@@ -382,13 +394,37 @@ impl<'a> AgentDraft<'a> {
         if is_main && self.tree.as_ref().is_some_and(|tree| tree.is_bypassed != bypass) {
             self.record_in_tree(AgentTreeFact::Bypass { on: bypass });
         }
+        if is_main && self.tree.as_ref().is_some_and(|tree| tree.spawns_since_prompt > 0) {
+            self.record_in_tree(AgentTreeFact::Prompted);
+        }
+        self.lapse_limits_at_prompt();
         self.warn_of_budget()
+    }
+
+    /// Ends the incidents of limits that a prompt lifts, or that were about one attempt only.
+    fn lapse_limits_at_prompt(&mut self) {
+        if self.agent.circuits.escalations.is_empty() {
+            return;
+        }
+        self.lapse_limits(&["concurrent", "depth", "spacing", "tampering"]);
+        let session_max = self.limits.agents.session_spawns_max(self.limits.preset);
+        let spawns = self.tree.as_ref().map_or(0, |tree| tree.spawns);
+        if session_max.is_none_or(|max| spawns < u64::from(max)) {
+            self.lapse_limits(&["spawns"]);
+        }
     }
 
     /// True if a person declared this circuit a false positive.
     fn is_exempt(&self, pattern: Pattern, key: Digest) -> Result<bool, Halt> {
         let row = self.memory.require(&CircuitName::exemptions())?;
         Ok(row.and_then(|state| state.as_exemptions()).is_some_and(|exemptions| exemptions.covers(pattern, key)))
+    }
+
+    /// True if a person declared this circuit a false positive, or exempted the call from every pattern.
+    fn is_call_exempt(&self, pattern: Pattern, key: Digest, identity: Digest) -> Result<bool, Halt> {
+        let row = self.memory.require(&CircuitName::exemptions())?;
+        let Some(exemptions) = row.and_then(|state| state.as_exemptions()) else { return Ok(false) };
+        Ok(exemptions.covers(pattern, key) || [key, identity].iter().any(|call| exemptions.covers_call(*call)))
     }
 
     fn need_tree(&mut self) -> Result<(), Halt> {
@@ -405,7 +441,7 @@ impl<'a> AgentDraft<'a> {
 
     fn record_at(&mut self, at: Moment, fact: AgentFact, text: Option<String>) {
         let agent = std::mem::replace(&mut self.agent, AgentState::new(at));
-        self.agent = self.draft.record(&self.agent_row, Some(agent), at, fact, Texts { session: None, text });
+        self.agent = self.draft.record(&self.agent_row, Some(agent), at, fact, Texts { text, ..Texts::default() });
     }
 
     fn record_in_tree(&mut self, fact: AgentTreeFact) {
@@ -413,7 +449,7 @@ impl<'a> AgentDraft<'a> {
     }
 
     fn record_in_tree_at(&mut self, at: Moment, fact: AgentTreeFact, text: Option<String>) {
-        let texts = Texts { session: None, text };
+        let texts = Texts { text, ..Texts::default() };
         self.tree = Some(self.draft.record(&self.tree_row, self.tree.take(), at, fact, texts));
     }
 

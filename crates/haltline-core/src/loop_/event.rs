@@ -1,4 +1,4 @@
-//! The events of the loop breaker: what one agent did, in the terms of plain events (EVENTS.md).
+//! The events of the loop breaker: what one agent did, in the terms of plain events (docs/reference/events.md).
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,6 @@ pub enum CallIds {
 #[serde(rename_all = "snake_case")]
 pub enum UnidentifiedEvent {
     Begin,
-    /// A person's prompt.
     Prompt,
     /// A prompt that the client sent by itself.
     Notice,
@@ -118,7 +117,6 @@ pub struct Protections {
 pub enum LoopEvent {
     /// The session starts, or is resumed.
     SessionStart {
-        /// The model, if known.
         model: Option<String>,
         resumed: bool,
         /// True if an agent started the client itself (L8).
@@ -149,7 +147,6 @@ pub enum LoopEvent {
     ModelStart,
     /// A call is about to run, and waits for haltline's verdict.
     ToolStart {
-        /// The call's id.
         call: String,
         /// The id of the response that the call belongs to, if the client says it.
         response: Option<String>,
@@ -157,7 +154,6 @@ pub enum LoopEvent {
         context: CallContext,
     },
     ToolEnd {
-        /// The call's id.
         call: String,
         /// The call's action, if the client repeats it.
         action: Option<Box<Action>>,
@@ -167,7 +163,6 @@ pub enum LoopEvent {
     Batch {
         ends: Vec<BatchEnd>,
     },
-    /// A sub-agent starts.
     SpawnStart {
         sub_agent: String,
         /// The depth below the main agent, if known.
@@ -195,7 +190,6 @@ pub enum LoopEvent {
     },
     /// haltline cleaned up old files of the memory folder (L9).
     Cleanup {
-        /// Number of telemetry files rotated.
         files_rotated: u64,
         /// Number of session states archived.
         sessions_pruned: u64,
@@ -211,10 +205,8 @@ pub enum LoopEvent {
     },
 }
 
-/// The end of one call of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchEnd {
-    /// The call's id.
     pub call: String,
     pub action: Action,
     pub result: CallResult,

@@ -1,5 +1,5 @@
-//! What people declared a false positive: in this project it never trips that pattern again (X4). People can list and
-//! revoke these exemptions.
+//! What people declared a false positive: in this project the calls that it was about never trip the loop breaker
+//! again (X4). People can list and revoke these exemptions.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,14 @@ use crate::{Instant, Moment};
 /// How many exemptions a project keeps; the oldest is dropped first.
 const EXEMPTIONS_MAX: usize = 256;
 
-/// One false positive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exemption {
-    /// The pattern that was wrong.
     pub pattern: Pattern,
     /// What the circuit was about.
     pub key: Digest,
+    /// The identities of the calls that no pattern counts any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Digest>,
     /// The incident that a person declared a false positive.
     pub incident: String,
     /// The person who declared it.
@@ -26,7 +27,6 @@ pub struct Exemption {
     pub at: Instant,
 }
 
-/// All exemptions of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exemptions {
     /// Oldest first.
@@ -34,7 +34,6 @@ pub struct Exemptions {
     pub entries: Vec<Exemption>,
 }
 
-/// A fact about the project's exemptions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExemptionFact {
@@ -65,9 +64,10 @@ impl Exemptions {
         self.entries.iter().any(|exemption| exemption.pattern == pattern && exemption.key == key)
     }
 
-    /// True if `key` is exempt from any pattern.
-    pub fn has_key(&self, key: Digest) -> bool {
-        self.entries.iter().any(|exemption| exemption.key == key)
+    /// True if the call with this identity is exempt from every pattern. Exemptions of earlier versions name the call
+    /// by the key of their circuit.
+    pub fn covers_call(&self, identity: Digest) -> bool {
+        self.entries.iter().any(|exemption| exemption.calls.contains(&identity) || exemption.key == identity)
     }
 
     /// The exemptions after a fact.

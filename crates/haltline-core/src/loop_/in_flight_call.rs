@@ -11,7 +11,6 @@ pub struct InFlightCall {
     pub id: Digest,
     pub tool: String,
     pub identity: Digest,
-    /// The turn in which the call started.
     pub turn: u64,
     /// The generation of the agent's circuits when the call started (E12).
     pub generation: u64,
@@ -19,7 +18,6 @@ pub struct InFlightCall {
     /// The id under which the client's transcript lists the call, if the client sends no call ids.
     #[serde(rename = "name", default, skip_serializing_if = "Option::is_none")]
     pub transcript_id: Option<Digest>,
-    /// The words of the call's arguments.
     #[serde(default, skip_serializing_if = "WordSet::is_empty")]
     pub words: WordSet,
 }

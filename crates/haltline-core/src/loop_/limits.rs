@@ -68,7 +68,9 @@ pub enum OnFull {
 pub struct AgentLimits {
     /// Sub-agents at once.
     pub concurrent_max: u32,
-    /// Spawns in total.
+    /// Spawns since the person's last prompt; preset `literal` does not use it.
+    pub spawns_per_prompt_max: u32,
+    /// Spawns in the whole session; 0 means no limit, and [`AgentLimits::LITERAL_SPAWNS_MAX`] with preset `literal`.
     pub spawns_max: u32,
     /// Levels of sub-agents below the main agent.
     pub depth_max: u32,
@@ -94,7 +96,6 @@ pub struct ApiLimits {
     pub call_micros: Option<u64>,
 }
 
-/// One limit of the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// haltline warns once at this value.
@@ -118,6 +119,28 @@ pub struct Budget {
     pub saving_calls: u32,
 }
 
+impl AgentLimits {
+    /// Spawns in the whole session with preset `literal`, if nothing else is set (seed 002).
+    pub const LITERAL_SPAWNS_MAX: u32 = 10;
+
+    /// Spawns in the whole session; `None` means no limit.
+    pub fn session_spawns_max(&self, preset: Preset) -> Option<u32> {
+        match (self.spawns_max, preset) {
+            (0, Preset::Default) => None,
+            (0, Preset::Literal) => Some(Self::LITERAL_SPAWNS_MAX),
+            (max, Preset::Default | Preset::Literal) => Some(max),
+        }
+    }
+
+    /// Spawns since the person's last prompt; `None` means no limit.
+    pub fn prompt_spawns_max(&self, preset: Preset) -> Option<u32> {
+        match preset {
+            Preset::Default => Some(self.spawns_per_prompt_max),
+            Preset::Literal => None,
+        }
+    }
+}
+
 impl Budget {
     /// True if any limit is set.
     pub fn is_set(&self) -> bool {
@@ -127,7 +150,6 @@ impl Budget {
     }
 }
 
-/// All limits of the loop breaker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     pub preset: Preset,
@@ -201,7 +223,8 @@ impl Default for Limits {
             denials: DenialLimits { enabled: true, in_a_row: 3, of_recent: 10, recent: 50, cooldown_s: 10 },
             agents: AgentLimits {
                 concurrent_max: 5,
-                spawns_max: 10,
+                spawns_per_prompt_max: 20,
+                spawns_max: 0,
                 depth_max: 3,
                 spacing_s: 10,
                 on_full: OnFull::Deny,

@@ -1,13 +1,22 @@
 //! The messages to the agent and to the person (L10): a code, the fact, the evidence, one thing to do and one to avoid.
 //! A message to the agent never says how to get past a denial; a message to the person does.
 
+use std::fmt::Display;
+
 use super::{EscalationLevel, Nature, Pattern, Trip};
-use crate::{Instant, Moment};
+use crate::identity::Digest;
+use crate::{Instant, Mode, Moment};
 
 /// Why haltline denies or warns, before it is written as a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Explanation {
     pub pattern: Pattern,
+    /// What it is about, such as the command that fails; `None` if that is not one thing.
+    pub about: Option<String>,
+    /// The identities of the calls that it is about.
+    pub calls: Vec<Digest>,
+    /// What a person can change in the configuration, as the end of a sentence.
+    pub raise: Option<String>,
     /// A stable code with a page in the docs.
     pub code: &'static str,
     /// What happened, as a sentence without its full stop.
@@ -16,6 +25,27 @@ pub(super) struct Explanation {
     pub instead: &'static str,
     /// What the agent should not do.
     pub avoid: &'static str,
+}
+
+/// The last sentence to an agent whose turn haltline ends.
+pub const TURN_ENDS: &str = "This turn ends here; say what you tried and what is missing, a person decides.";
+/// Begins the line of a stop that is written for the person.
+pub(crate) const FOR_PERSON: &str = "For the person: ";
+
+impl Explanation {
+    pub fn new(pattern: Pattern, code: &'static str, fact: String, instead: &'static str, avoid: &'static str) -> Self {
+        Self { pattern, about: None, calls: Vec::new(), raise: None, code, fact, instead, avoid }
+    }
+
+    /// Names the calls that it is about.
+    pub fn about(self, shown: &str, calls: Vec<Digest>) -> Self {
+        Self { about: Some(shown.to_owned()), calls, ..self }
+    }
+
+    /// Names the configuration key that lifts the limit, with its value.
+    pub fn raise(self, key: &str, value: impl Display) -> Self {
+        Self { raise: Some(format!("change {key} (now {value}) in your config")), ..self }
+    }
 }
 
 /// The time of day of an instant, such as `19:12:05`.
@@ -47,15 +77,27 @@ pub(super) fn warning(explanation: &Explanation) -> String {
 }
 
 /// What the agent reads when haltline denies a call. The number of denials makes each text different from the last.
-pub(super) fn denial(explanation: &Explanation, wait: Option<&str>, level: EscalationLevel, denials: u32) -> String {
+pub(super) fn denial(
+    explanation: &Explanation,
+    wait: Option<&str>,
+    level: EscalationLevel,
+    denials: u32,
+    incident: Option<&str>,
+) -> String {
     let tripped = match wait {
         Some(wait) => format!("Circuit breaker tripped: {}. {wait}.", explanation.fact),
         None => format!("{}.", sentence(&explanation.fact)),
     };
     let (word, end) = match level {
-        EscalationLevel::Deny => ("refused", "Another such attempt ends this turn."),
+        EscalationLevel::Deny => ("refused", "Another such attempt ends this turn.".to_owned()),
         EscalationLevel::Stop => {
-            ("stopped", "This turn ends here; say what you tried and what is missing, a person decides.")
+            let fact = sentence(&explanation.fact);
+            let goes_on = "the agent goes on when you write to it";
+            let person = match incident {
+                Some(id) => format!("{fact}. `haltline why {id}` shows the calls; {goes_on}."),
+                None => format!("{fact}; {goes_on}."),
+            };
+            ("stopped", format!("{TURN_ENDS}\n{FOR_PERSON}{person}"))
         }
     };
     let times = if denials > 1 { format!(" ({denials} times now)") } else { String::new() };
@@ -91,39 +133,57 @@ pub fn dollars(micros: u64) -> String {
     if rest % 10_000 == 0 { format!("${whole}.{:02}", rest / 10_000) } else { format!("${whole}.{:04}", rest / 100) }
 }
 
-/// What the person reads when a circuit trips.
-pub(super) fn notice(explanation: &Explanation, incident: &str, wait: Option<&str>, cost: &str) -> String {
-    let safe = match wait {
-        Some(wait) => format!("nothing was undone; {wait}, then one probe is allowed"),
-        None => "nothing was undone; edits and commits stay as they are".to_owned(),
-    };
-    let nature = explanation.pattern.nature();
-    let limit = match nature {
-        Nature::Resource => "\n  alert  Resource limit reached. Pausing to prevent exhaustion.",
-        Nature::Loop | Nature::Rule => "",
-    };
-    let false_positive = "\n         haltline false-positive INCIDENT   never trip on this again here";
-    let bypass = match (explanation.pattern, nature) {
-        (Pattern::AgentSpawn, _) => {
-            "\n         SUDO PARALLEL on a line of your next prompt lifts rate and concurrency once"
+/// What the person reads when a circuit trips or a limit is reached. `wait` is the cooldown of the circuit, if it has
+/// one.
+pub(super) fn notice(explanation: &Explanation, incident: &str, wait: Option<&str>, cost: &str, mode: Mode) -> String {
+    let Explanation { pattern, code, fact, .. } = explanation;
+    let nature = pattern.nature();
+    let name = pattern.as_str();
+    let (title, safe) = match (mode, wait) {
+        (Mode::Observe, _) => (
+            format!("haltline (observe mode): {name} ({code})"),
+            "nothing was denied: observe mode only watches".to_owned(),
+        ),
+        (Mode::Enforce, Some(wait)) => {
+            (format!("haltline: {name} ({code})"), format!("nothing was undone; {wait}, then one probe is allowed"))
         }
-        (Pattern::Budget, _) => "\n         raise the limit in [budget] of your config",
-        (_, Nature::Loop | Nature::Resource) => false_positive,
-        (_, Nature::Rule) => "",
-    };
-    let resume = match nature {
-        Nature::Rule => String::new(),
-        Nature::Loop | Nature::Resource => {
-            format!("\n         haltline resume {incident} [--hint TEXT]   allow one probe now")
+        (Mode::Enforce, None) => {
+            (format!("haltline: {name} ({code})"), "nothing was undone; edits and commits stay as they are".to_owned())
         }
     };
-    format!(
-        "haltline: {} ({}){limit}\n  why    {}\n  cost   session {cost}\n  safe   {safe}\n  next   haltline why {incident}{resume}{}",
-        explanation.pattern.as_str(),
-        explanation.code,
-        explanation.fact,
-        bypass.replace("INCIDENT", incident),
-    )
+    let alert = match (nature, mode) {
+        (Nature::Resource, Mode::Enforce) => "\n  alert  Resource limit reached. Pausing to prevent exhaustion.",
+        (Nature::Resource, Mode::Observe) | (Nature::Loop | Nature::Rule, _) => "",
+    };
+    let mut next = vec![format!("haltline why {incident}")];
+    if mode == Mode::Enforce {
+        next.extend(remedies(explanation, incident, wait.is_some()));
+    }
+    let next = next.join("\n         ");
+    format!("{title}{alert}\n  why    {fact}\n  cost   session {cost}\n  safe   {safe}\n  next   {next}")
+}
+
+/// What a person can do so that work goes on, one line each.
+fn remedies(explanation: &Explanation, incident: &str, has_circuit: bool) -> Vec<String> {
+    let Explanation { pattern, code, raise, .. } = explanation;
+    let mut lines = Vec::new();
+    match (pattern.nature(), has_circuit) {
+        (Nature::Rule, _) => return lines,
+        (Nature::Loop | Nature::Resource, true) => {
+            lines.push(format!("haltline resume {incident} [--hint TEXT]   allow one probe now"));
+        }
+        (Nature::Loop | Nature::Resource, false) => {
+            lines.push(format!("haltline resume {incident} [--hint TEXT]   let one more through"));
+        }
+    }
+    if has_circuit && *pattern != Pattern::AgentSpawn {
+        lines.push(format!("haltline false-positive {incident}   never trip on this again here"));
+    }
+    if *pattern == Pattern::AgentSpawn && *code != "HL-SPAWN-05" {
+        lines.push("SUDO PARALLEL on a line of your next prompt lifts it until the prompt after that".to_owned());
+    }
+    lines.extend(raise.clone());
+    lines
 }
 
 #[cfg(test)]

@@ -34,7 +34,6 @@ impl RepeatedText {
     }
 }
 
-/// What the model's responses cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostGrowth {
     /// How many responses there were before the last one.
@@ -43,7 +42,6 @@ pub struct CostGrowth {
     /// The cost of those responses.
     #[serde(default)]
     pub sum: u64,
-    /// The cost of the last response.
     #[serde(default)]
     pub last: u64,
 }

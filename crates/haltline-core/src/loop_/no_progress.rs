@@ -39,7 +39,6 @@ pub struct NoProgress {
     /// The turns in which `known_results`, `failures` and `rephrased` last increased: the calls of one turn count once.
     #[serde(rename = "turns", default, skip_serializing_if = "is_default")]
     pub counted_turns: [u64; 3],
-    /// The words of the last call.
     #[serde(rename = "words", default)]
     pub last_words: WordSet,
     #[serde(rename = "tools", default, skip_serializing_if = "Vec::is_empty")]
@@ -108,7 +107,6 @@ pub(super) fn error_key(tool: Digest, normal: Digest) -> Digest {
 }
 
 impl RepeatedError {
-    /// The key of the error's circuit.
     pub fn key(&self) -> Digest {
         error_key(self.tool, self.normal)
     }
@@ -166,7 +164,6 @@ impl NoProgress {
         self.errors.retain(|error| is_tripped(error.key()));
     }
 
-    /// Counts the result of a call.
     pub(super) fn count_result(&mut self, result: &CountedResult<'_>, is_tripped: impl Fn(Digest) -> bool) {
         let is_like_last = result.words.similarity(self.last_words) >= CONSECUTIVE_PERCENT;
         self.last_words = result.words;

@@ -1,11 +1,13 @@
 //! What a person does to the circuits of a session (E6, X4).
 
+use super::decide::tampering_key;
 use super::{
-    AgentFact, AgentTreeFact, CircuitFact, Exemption, ExemptionFact, Exemptions, HalfOpenCause, TrippedCircuit,
+    AgentFact, AgentTreeFact, CircuitFact, Circuits, Exemption, ExemptionFact, Exemptions, HalfOpenCause, Pattern,
+    TrippedCircuit,
 };
+use crate::identity::Digest;
 use crate::{CircuitName, Decision, Fact, Halt, Memory, Moment, Operator, Recorded, Rejection, State, Texts, Verdict};
 
-/// The operator actions on circuits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// Close one circuit, or all of them, and forget what they counted.
@@ -19,8 +21,23 @@ pub enum Verb {
         /// What the agent should know when it runs the probe.
         hint: Option<String>,
     },
-    /// Declare a false positive: close the circuit, and never trip on this again in this project.
-    FalsePositive { incident: String },
+    /// Declare a false positive: close the circuit if it is not CLOSED, and never trip on this again in this project.
+    FalsePositive {
+        incident: String,
+        /// What the trip was about, from its record; needed once the circuit has closed.
+        subject: Option<TripSubject>,
+    },
+}
+
+/// What a trip was about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TripSubject {
+    pub pattern: Pattern,
+    pub key: Digest,
+    /// The identities of the calls.
+    pub calls: Vec<Digest>,
+    /// The call as text, if it is known.
+    pub about: Option<String>,
 }
 
 impl Verb {
@@ -46,14 +63,19 @@ pub fn decide(
     let (Some(state), Some(listed)) = (memory.row(row), memory.row(&exemptions)) else {
         return Err(Halt::Needs(vec![row.clone(), exemptions]));
     };
-    let Some(circuits) = state.and_then(State::circuits) else { return Err(Rejection::NoIncident.into()) };
+    // The row of a session that is long over is gone; a false positive needs only the record of the trip.
+    let gone = Circuits::default();
+    let is_recorded = matches!(verb, Verb::FalsePositive { subject: Some(_), .. });
+    let Some(circuits) = state.and_then(State::circuits).or(is_recorded.then_some(&gone)) else {
+        return Err(Rejection::NoIncident.into());
+    };
     let is_tree = state.and_then(State::as_tree).is_some();
     let wrap = |fact: CircuitFact| match is_tree {
         true => Fact::Tree(AgentTreeFact::Circuit(fact)),
         false => Fact::Agent(AgentFact::Circuit(fact)),
     };
     let record = |circuit: CircuitName, fact: Fact| {
-        let texts = Texts { session: None, text: operator.reason.clone() };
+        let texts = Texts { text: operator.reason.clone(), ..Texts::default() };
         Recorded { circuit, at: now, fact, texts }
     };
     let who = operator.who.clone();
@@ -66,43 +88,44 @@ pub fn decide(
             facts.push(record(row.clone(), wrap(CircuitFact::Reset { who, incident: incident.clone() })));
         }
         Verb::Resume { incident, hint } => {
-            if circuits.tripped_by(incident).is_some() {
-                let fact = CircuitFact::HalfOpened {
-                    incident: incident.clone(),
-                    cause: HalfOpenCause::Person,
-                    hint: hint.clone(),
-                };
-                facts.push(record(row.clone(), wrap(fact)));
-            } else if circuits.has_incident(incident) {
-                facts.push(record(row.clone(), wrap(CircuitFact::Reset { who, incident: Some(incident.clone()) })));
+            let fact = if let Some(tripped) = circuits.tripped_by(incident) {
+                // A second resume without a hint keeps the first one's.
+                let hint = hint.clone().or_else(|| tripped.hint.clone());
+                let cause = HalfOpenCause::Person;
+                CircuitFact::HalfOpened { incident: incident.clone(), cause, hint, who: Some(who) }
+            } else if let Some(escalation) = circuits.escalations.with_incident(incident) {
+                if escalation.key == tampering_key() {
+                    return Err(Rejection::NotResumable.into());
+                }
+                let known = escalation.allowance.as_ref().and_then(|allowance| allowance.hint.clone());
+                CircuitFact::Allowed { incident: incident.clone(), who, hint: hint.clone().or(known) }
             } else {
                 return Err(Rejection::NoIncident.into());
-            }
+            };
+            facts.push(record(row.clone(), wrap(fact)));
         }
-        Verb::FalsePositive { incident } => {
-            let Some(TrippedCircuit { trip, .. }) = circuits.tripped_by(incident) else {
-                return Err(Rejection::NoIncident.into());
-            };
-            let exemption = Exemption {
-                pattern: trip.pattern,
-                key: trip.key,
-                incident: incident.clone(),
-                who: who.clone(),
-                at: now.at,
-            };
-            let is_listed = listed
-                .and_then(State::as_exemptions)
-                .is_some_and(|list: &Exemptions| list.covers(trip.pattern, trip.key));
+        Verb::FalsePositive { incident, subject } => {
+            let tripped = circuits.tripped_by(incident);
+            let known = tripped.map(|TrippedCircuit { trip, .. }| (trip.pattern, trip.key, trip.calls.clone()));
+            let recorded = subject.as_ref().map(|subject| (subject.pattern, subject.key, subject.calls.clone()));
+            let Some((pattern, key, calls)) = known.or(recorded) else { return Err(Rejection::NoIncident.into()) };
+            let exemption = Exemption { pattern, key, calls, incident: incident.clone(), who: who.clone(), at: now.at };
+            let is_listed = listed.and_then(State::as_exemptions).is_some_and(|list: &Exemptions| {
+                list.covers(pattern, key) && exemption.calls.iter().all(|call| list.covers_call(*call))
+            });
             if !is_listed {
-                facts.push(record(exemptions, Fact::Exemption(ExemptionFact::Exempted { exemption })));
+                let mut recorded = record(exemptions, Fact::Exemption(ExemptionFact::Exempted { exemption }));
+                recorded.texts.about = subject.as_ref().and_then(|subject| subject.about.clone());
+                facts.push(recorded);
             }
-            facts.push(record(row.clone(), wrap(CircuitFact::FalsePositive { who, incident: incident.clone() })));
+            if tripped.is_some() {
+                facts.push(record(row.clone(), wrap(CircuitFact::FalsePositive { who, incident: incident.clone() })));
+            }
         }
     }
     Ok(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
 }
 
-/// Decides the revocation of an exemption.
 pub fn decide_revoke(memory: &Memory, incident: &str, operator: &Operator, now: Moment) -> Result<Decision, Halt> {
     let name = CircuitName::exemptions();
     let is_listed = memory
@@ -113,7 +136,7 @@ pub fn decide_revoke(memory: &Memory, incident: &str, operator: &Operator, now: 
         return Err(Rejection::NoIncident.into());
     }
     let fact = Fact::Exemption(ExemptionFact::Revoked { incident: incident.to_owned(), who: operator.who.clone() });
-    let texts = Texts { session: None, text: operator.reason.clone() };
+    let texts = Texts { text: operator.reason.clone(), ..Texts::default() };
     let facts = vec![Recorded { circuit: name, at: now, fact, texts }];
     Ok(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
 }

@@ -144,7 +144,7 @@ pub fn has_waited(completed: &[CompletedCall], identity: Digest, is_after_idle: 
 }
 
 /// A cycle that a call would continue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
     /// Number of calls in one round.
     pub period: usize,
@@ -152,6 +152,8 @@ pub struct Cycle {
     pub rounds: u32,
     /// The cycle's key; it is the same whichever call a round starts with.
     pub key: Digest,
+    /// The identities of the calls of one round.
+    pub calls: Vec<Digest>,
 }
 
 /// The cycle that a call with this identity would continue, if there is one: the same two to five calls in turn, each
@@ -176,7 +178,7 @@ pub fn cycle(completed: &[CompletedCall], identity: Digest) -> Option<Cycle> {
             continue;
         }
         let rounds = u32::try_from(length / period).unwrap_or(u32::MAX);
-        return Some(Cycle { period, rounds, key: rotation(&round) });
+        return Some(Cycle { period, rounds, key: rotation(&round), calls: round });
     }
     None
 }

@@ -5,7 +5,6 @@
 use super::messages::Explanation;
 use super::{Limits, Nature, Pattern};
 
-/// What is fixed for a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PatternRow {
     /// The pattern's stable name in configuration, messages and listings.
@@ -13,7 +12,6 @@ pub(super) struct PatternRow {
     /// A stable code with a page in the docs. Limits and hooks have further codes, see [`super::code`].
     pub code: &'static str,
     pub nature: Nature,
-    pub concerns: Concerns,
     /// The first cooldown. Patterns that have no circuit use that of `repeat`.
     pub cooldown_s: fn(&Limits) -> u32,
     /// What closes the circuit when its probe ends; anything else re-opens it.
@@ -22,15 +20,6 @@ pub(super) struct PatternRow {
     /// Not so for futile writes: that pattern is about failures in spite of writes, so a write proves nothing.
     pub is_probed_after_write: bool,
     explanation: ExplanationTexts,
-}
-
-/// What a pattern is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Concerns {
-    /// One call, or the thing in the circuit's key.
-    Call,
-    /// More than the call that continues it. An exemption of that call under any pattern covers it as well.
-    Work,
 }
 
 /// The end of a probe that closes a circuit.
@@ -72,14 +61,12 @@ const REPEATED: ExplanationTexts = ExplanationTexts {
 
 /// A pattern that only a call without a failure ends. It explains itself at each of its limits.
 fn limit(name: &'static str, code: &'static str, nature: Nature, cooldown_s: fn(&Limits) -> u32) -> PatternRow {
-    let (concerns, closed_by) = (Concerns::Call, ClosedBy::Success);
     PatternRow {
         name,
         code,
         nature,
-        concerns,
         cooldown_s,
-        closed_by,
+        closed_by: ClosedBy::Success,
         is_probed_after_write: false,
         explanation: REPEATED,
     }
@@ -88,11 +75,6 @@ fn limit(name: &'static str, code: &'static str, nature: Nature, cooldown_s: fn(
 /// A pattern of calls that repeat something.
 fn calls(name: &'static str, code: &'static str, closed_by: ClosedBy, cooldown_s: fn(&Limits) -> u32) -> PatternRow {
     PatternRow { closed_by, is_probed_after_write: true, ..limit(name, code, Nature::Loop, cooldown_s) }
-}
-
-/// A pattern of the agent's work as a whole.
-fn work(name: &'static str, code: &'static str, closed_by: ClosedBy, cooldown_s: fn(&Limits) -> u32) -> PatternRow {
-    PatternRow { concerns: Concerns::Work, ..calls(name, code, closed_by, cooldown_s) }
 }
 
 impl Pattern {
@@ -104,7 +86,11 @@ impl Pattern {
             Pattern::ToolFailure => PatternRow {
                 explanation: ExplanationTexts {
                     fact: |shown, times, limits| {
-                        format!("`{shown}` failed {times} times in {} turns", limits.tool_failure.window)
+                        match limits.tool_failure.window {
+                            // Probes of earlier trips count as well, so there may be more failures than turns.
+                            window if times <= window => format!("`{shown}` failed {times} times in {window} turns"),
+                            _window => format!("`{shown}` failed {times} times, its probes included"),
+                        }
                     },
                     instead: "change what makes it fail first; after a change, or the cooldown, one probe is allowed.",
                     avoid: "run it again unchanged.",
@@ -140,7 +126,7 @@ impl Pattern {
                     instead: "use the answer you have, or change something first; after a change one probe is allowed.",
                     avoid: "ask it again between other calls.",
                 },
-                ..work("interleaved", "HL-LOOP-04", ClosedBy::Change, |limits| limits.interleaved.cooldown_s)
+                ..calls("interleaved", "HL-LOOP-04", ClosedBy::Change, |limits| limits.interleaved.cooldown_s)
             },
             Pattern::Cycle => PatternRow {
                 explanation: ExplanationTexts {
@@ -169,7 +155,7 @@ impl Pattern {
                     instead: "find out what the failure depends on before the next edit, or say what you tried and stop.",
                     avoid: "edit and run it once more.",
                 },
-                ..work("futile_writes", "HL-LOOP-06", ClosedBy::SuccessOrChange, |limits| {
+                ..calls("futile_writes", "HL-LOOP-06", ClosedBy::SuccessOrChange, |limits| {
                     limits.futile_writes.cooldown_s
                 })
             },
@@ -181,7 +167,7 @@ impl Pattern {
                     instead: "say what you know and what is missing; ask something that was not asked yet.",
                     avoid: "go through the same questions again.",
                 },
-                ..work("retread", "HL-LOOP-07", ClosedBy::Progress, |limits| limits.retread.cooldown_s)
+                ..calls("retread", "HL-LOOP-07", ClosedBy::Progress, |limits| limits.retread.cooldown_s)
             },
             Pattern::Stagnation => PatternRow {
                 explanation: ExplanationTexts {
@@ -191,7 +177,7 @@ impl Pattern {
                     instead: "use the answer you have, or ask something else.",
                     avoid: "put the same question in other words.",
                 },
-                ..work("stagnation", "HL-LOOP-08", ClosedBy::Progress, |limits| limits.stagnation.cooldown_s)
+                ..calls("stagnation", "HL-LOOP-08", ClosedBy::Progress, |limits| limits.stagnation.cooldown_s)
             },
             Pattern::Cascade => PatternRow {
                 explanation: ExplanationTexts {
@@ -201,7 +187,7 @@ impl Pattern {
                     instead: "stop and say what you tried, what failed and what you need.",
                     avoid: "try the next thing that comes to mind.",
                 },
-                ..work("cascade", "HL-LOOP-09", ClosedBy::Progress, |limits| limits.cascade.cooldown_s)
+                ..calls("cascade", "HL-LOOP-09", ClosedBy::Progress, |limits| limits.cascade.cooldown_s)
             },
             Pattern::Compaction => PatternRow {
                 explanation: ExplanationTexts {
@@ -213,7 +199,7 @@ impl Pattern {
                     instead: "write down what you know in a file, then go on from there, or stop and report.",
                     avoid: "read the same things again.",
                 },
-                ..work("compaction", "HL-LOOP-10", ClosedBy::NewResult, |limits| limits.compaction.cooldown_s)
+                ..calls("compaction", "HL-LOOP-10", ClosedBy::NewResult, |limits| limits.compaction.cooldown_s)
             },
             Pattern::CostGrowth => PatternRow {
                 is_probed_after_write: false,
@@ -224,7 +210,7 @@ impl Pattern {
                     instead: "take a smaller step: less context, shorter output, or a summary first.",
                     avoid: "go on in the same way.",
                 },
-                ..work("cost_growth", "HL-LOOP-11", ClosedBy::AnyResult, |limits| limits.cost_growth.cooldown_s)
+                ..calls("cost_growth", "HL-LOOP-11", ClosedBy::AnyResult, |limits| limits.cost_growth.cooldown_s)
             },
             Pattern::Chanting => PatternRow {
                 explanation: ExplanationTexts {
@@ -234,7 +220,7 @@ impl Pattern {
                     instead: "say once what is missing, and stop.",
                     avoid: "say it again.",
                 },
-                ..work("chanting", "HL-LOOP-12", ClosedBy::AnyResult, |limits| limits.chanting.cooldown_s)
+                ..calls("chanting", "HL-LOOP-12", ClosedBy::AnyResult, |limits| limits.chanting.cooldown_s)
             },
             Pattern::Denials => PatternRow {
                 explanation: ExplanationTexts {
@@ -245,7 +231,7 @@ impl Pattern {
                 ..limit("denials", "HL-DENY-01", Nature::Loop, |limits| limits.denials.cooldown_s)
             },
             Pattern::Budget => limit("budget", "HL-BUDGET-02", Nature::Resource, |limits| limits.repeat.cooldown_s),
-            Pattern::Constraint => limit("constraint", "HL-CON-01", Nature::Rule, |limits| limits.repeat.cooldown_s),
+            Pattern::Constraint => limit("constraint", "HL-CON-02", Nature::Rule, |limits| limits.repeat.cooldown_s),
             Pattern::Tampering => limit("tampering", "HL-OWN-01", Nature::Rule, |limits| limits.repeat.cooldown_s),
         }
     }
@@ -253,6 +239,6 @@ impl Pattern {
     /// Explains the pattern for an action that occurred `times` times.
     pub(super) fn explain(self, shown: &str, times: u32, limits: &Limits) -> Explanation {
         let PatternRow { code, explanation: ExplanationTexts { fact, instead, avoid }, .. } = self.row();
-        Explanation { pattern: self, code, fact: fact(shown, times, limits), instead, avoid }
+        Explanation::new(self, code, fact(shown, times, limits), instead, avoid)
     }
 }

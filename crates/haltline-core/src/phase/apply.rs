@@ -11,7 +11,6 @@ use crate::identity::Digest;
 /// Limit on the improvements that one history line names.
 const GAINS_SHOWN_MAX: usize = 5;
 
-/// Returns the phase run after a fact.
 pub fn apply(phase_run: Option<PhaseRun>, fact: &Fact, at: Moment) -> PhaseRun {
     let is_new = phase_run.is_none();
     let mut phase_run = phase_run.unwrap_or_else(|| PhaseRun::new(at));

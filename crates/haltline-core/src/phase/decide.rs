@@ -14,7 +14,6 @@ use crate::{
 /// An event with everything that the decision needs.
 #[derive(Clone, Debug)]
 pub struct PhaseRequest<'a> {
-    /// The phase run's circuit.
     pub name: CircuitName,
     pub session: Option<&'a str>,
     /// Limits that replace the policy's: Ralph's come from its own variables.
@@ -22,7 +21,6 @@ pub struct PhaseRequest<'a> {
     pub event: &'a PhaseEvent,
 }
 
-/// Decides one event.
 pub fn decide(
     phase_run: Option<&PhaseRun>,
     policy: &Policy,
@@ -44,6 +42,7 @@ pub fn decide(
         // An iteration belongs to a phase.
         PhaseEvent::Ask { start: Some(_) } if !known => Err(Rejection::NoPhaseRun),
         PhaseEvent::Ask { start } => Ok(draft.ask(*start)),
+        PhaseEvent::Look => Ok(draft.verdict()),
         PhaseEvent::Report(report) => draft.report(report, known),
         PhaseEvent::Decide { choice, operator } if known => draft.choose(choice, operator),
         PhaseEvent::Decide { .. } => Err(Rejection::NoPhaseRun),
@@ -84,7 +83,11 @@ impl PhaseRunDraft<'_> {
 
     fn push_with(&mut self, at: Moment, fact: Fact, text: Option<String>) {
         let before = std::mem::replace(&mut self.phase_run, PhaseRun::new(at));
-        let texts = Texts { session: self.request.session.map(str::to_owned), text: text.or_else(|| log_line(&fact)) };
+        let texts = Texts {
+            session: self.request.session.map(str::to_owned),
+            text: text.or_else(|| log_line(&fact)),
+            ..Texts::default()
+        };
         self.phase_run = self.draft.record(&self.request.name, self.is_known.then_some(before), at, fact, texts);
         self.is_known = true;
     }

@@ -25,7 +25,6 @@ pub struct ForeignRun {
     /// Iterations in a row in which a permission was denied.
     #[serde(rename = "denials", default)]
     pub permission_denials: u32,
-    /// The last metrics of each phase.
     #[serde(default)]
     pub baselines: BTreeMap<PhaseName, Metrics>,
     /// `None` where the file does not name a phase.

@@ -36,7 +36,6 @@ pub struct Weights {
     pub enough: u32,
 }
 
-/// The limits of the phase breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     pub red: Thresholds,
@@ -104,7 +103,6 @@ impl Bounds {
 }
 
 impl Limits {
-    /// The limits that apply in a phase.
     pub fn bounds(&self, phase: &PhaseName) -> Bounds {
         let kind = phase.kind();
         let thresholds = match kind {

@@ -20,7 +20,6 @@ pub struct PhaseRun {
     /// Number of the newest iteration of this phase.
     #[serde(default)]
     pub iteration: u64,
-    /// The iteration in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub underway: Option<Underway>,
     /// Iterations in a row without progress.
@@ -29,7 +28,6 @@ pub struct PhaseRun {
     /// Iterations in a row with the same error.
     #[serde(default)]
     pub same_error: u32,
-    /// Fingerprint of that error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorFingerprint>,
     /// Iterations in a row in which a permission was denied.
@@ -38,7 +36,6 @@ pub struct PhaseRun {
     /// Neutral iterations in a row.
     #[serde(default)]
     pub neutral: u32,
-    /// The last metrics of each phase.
     #[serde(default)]
     pub baselines: BTreeMap<PhaseName, Metrics>,
     /// Digests of the work tree's last contents, oldest first.
@@ -50,7 +47,6 @@ pub struct PhaseRun {
     /// Phases that a person skipped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_failures: Vec<PhaseName>,
-    /// The last iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Iterated>,
     /// Number of the last iteration that made progress.
@@ -68,7 +64,6 @@ pub struct PhaseRun {
     /// The newest lines of seed 001's history, oldest first.
     #[serde(default)]
     pub history: Vec<HistoryLine>,
-    /// When the state last changed.
     pub changed: Moment,
     /// When a person, or Ralph's startup option, last closed the circuit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +73,6 @@ pub struct PhaseRun {
     /// Increases with every change of state (E12).
     #[serde(default)]
     pub generation: u64,
-    /// When the last fact was applied.
     #[serde(rename = "seen")]
     pub last_seen: Moment,
 }
@@ -91,7 +85,6 @@ pub struct Underway {
     pub generation: u64,
 }
 
-/// The state of a phase run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
@@ -105,21 +98,17 @@ pub enum RunState {
     Over(OverReason),
 }
 
-/// Why a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverReason {
     Completed,
     /// A person skipped the last phase.
     Skipped,
-    /// A person ended the run.
     Aborted,
 }
 
-/// One transition to OPEN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trip {
-    /// Id of the incident.
     pub incident: String,
     pub since: Moment,
     pub cause: TripCause,
@@ -130,16 +119,13 @@ pub struct Trip {
     pub cooldown_ms: Option<u64>,
 }
 
-/// What opened a circuit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TripCause {
-    /// Iterations without progress.
     NoProgress,
     SameError,
     #[serde(rename = "denials")]
     PermissionDenials,
-    /// Neutral iterations.
     Neutral,
     /// A state file says that the circuit is OPEN.
     #[serde(rename = "found")]
@@ -251,14 +237,11 @@ pub struct HistoryLine {
     pub iteration: u64,
 }
 
-/// The kinds of lines in seed 001's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryEvent {
     StateChange,
-    /// An iteration made progress.
     Progress,
-    /// An iteration ended with an error.
     Error,
 }
 
@@ -266,11 +249,8 @@ pub enum HistoryEvent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     pub iterations: u64,
-    /// Iterations that made progress.
     pub progress: u64,
-    /// Iterations with an error.
     pub errors: u64,
-    /// Neutral iterations.
     pub neutral: u64,
     /// Requests and reports that came while the run was OPEN or over.
     #[serde(rename = "refused")]
@@ -309,7 +289,6 @@ impl PhaseRun {
         }
     }
 
-    /// The last metrics of the current phase.
     pub fn baseline(&self) -> Metrics {
         self.phase.as_ref().and_then(|phase| self.baselines.get(phase)).cloned().unwrap_or_default()
     }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::{Metrics, PhaseName};
 use crate::identity::{CallResult, Digest, Outcome};
 
-/// One iteration, as it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The phase it belongs to; `None` = the current one.
@@ -17,7 +16,6 @@ pub struct Report {
     pub signals: Vec<Signal>,
     /// Digest of the work tree's content afterwards, if a snapshot was taken.
     pub tree: Option<Digest>,
-    /// The error it ended with.
     pub error: Option<ReportedError>,
     /// Why it says nothing about progress: the agent had a question or made a plan, hit a limit, or met trouble
     /// outside.
@@ -26,7 +24,6 @@ pub struct Report {
     pub spent: Spent,
 }
 
-/// A signal of progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signal {
     pub source: Source,
@@ -46,13 +43,11 @@ pub enum Source {
     Unstaged,
     /// New files.
     Untracked,
-    /// Repositories below this one.
     Repositories,
     /// Other work trees of the repository.
     Worktrees,
     /// Changed files where there is no git.
     Files,
-    /// Test results.
     Tests,
     /// A status block the agent wrote.
     Status,
@@ -91,7 +86,6 @@ impl Source {
     }
 }
 
-/// A signal of progress with its weight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeighedSignal {
     pub source: Source,
@@ -121,7 +115,6 @@ impl ErrorFingerprint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedError {
     pub fingerprint: ErrorFingerprint,
-    /// The error's type.
     pub kind: String,
     /// The line that haltline displays.
     pub shown: String,
@@ -171,32 +164,5 @@ impl Spent {
             tokens: both(self.tokens, other.tokens),
             micros: both(self.micros, other.micros),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_hash_equals_the_seeds_and_a_timestamp_makes_no_new_error() {
-        let reported = ReportedError::new("TypeError", "Cannot read property 'x' of undefined");
-        // printf %s "Cannot read property 'x' of undefinedTypeError" | sha256sum
-        assert_eq!(reported.fingerprint.raw, "78cbf0c0bdcb64f99bd416b286dfa8084a29d0830d1e25a5e8189970618c7882");
-        assert_eq!(reported.shown, "TypeError: Cannot read property 'x' of undefined");
-        let one = ReportedError::new("Timeout", "2026-11-16T10:00:00Z request 1234 timed out after 3.2s");
-        let other = ReportedError::new("Timeout", "2026-11-16T10:05:31Z request 1234 timed out after 7.9s");
-        assert!(one.fingerprint.raw != other.fingerprint.raw && one.fingerprint.is_same(&other.fingerprint));
-        assert!(!one.fingerprint.is_same(&reported.fingerprint));
-        assert!(!one.fingerprint.is_same(
-            &ReportedError::new("Refused", "2026-11-16T10:00:00Z request 1234 timed out after 3.2s").fingerprint
-        ));
-    }
-
-    #[test]
-    fn unknown_costs_stay_unknown_in_a_sum() {
-        let known = Spent { wall_ms: 5, tokens: Some(3), micros: None };
-        assert_eq!(known.plus(Spent::default()), known);
-        assert_eq!(known.plus(known), Spent { wall_ms: 10, tokens: Some(6), micros: None });
     }
 }

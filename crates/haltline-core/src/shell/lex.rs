@@ -5,6 +5,8 @@
 
 /// How deep substitutions are parsed; deeper ones are kept as written.
 const DEPTH_MAX: usize = 6;
+/// The maximum number of pieces of one text; the lexer leaves the rest unread.
+pub(crate) const PIECES_MAX: usize = 16_384;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
@@ -59,14 +61,17 @@ pub(crate) enum Piece {
 pub(crate) const OPENERS: [&str; 11] =
     ["if", "then", "elif", "else", "while", "until", "do", "{", "!", "time", "coproc"];
 
-/// Splits `text` into its pieces.
-pub(crate) fn pieces(text: &str) -> Vec<Piece> {
-    lex(text, 0)
+/// Splits `text` into its pieces, and returns how many bytes it read: all of them, unless there are more than
+/// [`PIECES_MAX`] pieces.
+pub(crate) fn pieces(text: &str) -> (Vec<Piece>, usize) {
+    let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, depth: 0, pieces: Vec::new(), pending: Vec::new() };
+    lexer.run(PIECES_MAX);
+    (lexer.pieces, lexer.at.min(text.len()))
 }
 
 fn lex(text: &str, depth: usize) -> Vec<Piece> {
     let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0, depth, pieces: Vec::new(), pending: Vec::new() };
-    lexer.run();
+    lexer.run(usize::MAX);
     lexer.pieces
 }
 
@@ -92,8 +97,8 @@ impl Lexer<'_> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    fn run(&mut self) {
-        while self.at < self.bytes.len() {
+    fn run(&mut self, pieces_max: usize) {
+        while self.at < self.bytes.len() && self.pieces.len() < pieces_max {
             let next = self.peek(1);
             match self.bytes[self.at] {
                 b' ' | b'\t' | b'\r' => self.at += 1,
@@ -292,6 +297,10 @@ impl Lexer<'_> {
                     b'n' => Some('\n'),
                     b't' => Some('\t'),
                     b'r' => Some('\r'),
+                    b'x' | b'u' | b'U' | b'0'..=b'7' => {
+                        self.numbered(word);
+                        continue;
+                    }
                     0..=u8::MAX => None,
                 };
                 if let Some(plain) = plain {
@@ -303,6 +312,27 @@ impl Lexer<'_> {
             self.take_literal(word);
         }
         self.at += 1;
+    }
+
+    /// Reads a character that is given by its number: `\x68`, `\150`, `\u0068`. The value gets the character; the
+    /// canonical text keeps the digits, because identities of earlier versions did.
+    fn numbered(&mut self, word: &mut Word) {
+        let (prefix, radix, digits_max) = match self.bytes[self.at] {
+            b'x' => (1, 16, 2),
+            b'u' => (1, 16, 4),
+            b'U' => (1, 16, 8),
+            0..=u8::MAX => (0, 8, 3),
+        };
+        let rest = self.slice(self.at + prefix, self.text.len());
+        let length = rest.bytes().take(digits_max).take_while(|byte| char::from(*byte).is_digit(radix)).count();
+        let letter = u32::from_str_radix(&rest[..length], radix).ok().and_then(char::from_u32);
+        let written = self.slice(self.at, self.at + prefix + length).to_owned();
+        word.canon.push_str(&written);
+        match letter {
+            Some(letter) => word.value.push(letter),
+            None => word.value.push_str(&written),
+        }
+        self.at += prefix + length;
     }
 
     fn double(&mut self, word: &mut Word) {
@@ -392,7 +422,7 @@ fn line_end(bytes: &[u8], from: usize) -> usize {
 }
 
 /// Renders pieces as one canonical text: blanks, comments, quoting and line breaks do not matter.
-pub(crate) fn render(pieces: &[Piece]) -> String {
+pub(crate) fn render<'a>(pieces: impl IntoIterator<Item = &'a Piece>) -> String {
     let mut text = String::new();
     let mut redirects = String::new();
     for piece in pieces {

@@ -18,7 +18,8 @@ struct Wrapper {
     operands: usize,
 }
 
-const WRAPPERS: [Wrapper; 13] = [
+const WRAPPERS: [Wrapper; 14] = [
+    Wrapper { names: &["ld.so"], valued: &["--library-path", "--preload", "--audit", "--argv0"], operands: 0 },
     Wrapper { names: &["env"], valued: &["-u", "--unset", "-C", "--chdir"], operands: 0 },
     Wrapper {
         names: &["sudo", "doas", "run0"],
@@ -46,6 +47,11 @@ const WRAPPERS: [Wrapper; 13] = [
     Wrapper { names: &["chroot", "unshare", "systemd-run", "systemd-inhibit"], valued: &["-p", "-u"], operands: 0 },
 ];
 
+/// The dynamic loader starts the program that it is given.
+fn is_loader(name: &str) -> bool {
+    ["ld.so", "ld-linux", "ld-musl"].iter().any(|loader| name.starts_with(loader))
+}
+
 pub(crate) fn is_shell(program: &str) -> bool {
     matches!(base(program), "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "rbash")
 }
@@ -62,6 +68,7 @@ pub(crate) fn unwrap(words: &[String]) -> Unwrapped<'_> {
         if let Some(script) = script_of(name, arguments) {
             return Unwrapped::Script(script);
         }
+        let name = if is_loader(name) { "ld.so" } else { name };
         let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) else {
             return Unwrapped::Program(rest);
         };
@@ -107,6 +114,12 @@ fn script_of(name: &str, arguments: &[String]) -> Option<String> {
                 None => arguments.get(index + 1).cloned(),
             }
         }
+        "ssh" => {
+            let behind = options_end(arguments, &["-p", "-l", "-i", "-o", "-F", "-J", "-L", "-R", "-D", "-c", "-m"]);
+            let (host, command) = arguments.get(behind..)?.split_first()?;
+            let is_here = ["localhost", "127.0.0.1", "::1"].contains(&host.rsplit('@').next().unwrap_or(host));
+            (is_here && !command.is_empty()).then(|| command.join(" "))
+        }
         "watch" => {
             let behind = options_end(arguments, &["-n", "--interval"]);
             arguments.get(behind..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(" "))
@@ -131,9 +144,73 @@ fn script_of(name: &str, arguments: &[String]) -> Option<String> {
     }
 }
 
-/// Returns whether a shell, called with these words, reads its commands from standard input.
+/// The texts among the arguments of a program that it would run as commands, besides those of [`unwrap`].
+pub(crate) fn nested_scripts(words: &[String]) -> Vec<String> {
+    let Some((program, arguments)) = words.split_first() else { return Vec::new() };
+    let behind = |option: &str| -> Option<String> {
+        let at = arguments.iter().position(|word| word == option)?;
+        arguments.get(at + 1).cloned()
+    };
+    let attached = |option: &str| -> Vec<String> {
+        arguments.iter().filter_map(|word| word.strip_prefix(option)).map(str::to_owned).collect()
+    };
+    match base(program) {
+        "git" => {
+            // `-c alias.x='!cmd'`, `config alias.x '!cmd'`, and settings that name a program.
+            let value = |word: &String| word.split_once('=').map_or(word.clone(), |(_, value)| value.to_owned());
+            let has_alias = |word: &&String| word.contains("!");
+            let mut found: Vec<String> = arguments
+                .iter()
+                .filter(has_alias)
+                .filter_map(|word| value(word).strip_prefix('!').map(str::to_owned))
+                .collect();
+            let names_program = |word: &&String| {
+                ["core.pager=", "core.editor=", "core.sshcommand=", "sequence.editor=", "core.fsmonitor="]
+                    .iter()
+                    .any(|key| word.to_ascii_lowercase().starts_with(key))
+            };
+            found.extend(arguments.iter().filter(names_program).map(value));
+            found.extend(attached("--exec="));
+            found.extend(
+                ["--exec", "-x"]
+                    .into_iter()
+                    .filter(|_| arguments.iter().any(|word| word == "rebase"))
+                    .filter_map(behind),
+            );
+            for (verb, keyword) in [("bisect", "run"), ("submodule", "foreach")] {
+                let at = arguments.iter().position(|word| word == keyword);
+                if let Some(at) = at.filter(|_| arguments.iter().any(|word| word == verb)) {
+                    found.push(arguments[at + 1..].join(" "));
+                }
+            }
+            found
+        }
+        "make" | "gmake" => [attached("--eval="), behind("--eval").into_iter().collect()].concat(),
+        "alias" => arguments.iter().filter_map(|word| word.split_once('=')).map(|(_, text)| text.to_owned()).collect(),
+        "trap" => arguments.first().cloned().into_iter().collect(),
+        "npx" | "npm" => ["-c", "--call"].into_iter().filter_map(behind).collect(),
+        "vim" | "vi" | "nvim" | "ex" => {
+            let commands = arguments.iter().filter_map(|word| word.trim_start_matches(['+', ':']).strip_prefix('!'));
+            commands.map(str::to_owned).collect()
+        }
+        "expect" => behind("-c").map(|script| script.replace("spawn ", "")).into_iter().collect(),
+        "nodemon" | "entr" | "hyperfine" => arguments.iter().filter(|word| word.contains(' ')).cloned().collect(),
+        &_ => Vec::new(),
+    }
+}
+
+/// Returns whether a program, called with these words, reads its commands from standard input.
 pub(crate) fn reads_script(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
+    match base(program) {
+        "at" | "batch" => return true,
+        "crontab" => return arguments.iter().any(|word| word == "-"),
+        "make" | "gmake" => {
+            return arguments.windows(2).any(|pair| pair[0] == "-f" && pair[1] == "-")
+                || arguments.iter().any(|word| matches!(&**word, "-f-" | "--file=-" | "--makefile=-" | "/dev/stdin"));
+        }
+        &_ => {}
+    }
     is_shell(program) && arguments.iter().all(|word| word.starts_with(['-', '+']) || word == "/dev/stdin")
         || arguments.first().is_some_and(|word| is_shell(program) && word == "-s")
 }

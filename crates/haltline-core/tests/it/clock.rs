@@ -13,7 +13,7 @@ impl Clock {
     /// New Year 2026 on a machine that was just started.
     pub fn new_year() -> Self {
         let wall = Instant::parse("2026-01-01T00:00:00Z").expect("a valid instant");
-        Self { wall, boot: Some(Boot { id: 1, uptime_ms: 0 }) }
+        Self { wall, boot: Some(Boot::new(1, 0)) }
     }
 
     pub fn now(&self) -> Moment {
@@ -33,6 +33,6 @@ impl Clock {
 
     /// Restarts the boot clock, so nothing shows how long the machine was off.
     pub fn reboot(&mut self) {
-        self.boot = self.boot.map(|boot| Boot { id: boot.id + 1, uptime_ms: 0 });
+        self.boot = self.boot.map(|boot| Boot::new(boot.id + 1, 0));
     }
 }

@@ -5,12 +5,13 @@ use haltline_core::constraint::{
     ConstraintEvent, Fact as ConstraintFact, Guard, Limits, Override, Rule, Source, StateName, Trip, Weight,
     fingerprint,
 };
+use haltline_core::control::{self, ConfigFile, ControlEvent, Pause};
 use haltline_core::loop_::Verb;
 use haltline_core::trust;
 use haltline_core::{Boot, CircuitName, ConstraintId, Event, Fact, Instant, Moment, Operator};
 
 fn moment() -> Moment {
-    Moment { at: Instant::from_millis(1_770_000_000_000), boot: Some(Boot { id: 7, uptime_ms: 5_000 }) }
+    Moment { at: Instant::from_millis(1_770_000_000_000), boot: Some(Boot::new(7, 5_000)) }
 }
 
 fn trip() -> Trip {
@@ -64,13 +65,27 @@ fn table() -> Vec<(Fact, &'static str, bool)> {
     let limits_seen = Fact::Trust(trust::Fact::LimitsSeen { values: values.clone() });
     let accepted = Fact::Trust(trust::Fact::LimitsTrusted { values, who: who() });
     let trust = [(trusted, "trusted", true), (limits_seen, "seen", false), (accepted, "trusted", true)];
+    let pause = Pause { since: moment(), lifetime_ms: 1_800_000, session: None, who: who() };
+    let session_pause = Pause { session: Some("s1".to_owned()), ..pause.clone() };
+    let changed =
+        |file, key: Option<&str>| control::Fact::ConfigChanged { file, key: key.map(str::to_owned), who: who() };
+    let control = [
+        (control::Fact::Paused { pause }, "paused"),
+        (control::Fact::Paused { pause: session_pause }, "paused"),
+        (control::Fact::Unpaused { who: who() }, "unpaused"),
+        (control::Fact::SessionPauseEnded, "pause_ended"),
+        (control::Fact::SwitchedOff, "switched_off"),
+        (changed(ConfigFile::User, Some("mode")), "config_changed"),
+        (changed(ConfigFile::Project, None), "config_changed"),
+    ];
+    let control = control.map(|(fact, word)| (Fact::Control(fact), word, true));
     let breakers = [
         crate::loop_::facts::rows(moment()),
         crate::phase::facts::rows(moment()),
         crate::attempt::facts::rows(moment()),
         crate::claim::facts::rows(moment()),
     ];
-    facts.into_iter().chain(trust).chain(breakers.into_iter().flatten()).collect()
+    facts.into_iter().chain(trust).chain(breakers.into_iter().flatten()).chain(control).collect()
 }
 
 #[test]
@@ -119,10 +134,26 @@ fn every_event_has_the_text_the_journal_keeps_as_its_cause() {
     for (event, cause) in [(content, "trust"), (accepted, "trust"), (limits_seen, "config_file")] {
         assert_eq!(Event::Trust(event).cause(), cause);
     }
+    let session = || "s1".to_owned();
+    let config = ControlEvent::ConfigChanged {
+        file: ConfigFile::User,
+        key: None,
+        change: "a → b".to_owned(),
+        operator: operator(),
+    };
+    for (event, cause) in [
+        (ControlEvent::Pause { lifetime_ms: 1, session: None, operator: operator() }, "pause"),
+        (ControlEvent::Unpause(operator()), "unpause"),
+        (ControlEvent::SessionEnded { session: session() }, "session_end"),
+        (ControlEvent::SwitchedOff { session: session() }, "switched_off"),
+        (config, "config"),
+    ] {
+        assert_eq!(Event::Control(event).cause(), cause);
+    }
     for (verb, cause) in [
         (Verb::Reset { incident: None }, "reset"),
         (Verb::Resume { incident: "0a1b2c3d".to_owned(), hint: None }, "resume"),
-        (Verb::FalsePositive { incident: "0a1b2c3d".to_owned() }, "false_positive"),
+        (Verb::FalsePositive { incident: "0a1b2c3d".to_owned(), subject: None }, "false_positive"),
     ] {
         let row = CircuitName::agent("s1", None);
         assert_eq!(Event::Circuits { row, verb, operator: operator() }.cause(), cause);

@@ -1,8 +1,12 @@
 //! Runs `testdata/identity/*.txt`: which calls are the same (L4), and what a command line would run (E6).
 //! `testdata/identity/README.txt` explains the language.
 
+mod model_text;
+mod wording;
+
+use haltline_core::constraint::Guard;
 use haltline_core::identity::{Action, CallResult, DeniedBy, Outcome};
-use haltline_core::shell;
+use haltline_core::shell::{self, Script};
 use proptest::prelude::*;
 
 use crate::language::paragraph;
@@ -41,6 +45,10 @@ fn a_mistake_in_a_paragraph_is_an_error_and_never_skipped() {
         ("result failed one x", "expected an exit code"),
         ("runs reset: ls", "runs nothing"),
         ("harmless: haltline reset", "runs reset"),
+        ("guard git push*\ncovers git pull", "does not"),
+        ("guard git push*\nspares git push", "does, for"),
+        ("own /o\nleaves rm -r /o", "does, for"),
+        ("program a.py\ncalls cat a.py", "does not"),
         ("cal Bash ls", "\"cal\" is nothing"),
     ] {
         let mut page = Page::default();
@@ -60,6 +68,8 @@ struct Page {
     result: Option<CallResult>,
     /// What the last line that is not a comparison was about.
     subject: Subject,
+    /// The pattern of a guard, the protected path or the program that the lines below are about.
+    about: String,
 }
 
 #[derive(Default)]
@@ -127,11 +137,46 @@ impl Page {
                 .as_ref()
                 .map_or(Err("no result above".to_owned()), |result| expect("becomes", &outcome(result), rest)),
             "runs" => {
-                let (verb, command) = rest.split_once(": ").ok_or("expected `runs VERB: COMMAND`")?;
-                expect("runs", shell::operator_verb(command).as_deref().unwrap_or("nothing"), verb)
+                let (wanted, command) = rest.split_once(": ").ok_or("expected `runs VERB: COMMAND`")?;
+                expect("runs", verb(command).as_deref().unwrap_or("nothing"), wanted)
             }
-            "harmless:" => expect("runs", shell::operator_verb(rest).as_deref().unwrap_or("nothing"), "nothing"),
+            "switches" => {
+                let command = rest.strip_prefix("off: ").ok_or("expected `switches off: COMMAND`")?;
+                let is_off = shell::switches_off(&Script::parse(command));
+                expect("switches", if is_off { "off" } else { "nothing" }, "off")
+            }
+            "harmless:" => {
+                let is_off = || shell::switches_off(&Script::parse(rest)).then(|| "off".to_owned());
+                expect("runs", verb(rest).or_else(is_off).as_deref().unwrap_or("nothing"), "nothing")
+            }
+            "guard" | "own" | "program" => {
+                rest.clone_into(&mut self.about);
+                Ok(())
+            }
+            "covers" | "spares" => {
+                let guard = Guard { tool: "Bash".to_owned(), command: Some(self.about.clone()), path: None };
+                self.holds(word == "covers", guard.covers(&self.any_action(rest), "/p"))
+            }
+            "changes" | "leaves" => {
+                let script = Script::parse(&lines(rest));
+                let is_changed = shell::touches(&script, &self.about, Some("/home/ann"), self.folder.as_deref());
+                self.holds(word == "changes", is_changed)
+            }
+            "calls" | "names" => self.holds(word == "calls", Script::parse(&lines(rest)).calls(&self.about)),
             other => Err(format!("{other:?} is nothing")),
+        }
+    }
+
+    fn holds(&self, wanted: bool, found: bool) -> Result<(), String> {
+        let verb = if found { "does" } else { "does not" };
+        if wanted == found { Ok(()) } else { Err(format!("{verb}, for {:?}", self.about)) }
+    }
+
+    /// A command line of Bash, or `TOOL {…}`.
+    fn any_action(&self, text: &str) -> Action {
+        match text.split_once(" {").filter(|_| text.starts_with("mcp__")) {
+            Some(_) => self.action(text),
+            None => Action::new("Bash", &serde_json::json!({"command": lines(text)}).to_string(), None),
         }
     }
 
@@ -139,6 +184,15 @@ impl Page {
         let (tool, input) = text.split_once(' ').unwrap_or((text, ""));
         Action::new(tool, input, self.folder.as_deref())
     }
+}
+
+/// The text with its line breaks, which these files write as `⏎`.
+fn lines(text: &str) -> String {
+    text.replace('⏎', "\n")
+}
+
+fn verb(command: &str) -> Option<String> {
+    shell::operator_verb(&Script::parse(&lines(command)))
 }
 
 fn expect(what: &str, found: &str, wanted: &str) -> Result<(), String> {
@@ -251,6 +305,30 @@ fn reversed(value: &serde_json::Value) -> serde_json::Value {
     }
 }
 
+#[test]
+fn a_command_of_any_size_is_read_in_bounded_work_and_says_what_it_left_unread() {
+    let megabytes = |unit: &str| unit.repeat(10_000_000 / unit.len());
+    for text in [
+        megabytes("a;"),
+        megabytes("eval '"),
+        megabytes("$("),
+        megabytes("{a,b}"),
+        megabytes("a=$a$a "),
+        megabytes("xargs sh -c '{}' <<< "),
+        "(".repeat(100_000),
+    ] {
+        let script = Script::parse(&text);
+        let words: usize = script.programs().flatten().map(String::len).sum();
+        assert!(script.programs().count() <= 5000 && words < 4_000_000, "{} programs", script.programs().count());
+        assert!(text.len() < 200_000 || script.unread_bytes() > 0, "{} bytes are all read", text.len());
+    }
+    let hidden = format!("{} git push --force", "a;".repeat(100_000));
+    let guard = |command: &str| Guard { tool: "Bash".to_owned(), command: Some(command.to_owned()), path: None };
+    let action = Action::new("Bash", &serde_json::json!({ "command": hidden }).to_string(), None);
+    assert!(guard("git push --force").covers(&action, "/p"), "what was not read may be the push");
+    assert!(!guard("svn commit").covers(&action, "/p"), "the rest does not name the program");
+}
+
 const SHELLISH: &str = "([a-z$/~. =-]|['\"`\\\\;&|<>(){}#\\n\\[]|<<|\\$\\(|\\$\\{|é|sh -c |eval |haltline |rm ){0,40}";
 
 proptest! {
@@ -263,9 +341,15 @@ proptest! {
                 prop_assert_eq!(action.clone(), Action::new(tool, input, Some("/p")));
             }
         }
-        shell::programs(&text);
-        shell::operator_verb(&text);
-        shell::touches(&text, "~/.local/state", Some("/home/ann"));
+        let script = Script::parse(&text);
+        shell::operator_verb(&script);
+        shell::switches_off(&script);
+        shell::touches(&script, "~/.local/state", Some("/home/ann"), Some("/home/ann/p"));
+        for pattern in ["git push --force*", "*", &text, &any] {
+            if let Some(pattern) = shell::CommandPattern::parse(pattern) {
+                pattern.matches(&script);
+            }
+        }
         for output in [&output, &any, &text] {
             for outcome in [Outcome::Ok, Outcome::Failed, Outcome::Unknown] {
                 let result = CallResult::new(outcome, None, output);
@@ -303,6 +387,6 @@ proptest! {
         prop_assume!(serde_json::from_str::<serde_json::Value>(&plain).is_err());
         prop_assert_eq!(identity(&plain), identity(&single));
         prop_assert_eq!(identity(&plain), identity(&double));
-        prop_assert_eq!(shell::programs(&plain), shell::programs(&single));
+        prop_assert!(Script::parse(&plain).programs().eq(Script::parse(&single).programs()));
     }
 }

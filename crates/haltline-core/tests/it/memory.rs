@@ -53,7 +53,7 @@ fn a_person_trusts_the_content_of_the_project_file_once() {
     memory.insert(name.clone(), None);
     let fact = |digest: &str| trust::Fact::ContentTrusted { digest: digest.to_owned(), who: "anna".to_owned() };
     let decided = |digest: &str| {
-        let texts = Texts { session: None, text: Some("reviewed".to_owned()) };
+        let texts = Texts { session: None, text: Some("reviewed".to_owned()), ..Texts::default() };
         let recorded = Recorded { circuit: name.clone(), at: moment(), fact: Fact::Trust(fact(digest)), texts };
         Ok(Decision { facts: vec![recorded], verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
     };

@@ -18,9 +18,9 @@ fn a_bad_id_is_named_with_what_was_expected() {
 #[test]
 fn a_moment_that_cannot_be_read_says_what_one_looks_like() {
     for (text, problem) in [
-        ("\"noon\"", "expected [at] or [at, boot, uptime]"),
+        ("\"noon\"", "expected [at], [at, boot, uptime] or [at, boot, uptime, namespace]"),
         ("[]", "a moment starts with its instant"),
-        ("[1,2,3,4]", "trailing characters"),
+        ("[1,2,3,4,5]", "trailing characters"),
     ] {
         let error = serde_json::from_str::<Moment>(text).expect_err("no moment").to_string();
         assert!(error.contains(problem), "{text}: {error}");

@@ -83,6 +83,19 @@ impl Exclusions {
     }
 }
 
+/// True if an untracked path is what tools leave behind when they build or run: it says nothing about the work, even
+/// where nobody has told git to ignore it. A file that git tracks always counts.
+pub(super) fn is_build_leaving(path: &Path) -> bool {
+    let is_leaving = |name: &[u8]| matches!(name, b"target" | b"__pycache__" | b".DS_Store") || is_cache(name);
+    let is_compiled = path.extension().is_some_and(|extension| extension == "pyc" || extension == "pyo");
+    is_compiled || path.iter().map(OsStrExt::as_bytes).any(is_leaving)
+}
+
+/// True if tools keep only caches in folders of that name.
+fn is_cache(name: &[u8]) -> bool {
+    name == b".cache" || (name.starts_with(b".") && name.ends_with(b"_cache")) || name.ends_with(b"-cache")
+}
+
 /// True if a folder of that name holds generated or downloaded files.
 pub(super) fn is_built(name: &[u8]) -> bool {
     BUILT_FOLDERS.iter().any(|built| built.as_bytes() == name)
@@ -114,6 +127,18 @@ fn is_runner_state(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_builds_leave_behind_is_no_work() {
+        for path in
+            ["a/__pycache__/x.cpython-313.pyc", "x.pyc", "node_modules/.cache/x", "target/debug/x", ".pytest_cache/v"]
+        {
+            assert!(is_build_leaving(Path::new(path)), "{path}");
+        }
+        for path in ["src/target.rs", "src/cache.rs", "targets/x", "pyc", "docs/build/a.md"] {
+            assert!(!is_build_leaving(Path::new(path)), "{path}");
+        }
+    }
 
     #[test]
     fn state_and_logs_of_runners_do_not_count_but_their_plans_do() {

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::blob::{self, Blob};
 use super::budget::Budget;
 use super::content::{Content, hex};
-use super::exclusions::Exclusions;
+use super::exclusions::{Exclusions, is_build_leaving};
 use super::safe_git::{SafeGit, rejected};
 use super::status;
 use super::tree_path::TreePath;
@@ -47,7 +47,6 @@ pub(super) struct Repository {
     /// The checked-out commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) head: Option<String>,
-    /// The tree of that commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tree: Option<String>,
     /// The checked-out commit and, in the first work tree of a repository, the branch tips that no other work tree has
@@ -151,7 +150,8 @@ impl Repository {
         let mut committed = BTreeMap::new();
         for entry in status.entries {
             let path = TreePath::new(entry.path);
-            if !exclusions.counts(top, path.as_path()) {
+            let is_leaving = entry.is_untracked && is_build_leaving(path.as_path());
+            if is_leaving || !exclusions.counts(top, path.as_path()) {
                 continue;
             }
             // A path can be listed twice: removed from the index, but still in the work tree.

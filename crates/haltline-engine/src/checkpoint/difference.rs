@@ -70,8 +70,8 @@ impl TreeState {
                 (kind == "blob" && is_safe_path(path)).then_some((path.to_vec(), entry))
             };
             // A tree that haltline did not write could point outside the work tree.
-            let (path, entry) =
-                entry().ok_or_else(|| CheckpointError::damaged(&self.tree, "its tree has a path that is no file's"))?;
+            let (path, entry) = entry()
+                .ok_or_else(|| CheckpointError::damaged(&self.tree, "its tree has a path that cannot be a file"))?;
             entries.insert(path, entry);
         }
         Ok(entries)

@@ -47,9 +47,9 @@ pub enum LeftAloneReason {
 impl fmt::Display for LeftAloneReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NewRepository => "a repository of its own that came after the checkpoint",
-            Self::RepositoryMoved => "a repository of its own; another commit is checked out in it than then",
-            Self::RepositoryGone => "was a repository of its own then, which no checkpoint keeps",
+            Self::NewRepository => "a nested repository that was added after the checkpoint",
+            Self::RepositoryMoved => "a nested repository that has another commit checked out",
+            Self::RepositoryGone => "was a nested repository, which checkpoints do not contain",
             Self::Special => "a pipe, a socket or a device",
             Self::Unreadable => "may not be read, so it could not be kept",
             Self::GitName => "has a part called like git's own folder",

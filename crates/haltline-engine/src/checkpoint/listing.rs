@@ -53,7 +53,6 @@ impl FileStat {
     }
 }
 
-/// An entry of git's index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct IndexEntry {
     /// `H` is an ordinary entry. git does not check the files of entries with other tags.
@@ -70,7 +69,6 @@ pub(super) struct Listing {
     /// The files and links that a checkpoint keeps.
     pub(super) files: BTreeMap<Vec<u8>, FileStat>,
     pub(super) manifest: Manifest,
-    /// The entries of the index.
     pub(super) staged: Vec<IndexEntry>,
     /// What `git checkout --merge` would need; only the index refers to it.
     pub(super) resolve_undo: Vec<IndexEntry>,
@@ -105,7 +103,6 @@ struct Lister<'a> {
 }
 
 impl Lister<'_> {
-    /// Adds one record of git's list.
     fn add_record(&mut self, tag: u8, rest: &[u8]) {
         if tag == b'?' {
             match rest.strip_suffix(b"/") {

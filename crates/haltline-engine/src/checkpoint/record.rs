@@ -132,13 +132,30 @@ impl RefNamespace {
         format!("refs/haltline/{kind}/{}/", work_tree.ref_part)
     }
 
+    /// The ref for a checkpoint of this name: the one it has, or else a readable one, if that collides with no other.
+    /// Call this only while holding the lock.
     pub(super) fn reference(self, work_tree: &WorkTree, name: &str) -> Result<String, CheckpointError> {
-        Ok(format!("{}{}", self.prefix(work_tree), name::encode(name)?))
+        let prefix = self.prefix(work_tree);
+        let escaped = format!("{prefix}{}", name::encode(name)?);
+        let Some(readable) = name::encode_readable(name).map(|readable| format!("{prefix}{readable}")) else {
+            return Ok(escaped);
+        };
+        if readable == escaped {
+            return Ok(escaped);
+        }
+        let known = read_refs(work_tree, &prefix)?;
+        let collides =
+            known.iter().any(|known| known.reference == escaped || name::collide(&known.reference, &readable));
+        Ok(if collides { escaped } else { readable })
     }
 
     pub(super) fn find(self, work_tree: &WorkTree, name: &str) -> Result<Option<Checkpoint>, CheckpointError> {
-        let name = self.reference(work_tree, name)?;
-        let found = read_refs(work_tree, &name)?.into_iter().find(|found| found.reference == name);
+        let prefix = self.prefix(work_tree);
+        let encodings = [Some(name::encode(name)?), name::encode_readable(name)];
+        let is_it = |found: &FoundRef| {
+            found.reference.strip_prefix(&prefix).is_some_and(|end| encodings.iter().flatten().any(|one| one == end))
+        };
+        let found = read_refs(work_tree, &prefix)?.into_iter().find(is_it);
         found.map(FoundRef::into_checkpoint).transpose()
     }
 
@@ -159,9 +176,10 @@ struct FoundRef {
 
 impl FoundRef {
     fn into_checkpoint(self) -> Result<Checkpoint, CheckpointError> {
-        let name = self.reference.rsplit('/').next().and_then(name::decode);
+        // refs/haltline/KIND/WORK-TREE/NAME
+        let name = self.reference.splitn(5, '/').nth(4).and_then(name::decode);
         let (Some(name), Some(note)) = (name, Note::read(&self.message)) else {
-            return Err(CheckpointError::damaged(&self.reference, "it is no checkpoint of this version"));
+            return Err(CheckpointError::damaged(&self.reference, "it is not a checkpoint of this version"));
         };
         Ok(Checkpoint { name, reference: self.reference, commit: self.id, note })
     }
@@ -191,7 +209,6 @@ pub(super) fn delete_ref(work_tree: &WorkTree, reference: &str, commit: &str) ->
     Ok(work_tree.plain().run(&["update-ref", "--no-deref", "-d", reference, commit]).map(drop)?)
 }
 
-/// The id of an object inside a checkpoint.
 pub(super) fn object_id(git: &Git, commit: &str, name: &str) -> Result<String, CheckpointError> {
     run_for_line(git, &["rev-parse", "-q", "--verify", &format!("{commit}:{name}")])
         .map_err(|error| CheckpointError::damaged(commit, error.to_string()))

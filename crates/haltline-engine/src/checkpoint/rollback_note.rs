@@ -12,7 +12,6 @@ use crate::file::{Durability, if_exists, write_atomically};
 
 const FILE: &str = "rollback.json";
 
-/// A rollback that has begun.
 #[derive(Clone, Debug)]
 pub(super) struct RollbackNote {
     pub(super) goal: Checkpoint,

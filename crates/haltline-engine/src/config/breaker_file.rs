@@ -33,7 +33,6 @@ const RESOURCES: [(&str, &str); 7] = [
     ("api_cost_block_usd", "api.cost_block_usd"),
 ];
 
-/// What the file sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BreakerFile {
     /// Limits that differ from the built-in ones.
@@ -52,7 +51,6 @@ impl BreakerFile {
         }
     }
 
-    /// Parses a file's content.
     pub fn parse(content: &[u8], path: &Path) -> Self {
         let mut parser = Parser { path: path.to_owned(), found: Vec::new(), warnings: Vec::new() };
         match serde_json::from_slice(content) {
@@ -168,7 +166,13 @@ fn number(key: &Key, value: &Json) -> Option<i64> {
             let micros = money::from_number(value.as_f64()?).filter(|micros| micros >= low)?;
             i64::try_from(micros).ok()
         }
-        Kind::Choice(_) | Kind::Text(_) | Kind::List(_) | Kind::Cost | Kind::Prices | Kind::Folder(_) => None,
+        Kind::Choice(_)
+        | Kind::Text(_)
+        | Kind::List(_)
+        | Kind::Cost
+        | Kind::Prices
+        | Kind::Targets
+        | Kind::Folder(_) => None,
     }
 }
 
@@ -187,6 +191,7 @@ pub(super) fn to_value(key: &Key, number: i64) -> Value {
         | Kind::List(_)
         | Kind::Cost
         | Kind::Prices
+        | Kind::Targets
         | Kind::Folder(_) => key.default_value(),
     }
 }
@@ -218,90 +223,12 @@ fn show(value: &Json) -> String {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> (Vec<(String, i64)>, Vec<String>) {
-        let file = BreakerFile::parse(text.as_bytes(), Path::new("f.json"));
-        let warnings = file.warnings.into_iter().map(|warning| warning.problem).collect();
-        (file.values.into_iter().collect(), warnings)
-    }
-
-    fn value(name: &str, number: i64) -> (String, i64) {
-        (name.to_owned(), number)
-    }
-
-    #[test]
-    fn the_file_of_the_seed_equals_the_built_in_defaults() {
-        let pattern = |threshold, window: &str, cooldown, more: &str| {
-            format!(
-                r#"{{"enabled": true, "threshold": {threshold}, {window}, {more}"cooldown_base_seconds": {cooldown}}}"#
-            )
-        };
-        let text = format!(
-            r#"{{"circuit_breakers": {{"hook_recursion": {}, "tool_failure": {}, "sequential_tools": {}, "agent_spawn": {}, "external_api": {}}},
-            "memory_limits": {{"telemetry_max_lines": 1000, "telemetry_max_kb": 50, "telemetry_max_age_days": 7, "telemetry_keep_rotations": 5,
-             "session_max_active": 10, "session_max_age_days": 7, "evidence_ledger_max": 100, "tool_history_max": 50}},
-            "resource_limits": {{"max_concurrent_agents": 5, "max_agents_per_session": 10, "agent_spawn_cooldown_seconds": 10,
-             "api_rate_limit_per_minute": 10, "api_session_max": 50, "api_cost_warn_usd": 1.0, "api_cost_block_usd": 5.0}}}}"#,
-            pattern(5, "\"window_turns\": 10", 5, ""),
-            pattern(3, "\"window_turns\": 5", 10, ""),
-            pattern(10, "\"window_turns\": 1", 5, ""),
-            pattern(5, "\"window_turns\": 10", 10, ""),
-            pattern(10, "\"window_seconds\": 60", 30, "\"session_max\": 50, "),
-        );
-        assert_eq!(parse(&text), (vec![], vec![]));
-    }
-
-    #[test]
-    fn a_bad_value_costs_its_key_and_an_unknown_key_is_reported() {
-        let (values, warnings) = parse(
-            r#"{"circuit_breakers": {"tool_failure": {"threshold": "3", "window_turns": 0, "enabled": false, "turns": 1},
-                "spin": {"threshold": 1}}, "memory_limits": {"directory": "x"}, "resource_limits": [], "more": 1}"#,
-        );
-        assert_eq!(values, vec![value("loop.tool_failure.enabled", 0)]);
-        let expected = [
-            "circuit_breakers.tool_failure.threshold = \"3\": expected a whole number from 1 to 10000; the default 3 holds",
-            "circuit_breakers.tool_failure.window_turns = 0: expected a whole number from 1 to 10000; the default 5 holds",
-            "unknown key \"circuit_breakers.tool_failure.turns\"; it is passed over",
-            "unknown key \"circuit_breakers.spin\"; it is passed over",
-            "unknown key \"memory_limits.directory\"; it is passed over",
-            "resource_limits = []: expected an object",
-            "unknown key \"more\"; it is passed over",
-        ];
-        assert_eq!(warnings, expected);
-        for text in ["", "[]", "{", "nul"] {
-            let (values, warnings) = parse(text);
-            assert_eq!((values.len(), warnings.len()), (0, 1), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_file_of_another_kind_does_not_fill_the_screen() {
-        let keys: Vec<String> = (0..500).map(|number| format!("\"key{number}\": 1")).collect();
-        let (_, warnings) = parse(&format!("{{{}}}", keys.join(",")));
-        assert_eq!((warnings.len(), warnings[10].as_str()), (11, "490 more such warnings"));
-    }
-
-    #[test]
-    fn of_two_names_for_one_limit_the_stricter_applies() {
-        let both = |threshold, window, per_minute| {
-            let (values, warnings) = parse(&format!(
-                r#"{{"circuit_breakers": {{"external_api": {{"threshold": {threshold}, "window_seconds": {window}, "session_max": 40}}}},
-                    "resource_limits": {{"api_rate_limit_per_minute": {per_minute}, "api_session_max": 30}}}}"#
-            ));
-            assert_eq!(warnings, Vec::<String>::new());
-            values
-        };
-        let (threshold, window) = ("loop.external_api.threshold", "loop.external_api.window_seconds");
-        let session = value("loop.external_api.session_max", 30);
-        assert_eq!(both(20, 60, 8), [session.clone(), value(threshold, 8)]);
-        assert_eq!(both(6, 60, 8), [session.clone(), value(threshold, 6)]);
-        assert_eq!(both(20, 120, 8), [session.clone(), value(threshold, 8)]);
-        assert_eq!(both(12, 120, 8), [session, value(threshold, 12), value(window, 120)]);
-    }
-
     #[test]
     fn later_loosening_waits_and_tightening_applies_at_once() {
-        let values = |threshold, enabled| {
-            Values::from([value("loop.tool_failure.threshold", threshold), value("loop.repeat.enabled", enabled)])
+        let values = |threshold, enabled| -> Values {
+            [("loop.tool_failure.threshold", threshold), ("loop.repeat.enabled", enabled)]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into()
         };
         let (in_force, waiting) = apply_trust(&values(4, 1), &values(2, 0));
         assert_eq!(in_force, values(2, 1));

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::money;
 use super::price::Price;
 use super::setter::Setter;
+use crate::notify_target::Target;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
@@ -55,6 +56,8 @@ pub enum Kind {
     Cost,
     /// Prices of models, one text each; none by default.
     Prices,
+    /// Targets of notifications, one text each; none by default.
+    Targets,
     /// A folder below the project's root.
     Folder(&'static str),
 }
@@ -77,9 +80,7 @@ pub enum Looser {
     Lower,
     /// A larger number, or zero, which means no limit.
     HigherOrZero,
-    /// Switching it off.
     Off,
-    /// This choice.
     Choice(&'static str),
     AnyChange,
     /// No change does.
@@ -166,26 +167,31 @@ impl Key {
             Kind::List(texts) => Value::List(texts.iter().map(|text| (*text).to_owned()).collect()),
             Kind::Money { default, .. } => Value::Money(default),
             Kind::Cost => Value::Unknown,
-            Kind::Prices => Value::List(Vec::new()),
+            Kind::Prices | Kind::Targets => Value::List(Vec::new()),
         }
     }
 
-    /// Describes the allowed values, for error messages.
+    /// Describes the allowed values, for error messages and the reference.
     pub fn expectation(&self) -> String {
         match self.kind {
             Kind::Number { low, high, .. } => format!("a whole number from {low} to {high}"),
             Kind::Choice(choices) => {
                 choices.iter().map(|choice| format!("{choice:?}")).collect::<Vec<_>>().join(" or ")
             }
-            Kind::Text(_) => "a text".to_owned(),
+            Kind::Text(_) => "a string".to_owned(),
             Kind::Flag(_) => "true or false".to_owned(),
-            Kind::List(_) => "a list of texts".to_owned(),
+            Kind::List(_) => "a list of strings".to_owned(),
             Kind::Money { low, .. } => {
                 format!("dollars from {} to {}", money::show(low), money::show(money::MICROS_MAX))
             }
             Kind::Cost => format!("dollars from 0.00 to {}, or \"unknown\"", money::show(money::MICROS_MAX)),
             Kind::Prices => {
-                "a list of texts such as \"MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE\", in dollars per million tokens"
+                "a list of strings such as \"MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE\", in dollars per million tokens"
+                    .to_owned()
+            }
+            Kind::Targets => {
+                "a list of \"desktop\", \"slack:URL\", \"discord:URL\", \"ntfy:TOPIC\", \"command:SHELL COMMAND\" or \
+                 \"webhook:URL\""
                     .to_owned()
             }
             Kind::Folder(_) => "a folder below the project's root, without `..`".to_owned(),
@@ -201,6 +207,7 @@ impl Key {
             (Kind::Choice(choices), Value::Text(text)) => choices.contains(&text.as_str()),
             (Kind::Text(_), Value::Text(_)) | (Kind::Flag(_), Value::Flag(_)) | (Kind::List(_), Value::List(_)) => true,
             (Kind::Prices, Value::List(texts)) => texts.iter().all(|text| Price::parse(text).is_some()),
+            (Kind::Targets, Value::List(texts)) => texts.iter().all(|text| Target::parse(text).is_some()),
             (Kind::Money { low, .. }, Value::Money(micros)) => (*low..=money::MICROS_MAX).contains(micros),
             (Kind::Cost, Value::Money(micros)) => *micros <= money::MICROS_MAX,
             (Kind::Cost, Value::Unknown) => true,

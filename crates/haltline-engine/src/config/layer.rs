@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::file::{Links, read_regular};
+
 use super::key::{Key, Scope, Value};
 use super::keys::KEYS;
 
@@ -17,7 +19,6 @@ pub struct Layer {
     pub path: PathBuf,
     /// The file's content, byte for byte.
     pub content: Vec<u8>,
-    /// The keys it sets.
     pub values: Vec<(&'static Key, Value)>,
 }
 
@@ -31,10 +32,12 @@ pub struct ConfigError {
 }
 
 impl Layer {
-    /// Reads a file; `None` if it does not exist.
-    pub fn read(path: &Path, scope: Scope) -> Result<Option<Self>, ConfigError> {
-        let Some(content) = read_file(path)? else { return Ok(None) };
-        let values = parse(&content, scope).map_err(|problem| ConfigError { path: path.to_owned(), problem })?;
+    /// Reads a file; `None` if it does not exist. Returns all of its errors if it has any.
+    pub fn read(path: &Path, scope: Scope) -> Result<Option<Self>, Vec<ConfigError>> {
+        let Some(content) = read_file(path).map_err(|error| vec![error])? else { return Ok(None) };
+        let to_error = |problem| ConfigError { path: path.to_owned(), problem };
+        let values =
+            parse(&content, scope).map_err(|problems| problems.into_iter().map(to_error).collect::<Vec<_>>())?;
         Ok(Some(Self { path: path.to_owned(), content, values }))
     }
 }
@@ -42,51 +45,54 @@ impl Layer {
 /// A file's bytes; `None` if it does not exist. Pipes and devices are rejected, because reading them might never end.
 pub(super) fn read_file(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     let failed = |problem: String| ConfigError { path: path.to_owned(), problem };
-    match std::fs::metadata(path) {
-        Ok(kind) if !kind.is_file() => return Err(failed("expected a file".to_owned())),
-        Ok(kind) if kind.len() > FILE_BYTES_MAX as u64 => {
-            return Err(failed(format!("{} bytes: expected at most {FILE_BYTES_MAX}", kind.len())));
-        }
-        Ok(_file) => {}
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-        Err(error) => return Err(failed(error.to_string())),
+    match read_regular(path, FILE_BYTES_MAX as u64, Links::Follow) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(failed(error.to_string())),
     }
-    std::fs::read(path).map(Some).map_err(|error| failed(error.to_string()))
 }
 
-/// The keys that a file's content sets, or what is wrong with it.
-pub fn parse(content: &[u8], scope: Scope) -> Result<Vec<(&'static Key, Value)>, String> {
+/// The keys that a file's content sets, or everything that is wrong with it. After an error of the syntax the rest
+/// cannot be read.
+pub fn parse(content: &[u8], scope: Scope) -> Result<Vec<(&'static Key, Value)>, Vec<String>> {
+    let table = parse_table(content).map_err(|problem| vec![problem])?;
+    let (mut values, mut problems) = (Vec::new(), Vec::new());
+    for value in read_table("", &table, scope) {
+        match value {
+            Ok(value) => values.push(value),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(values) } else { Err(problems) }
+}
+
+fn parse_table(content: &[u8]) -> Result<toml::Table, String> {
     if content.len() > FILE_BYTES_MAX {
         return Err(format!("{} bytes: expected at most {FILE_BYTES_MAX}", content.len()));
     }
     let text = std::str::from_utf8(content).map_err(|error| format!("expected UTF-8: {error}"))?;
-    let table: toml::Table = text.parse().map_err(|error| one_line(text, &error))?;
-    let mut values = Vec::new();
-    read_table("", &table, scope, &mut values)?;
-    Ok(values)
+    text.parse().map_err(|error| one_line(text, &error))
 }
 
 /// Reads a table and the tables within it, as deep as the keys go.
-fn read_table(
-    path: &str,
-    table: &toml::Table,
-    scope: Scope,
-    values: &mut Vec<(&'static Key, Value)>,
-) -> Result<(), String> {
+fn read_table(path: &str, table: &toml::Table, scope: Scope) -> Vec<Result<(&'static Key, Value), String>> {
+    let mut values = Vec::new();
     for (name, value) in table {
         let name = format!("{path}{name}");
         match value {
-            toml::Value::Table(inner) if is_table(&name) => read_table(&format!("{name}."), inner, scope, values)?,
+            toml::Value::Table(inner) if is_table(&name) => {
+                values.extend(read_table(&format!("{name}."), inner, scope));
+            }
             toml::Value::String(_)
             | toml::Value::Integer(_)
             | toml::Value::Float(_)
             | toml::Value::Boolean(_)
             | toml::Value::Datetime(_)
             | toml::Value::Array(_)
-            | toml::Value::Table(_) => values.push(read_value(&name, value, scope)?),
+            | toml::Value::Table(_) => values.push(read_value(&name, value, scope)),
         }
     }
-    Ok(())
+    values
 }
 
 /// True if there are keys below this name.
@@ -95,22 +101,38 @@ fn is_table(name: &str) -> bool {
 }
 
 fn read_value(name: &str, value: &toml::Value, scope: Scope) -> Result<(&'static Key, Value), String> {
+    let key = find_key(name, scope)?;
+    match key.from_toml(value) {
+        Some(value) => Ok((key, value)),
+        // An address may carry a secret.
+        None if name == "notify.to" || name == "notify.webhook" => {
+            Err(format!("{name}: expected {}", key.expectation()))
+        }
+        None => Err(format!("{name} = {}: expected {}", short(value), key.expectation())),
+    }
+}
+
+/// The key with this name, if a file of this scope may set it.
+pub(super) fn find_key(name: &str, scope: Scope) -> Result<&'static Key, String> {
     let Some(key) = KEYS.iter().find(|key| key.name == name) else { return Err(unknown_key_message(name)) };
     if scope == Scope::Project && key.scope == Scope::User {
         return Err(format!("{name} can only be set in the user's own file (see `haltline config path`)"));
     }
-    match key.from_toml(value) {
-        Some(value) => Ok((key, value)),
-        None => Err(format!("{name} = {}: expected {}", short(value), key.expectation())),
-    }
+    Ok(key)
 }
+
+/// Longest unknown name for which a similar key is looked for.
+const COMPARED_NAME_BYTES_MAX: usize = 80;
 
 fn unknown_key_message(name: &str) -> String {
     if is_table(name) {
         return format!("{name}: expected a table, such as [{name}]");
     }
+    // The distance takes time in proportion to both lengths, and a project's file can hold a name of any length.
     let distance = |key: &&Key| strsim::damerau_levenshtein(key.name, name);
-    let closest = KEYS.iter().min_by_key(distance).filter(|key| distance(key) <= name.len() / 3 + 1);
+    let is_comparable = name.len() <= COMPARED_NAME_BYTES_MAX;
+    let closest = KEYS.iter().filter(|_key| is_comparable).min_by_key(distance);
+    let closest = closest.filter(|key| distance(key) <= name.len() / 3 + 1);
     let shown: String = name.escape_debug().take(60).collect();
     match closest {
         Some(key) => format!("unknown key `{shown}`; did you mean `{}`?", key.name),

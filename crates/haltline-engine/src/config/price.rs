@@ -32,7 +32,6 @@ impl Price {
         })
     }
 
-    /// True if this price is for this model.
     pub fn matches(&self, model: &str) -> bool {
         glob_matches(&self.model, model)
     }

@@ -17,10 +17,12 @@ pub fn commented_toml() -> String {
             table = section;
         }
         let scope = match key.scope {
-            Scope::User => " Only in the user's file.",
+            Scope::User => " Only your own file can set it.",
             Scope::Project => "",
         };
-        text.push_str(&format!("# {}{scope}\n# Takes {}.\n", key.help, key.expectation()));
+        let expectation = key.expectation();
+        let kind = expectation.strip_prefix("a ").unwrap_or(&expectation);
+        text.push_str(&format!("# {}{scope}\n# Type: {kind}.\n", key.help));
         text.push_str(&format!("{name} = {}\n", key.default_value()));
     }
     text
@@ -35,7 +37,7 @@ pub fn json_schema() -> Json {
             Kind::Choice(choices) => json!({"enum": choices}),
             Kind::Text(_) | Kind::Folder(_) => json!({"type": "string"}),
             Kind::Flag(_) => json!({"type": "boolean"}),
-            Kind::List(_) | Kind::Prices => json!({"type": "array", "items": {"type": "string"}}),
+            Kind::List(_) | Kind::Prices | Kind::Targets => json!({"type": "array", "items": {"type": "string"}}),
             Kind::Money { low, .. } => dollars(*low),
             Kind::Cost => json!({"anyOf": [dollars(0), {"const": "unknown"}]}),
         };

@@ -80,6 +80,7 @@ mod tests {
             Kind::Flag(flag) => Value::Flag(!flag),
             Kind::List(_) => Value::List(vec!["one".to_owned()]),
             Kind::Prices => Value::List(vec!["model 1 2 3 4".to_owned()]),
+            Kind::Targets => Value::List(vec!["desktop".to_owned()]),
             Kind::Money { default, .. } => Value::Money(default + 1),
             Kind::Cost => Value::Money(1),
         }

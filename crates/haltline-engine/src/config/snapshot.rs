@@ -16,7 +16,7 @@ use super::key::Value;
 use super::keys::KEYS;
 use super::layer::ConfigError;
 use super::{Config, Origin, PROJECT_FILE, PendingValue, Setting};
-use crate::file::{Durability, Stamp, StampedPath, write_atomically};
+use crate::file::{Durability, Links, Stamp, StampedPath, read_regular, write_atomically};
 use crate::project::Project;
 
 /// The longest snapshot that is read, in bytes.
@@ -29,9 +29,7 @@ const STAMP_AGE_MIN_MS: i64 = 3000;
 /// Where a project's configuration comes from, and where its snapshot is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigLocations<'a> {
-    /// The folder that holds the snapshots.
     pub state_folder: &'a Path,
-    /// The user's configuration file.
     pub user_file: &'a Path,
     /// The project, with the current work tree.
     pub project: &'a Project,
@@ -103,10 +101,7 @@ fn inputs(locations: ConfigLocations<'_>) -> Vec<StampedPath> {
 }
 
 fn read(path: &Path, inputs: &[StampedPath], trust: Option<&Trust>) -> Option<Config> {
-    if fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len() > BYTES_MAX {
-        return None;
-    }
-    let snapshot: Snapshot = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let snapshot: Snapshot = serde_json::from_slice(&read_regular(path, BYTES_MAX, Links::Reject).ok()?).ok()?;
     let is_valid =
         snapshot.version == env!("CARGO_PKG_VERSION") && snapshot.inputs == inputs && snapshot.trust.as_ref() == trust;
     if !is_valid {

@@ -45,7 +45,6 @@ impl Stamp {
         self.changed.0
     }
 
-    /// The size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }

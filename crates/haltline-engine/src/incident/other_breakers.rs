@@ -2,9 +2,8 @@
 
 use haltline_core::attempt::{self, Slice, SliceState};
 use haltline_core::claim::{self, Claim};
-use haltline_core::constraint::{Circuit, CircuitState, StateName};
-use haltline_core::identity::Digest;
-use haltline_core::loop_::{self, Pattern};
+use haltline_core::constraint::{self, Circuit, CircuitState, StateName};
+use haltline_core::loop_::Pattern;
 use haltline_core::phase::{self, PhaseRun, RunState};
 use haltline_core::{CircuitName, Moment};
 use serde_json::{Value, json};
@@ -16,7 +15,7 @@ use crate::notify::{phase_run_options, slice_options};
 use crate::redact::mask;
 
 /// The incident of a constraint. `violations` holds the newest, newest first.
-pub(super) fn of_constraint(
+pub(crate) fn of_constraint(
     row: &CircuitName,
     id: &str,
     circuit: &Circuit,
@@ -36,13 +35,13 @@ pub(super) fn of_constraint(
         StateName::Retired => IncidentState::Retired,
     };
     let evidence = violations.iter().take(EVIDENCE_MAX).map(|violation| {
-        let event = IncidentEvent { at: violation.at, kind: "violated", text: violation.action.clone() };
+        let event = IncidentEvent { at: violation.at, kind: "violated", text: violation.action.clone(), who: None };
         Evidence::new(event, vec![("action", json!(violation.action)), ("session", json!(violation.session))])
     });
     let scope = row.scope();
     Incident {
         pattern: Some(Pattern::Constraint.as_str()),
-        code: Some(loop_::code(Pattern::Constraint, Digest::default())),
+        code: Some(constraint::TRIP_CODE),
         tripped: trip.map(|trip| trip.since.at).or(circuit.last_trip),
         until: trip.map(|trip| trip.until()),
         cooldown_ms: trip.map(|trip| trip.cooldown_ms),
@@ -60,7 +59,7 @@ pub(super) fn of_constraint(
 }
 
 /// The incident of a phase run.
-pub(super) fn of_phase_run(row: &CircuitName, id: &str, phase_run: &PhaseRun, now: Moment) -> Incident {
+pub(crate) fn of_phase_run(row: &CircuitName, id: &str, phase_run: &PhaseRun, now: Moment) -> Incident {
     let trip = phase_run.trip().filter(|trip| trip.incident == id);
     let state = match &phase_run.state {
         RunState::Open(trip) if trip.cooldown_ended_at(now).is_some() => IncidentState::HalfOpen,
@@ -76,7 +75,7 @@ pub(super) fn of_phase_run(row: &CircuitName, id: &str, phase_run: &PhaseRun, no
             phase::HistoryEvent::Progress => "progress",
             phase::HistoryEvent::Error => "error",
         };
-        let event = IncidentEvent { at: line.at, kind, text: Some(line.reason.clone()) };
+        let event = IncidentEvent { at: line.at, kind, text: Some(line.reason.clone()), who: None };
         Evidence::new(event, vec![("iteration", json!(line.iteration)), ("what", json!(line.reason))])
     });
     let breaker = IncidentBreaker::Phase { phase: phase_run.phase.as_ref().map(|phase| phase.as_str().to_owned()) };
@@ -97,7 +96,7 @@ pub(super) fn of_phase_run(row: &CircuitName, id: &str, phase_run: &PhaseRun, no
 }
 
 /// The incident of a slice.
-pub(super) fn of_slice(row: &CircuitName, id: &str, slice: &Slice) -> Incident {
+pub(crate) fn of_slice(row: &CircuitName, id: &str, slice: &Slice) -> Incident {
     let trip = slice.trip().filter(|trip| trip.incident == id);
     let state = match slice.state {
         SliceState::UnderWay => IncidentState::Closed,
@@ -107,7 +106,7 @@ pub(super) fn of_slice(row: &CircuitName, id: &str, slice: &Slice) -> Incident {
     let attempts = slice.failing().flat_map(|(test, state)| state.log().into_iter().map(move |tried| (test, tried)));
     let evidence = attempts.take(EVIDENCE_MAX).map(|(test, tried)| {
         let summary = if tried.summary.is_empty() { &tried.strategy } else { &tried.summary };
-        let event = IncidentEvent { at: tried.at, kind: "failed", text: Some(format!("{test}: {summary}")) };
+        let event = IncidentEvent { at: tried.at, kind: "failed", text: Some(format!("{test}: {summary}")), who: None };
         let own: Vec<(&'static str, Value)> =
             vec![("test", json!(test.as_str())), ("strategy", json!(tried.strategy)), ("what", json!(tried.summary))];
         Evidence::new(event, own)
@@ -126,13 +125,13 @@ pub(super) fn of_slice(row: &CircuitName, id: &str, slice: &Slice) -> Incident {
 }
 
 /// A dispute, with secrets masked; `None` if the claim no longer keeps it.
-pub(super) fn of_claim(row: &CircuitName, id: &str, claim: &Claim) -> Option<Incident> {
+pub(crate) fn of_claim(row: &CircuitName, id: &str, claim: &Claim) -> Option<Incident> {
     let resolved = claim.resolved_disputes.iter().find(|resolved| resolved.dispute.incident == id);
     let open = claim.dispute().filter(|dispute| dispute.incident == id);
     let dispute = open.or(resolved.map(|resolved| &resolved.dispute))?;
     let masked = |text: &str| mask(text).into_owned();
     let entry = |kind: &'static str, text: &str| {
-        Evidence::new(IncidentEvent { at: dispute.since.at, kind, text: Some(masked(text)) }, Vec::new())
+        Evidence::new(IncidentEvent { at: dispute.since.at, kind, text: Some(masked(text)), who: None }, Vec::new())
     };
     let mut evidence = vec![entry("objection", &dispute.reason)];
     evidence.extend(dispute.position.as_deref().map(|position| entry("position", position)));
@@ -140,7 +139,8 @@ pub(super) fn of_claim(row: &CircuitName, id: &str, claim: &Claim) -> Option<Inc
     let is_after =
         |line: &&claim::HistoryLine| line.at > dispute.since.at && until.is_none_or(|until| line.at <= until);
     let after = claim.history.iter().filter(is_after);
-    let after = after.map(|line| IncidentEvent { at: line.at, kind: "history", text: Some(line.text.clone()) });
+    let after =
+        after.map(|line| IncidentEvent { at: line.at, kind: "history", text: Some(line.text.clone()), who: None });
     let breaker = IncidentBreaker::Claim {
         status: claim.listed_status(),
         claim: masked(&claim.text),
@@ -150,11 +150,11 @@ pub(super) fn of_claim(row: &CircuitName, id: &str, claim: &Claim) -> Option<Inc
     };
     let state = if resolved.is_some() { IncidentState::Closed } else { IncidentState::Disputed };
     Some(Incident {
-        pattern: Some("gossip_loop"),
-        code: Some("HL-CLAIM-01"),
+        pattern: Some(claim::TRIP_PATTERN),
+        code: Some(claim::TRIP_CODE),
         tripped: Some(dispute.since.at),
         count: dispute.count,
-        reason: Some(format!("{} rounds on objection O-{} changed nothing", dispute.count, dispute.objection)),
+        reason: Some(claim::dispute_text(dispute)),
         evidence,
         after: after.collect(),
         denied: u32::try_from(claim.totals.denied).unwrap_or(u32::MAX),
@@ -162,6 +162,7 @@ pub(super) fn of_claim(row: &CircuitName, id: &str, claim: &Claim) -> Option<Inc
             at: resolved.at,
             kind: resolved.how.as_str(),
             text: Some(masked(resolved.how.text())),
+            who: resolved.how.operator().map(str::to_owned),
         }),
         options: claim_options(row),
         ..Incident::unknown(row, id, breaker, state)

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use haltline_core::identity::Digest;
-use haltline_core::loop_::{self, AgentFact, AgentTreeFact, CircuitFact, Ending, Pattern};
-use haltline_core::{CircuitName, Fact, Moment, Recorded};
+use haltline_core::loop_::{
+    self, AgentFact, AgentTreeFact, CircuitFact, CircuitState, Circuits, Ending, HalfOpenCause, Pattern, Trip,
+};
+use haltline_core::{CircuitName, Fact, Moment, Recorded, Texts};
 use serde_json::json;
 
 use super::{Evidence, Incident, IncidentBreaker, IncidentEvent, IncidentState};
@@ -16,7 +18,7 @@ const RESULTS_MAX: usize = 5;
 /// An incident that did not happen, to test whether notifications arrive.
 pub(crate) fn sample(now: Moment) -> Incident {
     let text = "this is a test of haltline's notifications: nothing tripped".to_owned();
-    let event = IncidentEvent { at: now.at, kind: "tripped", text: Some(text) };
+    let event = IncidentEvent { at: now.at, kind: "tripped", text: Some(text), who: None };
     let row = CircuitName::agent("sample", None);
     let about = (Pattern::ToolFailure, Digest::default());
     Incident {
@@ -29,7 +31,8 @@ pub(crate) fn sample(now: Moment) -> Incident {
 /// The trip that a fact records, without evidence; `None` for any other fact.
 pub(super) fn from_fact(recorded: &Recorded) -> Option<Incident> {
     let fact = recorded.fact.as_circuit()?;
-    let event = IncidentEvent { at: recorded.at.at, kind: recorded.fact.as_str(), text: recorded.texts.text.clone() };
+    let (kind, text) = (recorded.fact.as_str(), recorded.texts.text.clone());
+    let event = IncidentEvent { at: recorded.at.at, kind, text, who: None };
     let mut found = Vec::new();
     add_fact(&mut found, &[], &recorded.circuit, fact, &event, (recorded.at, None));
     found.pop()
@@ -44,8 +47,9 @@ pub(crate) fn from_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident
     for entry in history.iter().rev() {
         let Ok(content) = entry.read() else { continue };
         let Some(fact) = content.fact else { continue };
-        let text = entry.texts().text;
-        let event = |kind| IncidentEvent { at: content.at.at, kind, text: text.clone() };
+        let Texts { text, about, .. } = entry.texts();
+        let who = fact.operator().map(str::to_owned);
+        let event = |kind| IncidentEvent { at: content.at.at, kind, text: text.clone(), who: who.clone() };
         let kind = fact.as_str();
         match fact {
             Fact::Agent(AgentFact::Started { call: started, .. }) => {
@@ -59,7 +63,11 @@ pub(crate) fn from_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident
                 results.drain(..excess);
             }
             Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => {
+                let known = incidents.len();
                 add_fact(&mut incidents, &results, row, &fact, &event(kind), (content.at, turn));
+                if let Some(incident) = incidents.get_mut(known) {
+                    incident.about = about;
+                }
             }
             Fact::Agent(
                 AgentFact::Began { .. }
@@ -87,7 +95,8 @@ pub(crate) fn from_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident
             | Fact::Phase(_)
             | Fact::Claim(_)
             | Fact::Pipeline(_)
-            | Fact::Trust(_) => {}
+            | Fact::Trust(_)
+            | Fact::Control(_) => {}
         }
     }
     incidents.reverse();
@@ -139,6 +148,8 @@ fn add_fact(
                 completed.event.text.is_some() && (completed.identity == trip.key || is_shared)
             });
             let mut incident = new(row, &trip.incident, (trip.pattern, trip.key), event, (at, turn));
+            incident.breaker =
+                IncidentBreaker::Loop { pattern: trip.pattern, key: trip.key, calls: trip.calls.clone() };
             incident.until = Some(trip.until());
             incident.cooldown_ms = Some(trip.cooldown_ms);
             incident.count = trip.count;
@@ -154,17 +165,24 @@ fn add_fact(
         CircuitFact::Denied { key, .. } => {
             if let Some(incident) = incidents.iter_mut().rev().find(|incident| is_about(incident, *key)) {
                 incident.denied = incident.denied.saturating_add(1);
+                // A client that does not repeat the arguments at a call's end names the call at the next start.
+                incident.about = incident.about.take().or_else(|| event.text.clone());
                 incident.after.push(event.clone());
             }
+        }
+        CircuitFact::HalfOpened { incident, cause: HalfOpenCause::Person, hint, who } => {
+            add_after(incidents, incident, resumed(event, hint.as_deref(), who.as_deref()));
+        }
+        CircuitFact::Allowed { incident, hint, who } => {
+            add_after(incidents, incident, resumed(event, hint.as_deref(), Some(who)));
         }
         CircuitFact::HalfOpened { incident, .. }
         | CircuitFact::ProbeTaken { incident, .. }
         | CircuitFact::ProbeAbandoned { incident } => {
-            if let Some(incident) = incidents.iter_mut().find(|known| known.id == *incident) {
-                incident.after.push(event.clone());
-            }
+            add_after(incidents, incident, event.clone());
         }
         CircuitFact::Recovered { incident }
+        | CircuitFact::AllowanceUsed { incident }
         | CircuitFact::Lapsed { incident }
         | CircuitFact::FalsePositive { incident, .. }
         | CircuitFact::Reset { incident: Some(incident), .. } => {
@@ -180,6 +198,34 @@ fn add_fact(
         }
         CircuitFact::Warned { .. } => {}
     }
+}
+
+/// The state of a session's incident at `now`, and the rest of its cooldown in milliseconds. A limit has no circuit: it
+/// counts as OPEN while haltline has denied something because of it since the last prompt.
+pub fn session_state(circuits: Option<&Circuits>, incident: &Incident, now: Moment) -> (IncidentState, Option<u64>) {
+    let (IncidentBreaker::Loop { key, .. }, Some(circuits)) = (&incident.breaker, circuits) else {
+        return (IncidentState::Closed, None);
+    };
+    if circuits.tripped_by(&incident.id).is_none() {
+        let is_denying = circuits.escalations.denying_limits().any(|limit| limit == incident.id);
+        return (if is_denying { IncidentState::Open } else { IncidentState::Closed }, None);
+    }
+    match circuits.state_at(*key, now) {
+        CircuitState::Open(trip) => (IncidentState::Open, trip.remaining_ms(now)),
+        CircuitState::HalfOpen(..) | CircuitState::Probing(_) => (IncidentState::HalfOpen, None),
+        CircuitState::Closed => (IncidentState::Closed, None),
+    }
+}
+
+/// The incident of a trip whose facts the journal no longer has.
+pub(crate) fn from_trip(row: &CircuitName, trip: &Trip) -> Incident {
+    let event = IncidentEvent { at: trip.since.at, kind: "tripped", text: None, who: None };
+    let mut incident = new(row, &trip.incident, (trip.pattern, trip.key), &event, (trip.since, None));
+    incident.until = Some(trip.until());
+    incident.cooldown_ms = Some(trip.cooldown_ms);
+    incident.count = trip.count;
+    incident.streak = trip.streak;
+    incident
 }
 
 /// An incident that has just happened, with nothing known but its reason.
@@ -201,8 +247,20 @@ fn new(
             format!("haltline resume {id} --hint TEXT"),
             format!("haltline false-positive {id}"),
         ],
-        ..Incident::unknown(row, id, IncidentBreaker::Loop { pattern, key }, IncidentState::Open)
+        ..Incident::unknown(row, id, IncidentBreaker::Loop { pattern, key, calls: Vec::new() }, IncidentState::Open)
     }
+}
+
+fn add_after(incidents: &mut [Incident], id: &str, event: IncidentEvent) {
+    if let Some(incident) = incidents.iter_mut().find(|known| known.id == id) {
+        incident.after.push(event);
+    }
+}
+
+/// A person let the agent try again, with what they want it to know.
+fn resumed(event: &IncidentEvent, hint: Option<&str>, who: Option<&str>) -> IncidentEvent {
+    let text = hint.map(str::to_owned).or_else(|| event.text.clone());
+    IncidentEvent { kind: "resumed", text, who: who.map(str::to_owned), ..event.clone() }
 }
 
 fn close(incident: &mut Incident, event: &IncidentEvent) {

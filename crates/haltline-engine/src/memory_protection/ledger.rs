@@ -24,7 +24,6 @@ pub(super) struct Cut {
     pub(super) history: usize,
 }
 
-/// Cuts a state's lists to their limits.
 pub(super) fn truncate(state: &SessionState, limits: &MemoryLimits) -> io::Result<Cut> {
     let mut file = open_regular(&state.path)?;
     let before = file.metadata()?;

@@ -147,7 +147,6 @@ fn unused_name(live: &Path, now: Instant) -> PathBuf {
     live.with_extension(format!("{}.jsonl{ROTATING}", stamp(at)))
 }
 
-/// The instant of a stamp.
 fn parse_stamp(stamp: &str) -> Option<Instant> {
     let part = |from, to| stamp.get(from..to);
     let [year, month, day] = [part(0, 4)?, part(4, 6)?, part(6, 8)?];

@@ -37,7 +37,7 @@ impl ReplayClock {
         }
         self.last = at.or(self.last);
         let untold = || Instant::from_millis(i64::try_from(self.uptime_ms).unwrap_or(i64::MAX));
-        Moment { at: self.last.unwrap_or_else(untold), boot: Some(Boot { id: 1, uptime_ms: self.uptime_ms }) }
+        Moment { at: self.last.unwrap_or_else(untold), boot: Some(Boot::new(1, self.uptime_ms)) }
     }
 }
 

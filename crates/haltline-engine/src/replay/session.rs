@@ -88,7 +88,6 @@ pub struct SessionVerdicts {
 }
 
 impl SessionVerdicts {
-    /// The first trip of this severity.
     pub fn first(&self, severity: Severity) -> Option<&Trip> {
         self.trips.iter().find(|trip| trip.severity == severity)
     }
@@ -134,7 +133,6 @@ struct ListedVerdict {
     micros: Option<u64>,
 }
 
-/// A session being replayed.
 #[derive(Debug)]
 pub struct SessionReplay {
     session: String,
@@ -333,6 +331,8 @@ fn warned_or_denied(decision: &Decision) -> (Option<Digest>, u32) {
             CircuitFact::Tripped { .. }
             | CircuitFact::Limited { .. }
             | CircuitFact::HalfOpened { .. }
+            | CircuitFact::Allowed { .. }
+            | CircuitFact::AllowanceUsed { .. }
             | CircuitFact::ProbeTaken { .. }
             | CircuitFact::ProbeAbandoned { .. }
             | CircuitFact::Recovered { .. }

@@ -26,14 +26,12 @@ pub enum Kind {
     Null,
     /// Any other scalar.
     Text(String),
-    /// A sequence.
     List(Vec<Node>),
     /// A mapping in its original order, each key once.
     Map(Vec<(String, Node)>),
 }
 
 impl Node {
-    /// An error at this node.
     pub fn error(&self, problem: String) -> ReportError {
         ReportError::Invalid { line: self.line, problem }
     }

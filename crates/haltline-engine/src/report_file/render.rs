@@ -14,7 +14,6 @@ pub enum Hints {
     Hidden,
 }
 
-/// The text of the report file.
 pub fn render(report: &Report, hints: Hints) -> String {
     let mut out = String::new();
     for (field, hint) in FIELDS {

@@ -3,9 +3,7 @@
 
 use std::ops::Range;
 
-/// Which sections of a file to read.
 pub enum WantedSections<'wanted> {
-    /// The whole file.
     Whole,
     /// The sections of these contracts, else of this slice, else the whole file.
     PreferContracts {
@@ -14,10 +12,11 @@ pub enum WantedSections<'wanted> {
         slice: &'wanted str,
     },
     /// The sections of these contracts and nothing else.
-    OnlyContracts { ids: &'wanted [&'wanted str] },
+    OnlyContracts {
+        ids: &'wanted [&'wanted str],
+    },
 }
 
-/// A part of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Part {
     /// The name of the file, and of the section if it is one.
@@ -26,7 +25,6 @@ pub struct Part {
     pub lines: Range<usize>,
 }
 
-/// The wanted parts of a text.
 pub fn parts(lines: &[&str], name: &str, wanted: &WantedSections<'_>, notes: &mut Vec<String>) -> Vec<Part> {
     let whole = || vec![Part { name: name.to_owned(), lines: 0..lines.len() }];
     let (ids, slice) = match wanted {

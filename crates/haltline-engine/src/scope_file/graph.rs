@@ -97,7 +97,7 @@ fn texts(fields: &Map<String, Value>, name: &str, field: &str) -> Result<Option<
     let values = match fields.get(field) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Array(values)) => values,
-        Some(other) => return Err(expected(&field_path, other, "a list of texts")),
+        Some(other) => return Err(expected(&field_path, other, "a list of strings")),
     };
     let text = |(at, value): (usize, &Value)| match value {
         Value::String(text) => Ok(text.clone()),

@@ -164,7 +164,7 @@ impl MentionFinder<'_> {
         let found = if is_forbidden {
             Mention::LeftOut { path, why: "the contract says it is not to be changed" }
         } else if SOURCE_TREES.contains(&first) || WIDE_FOLDERS.contains(&first) {
-            Mention::LeftOut { path, why: "it is a whole tree; list it as a file in scope if it is meant" }
+            Mention::LeftOut { path, why: "it is a whole tree; to include it, list it as a file in scope" }
         } else {
             Mention::Path(path)
         };
@@ -173,7 +173,6 @@ impl MentionFinder<'_> {
         }
     }
 
-    /// A package's folder, by its name.
     fn package(&self, name: &str) -> Option<String> {
         if matches!(name, "" | "." | "..") {
             return None;

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use haltline_core::{CircuitName, Decision, Effect, Halt, Memory, State, apply, decide_with_rows};
+use haltline_core::{CircuitName, Decision, Effect, Halt, Memory, Recorded, State, apply, decide_with_rows};
 
 use super::entry::{Entry, Head};
+use super::incident_table::{INCIDENTS_MAX, IncidentChanges, StoredIncident, short, storable};
 use super::{
     Anchor, Committed, DELIVERY_ATTEMPTS_MAX, Provenance, Store, StoreError, StoredProject, TransactionOutcome,
     Undelivered,
@@ -25,6 +26,8 @@ pub struct InMemory {
 struct Content {
     projects: BTreeMap<ProjectKey, OneProject>,
     outbox: Vec<(ProjectKey, Undelivered)>,
+    /// Oldest first.
+    incidents: Vec<StoredIncident>,
     last_message_id: i64,
 }
 
@@ -65,6 +68,33 @@ impl InMemory {
     }
 }
 
+/// Keeps what a fact changed, as the table of the SQLite store does.
+fn keep_incidents(
+    incidents: &mut Vec<StoredIncident>,
+    project: ProjectKey,
+    seq: u64,
+    recorded: &Recorded,
+    changes: IncidentChanges,
+) {
+    let IncidentChanges { begun, ended } = changes;
+    for (id, end) in ended {
+        let known = incidents.iter_mut().find(|known| known.project == project && known.start.id == id);
+        if let Some(incident) = known {
+            incident.texts.end_reason = IncidentChanges::end_reason(recorded).as_deref().map(short);
+            incident.end = Some(end);
+        }
+    }
+    if let Some((start, texts)) = begun {
+        let (row, texts) = (recorded.circuit.clone(), storable(texts));
+        incidents.push(StoredIncident { project, row, seq, start, end: None, texts });
+        let count = incidents.iter().filter(|known| known.project == project).count();
+        let oldest = |known: &StoredIncident| known.project == project && known.end.is_some();
+        if let Some(index) = incidents.iter().position(oldest).filter(|_| count > INCIDENTS_MAX) {
+            incidents.remove(index);
+        }
+    }
+}
+
 impl Store for InMemory {
     fn transact(
         &self,
@@ -92,7 +122,7 @@ impl Store for InMemory {
                 return Ok(TransactionOutcome::Committed(Box::new(Committed { before, after, decision, head })));
             }
             let mut content = self.content();
-            let Content { projects, outbox, last_message_id } = &mut *content;
+            let Content { projects, outbox, incidents, last_message_id } = &mut *content;
             let stored = projects.entry(project.key).or_default();
             stored.identity.clone_from(&project.identity);
             for (name, version) in &versions {
@@ -105,7 +135,10 @@ impl Store for InMemory {
                 let row = stored.circuits.remove(&recorded.circuit);
                 let previous = row.as_ref().map_or(0, |row| row.last);
                 let entry = Entry::new(stored.head(), previous, recorded, provenance);
+                let earlier = row.as_ref().map(|row| row.state.clone());
                 let state = apply(row.map(|row| row.state), &recorded.fact, recorded.at);
+                let changes = IncidentChanges::between(earlier.as_ref(), recorded, &state);
+                keep_incidents(incidents, project.key, entry.seq, recorded, changes);
                 after.insert(recorded.circuit.clone(), Some(state.clone()));
                 stored.circuits.insert(recorded.circuit.clone(), Row { last: entry.seq, state });
                 stored.facts.push(entry);
@@ -181,7 +214,16 @@ impl Store for InMemory {
                 purged += 1;
             }
         }
+        for incident in content.incidents.iter_mut().filter(|incident| incident.row.belongs_to_session(session)) {
+            incident.texts = haltline_core::IncidentTexts::default();
+        }
         Ok(purged)
+    }
+
+    fn incidents(&self, project: Option<ProjectKey>) -> Result<Vec<StoredIncident>, StoreError> {
+        let content = self.content();
+        let found = content.incidents.iter().filter(|incident| project.is_none_or(|key| incident.project == key));
+        Ok(found.cloned().collect())
     }
 
     fn undelivered(&self, project: ProjectKey) -> Result<Vec<Undelivered>, StoreError> {

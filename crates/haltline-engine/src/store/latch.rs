@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 use haltline_core::{CircuitName, State, digest_hex};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Durability, write_atomically};
+use crate::file::{Durability, Links, read_regular, write_atomically};
 use crate::project::{Project, ProjectKey};
+
+/// Largest latch that is read.
+const LATCH_BYTES_MAX: u64 = 16 << 20;
 
 /// Content of a latch file.
 #[derive(Serialize, Deserialize)]
@@ -53,13 +56,15 @@ pub(super) fn remove(folder: &Path, project: ProjectKey, name: &CircuitName) {
 
 /// The latch of one row, if there is one that can be read.
 pub(super) fn read(folder: &Path, project: ProjectKey, name: &CircuitName) -> Option<Latch> {
-    let text = fs::read(path(folder, project, name)).ok()?;
-    serde_json::from_slice(&text).ok()
+    read_file(&path(folder, project, name))
 }
 
 /// All latches that can be read.
 pub(super) fn read_all(folder: &Path) -> Vec<Latch> {
     let Ok(files) = fs::read_dir(folder) else { return Vec::new() };
-    let texts = files.flatten().filter_map(|file| fs::read(file.path()).ok());
-    texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect()
+    files.flatten().filter_map(|file| read_file(&file.path())).collect()
+}
+
+fn read_file(path: &Path) -> Option<Latch> {
+    serde_json::from_slice(&read_regular(path, LATCH_BYTES_MAX, Links::Reject).ok()?).ok()
 }

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use rustix::fs::{Access, access};
 
 use super::entry::{Entry, Head};
+use super::incident_table::{self, StoredIncident};
 use super::rows::{ENTRY_COLUMNS, MESSAGE_COLUMNS, SEQ_MAX, head_at, insert_entry, read_entry, read_message};
 use super::sqlite::Sqlite;
 use super::{StoreError, Undelivered, latch, schema};
@@ -49,6 +50,8 @@ struct Rescued {
     facts: BTreeMap<(i64, u64), Entry>,
     /// By id and project.
     messages: BTreeMap<(i64, i64), Undelivered>,
+    /// By project and id.
+    incidents: BTreeMap<(i64, String), StoredIncident>,
     latched: usize,
 }
 
@@ -124,6 +127,13 @@ impl Rescued {
         for_each_row(&connection, &format!("SELECT {MESSAGE_COLUMNS}, project FROM outbox ORDER BY id"), |row| {
             let message = read_message(row)?;
             self.messages.insert((message.id, row.get(4)?), message);
+            Ok(())
+        });
+        let incidents = format!("SELECT {} FROM incident ORDER BY project, name", incident_table::COLUMNS);
+        for_each_row(&connection, &incidents, |row| {
+            if let Some(incident) = incident_table::read(row)? {
+                self.incidents.insert((incident.project.0, incident.start.id.clone()), incident);
+            }
             Ok(())
         });
         for_each_row(&connection, "SELECT project, name, last, state FROM circuit ORDER BY project, name", |row| {
@@ -226,6 +236,9 @@ impl Rescued {
                 params![project, message.circuit.as_str(), message.incident, message.attempts],
             )?;
         }
+        for incident in self.incidents.values() {
+            incident_table::put(connection, incident)?;
+        }
         connection.execute_batch("COMMIT")
     }
 }
@@ -285,6 +298,7 @@ fn check_rows(connection: &Connection) -> rusqlite::Result<Option<&'static str>>
         }
         Ok(true)
     };
+    incident_table::read_all(connection, None)?;
     let is_state = |text: String| serde_json::from_str::<State>(&text).is_ok();
     let heads = "SELECT id, identity, seq, hash, anchor_seq, anchor_hash, oldest_seq FROM project";
     let are_heads = each(heads, &|row| {

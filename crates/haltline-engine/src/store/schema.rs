@@ -4,7 +4,8 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 /// One migration per version: the file's `user_version` says how many have run.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE project (
         id INTEGER PRIMARY KEY,
         identity BLOB NOT NULL,
@@ -45,7 +46,22 @@ const MIGRATIONS: &[&str] = &["
         incident TEXT NOT NULL,
         attempts INTEGER NOT NULL
     );
-"];
+",
+    "
+    CREATE TABLE incident (
+        project INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        rank INTEGER NOT NULL,
+        start TEXT NOT NULL,
+        ending TEXT,
+        texts TEXT,
+        PRIMARY KEY (project, id)
+    ) WITHOUT ROWID;
+    CREATE INDEX incident_rank ON incident (project, rank, seq);
+",
+];
 
 /// The newest schema this haltline writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

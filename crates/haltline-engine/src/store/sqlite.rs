@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::entry::{Entry, Head};
+use super::incident_table::{self, StoredIncident};
 use super::rows::{ENTRY_COLUMNS, MESSAGE_COLUMNS, head_at, read_entry, read_head, read_message};
 use super::salvage::{self, Salvage};
 use super::transaction::Transaction;
@@ -209,7 +211,17 @@ impl Sqlite {
     }
 
     fn open_for_reading(&self) -> Result<Option<OpenConnection>, StoreError> {
-        let Ok(file) = fs::metadata(self.path()) else { return Ok(None) };
+        // A store that cannot be looked at is not an empty one: only a missing file means that nothing is stored.
+        let file = match fs::metadata(self.path()) {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(source) => return Err(self.io_error(source)),
+        };
+        if !file.is_file() {
+            return Err(self.io_error(io::Error::other("it is not a file")));
+        }
         if file.len() == 0 {
             return Ok(None);
         }
@@ -222,7 +234,11 @@ impl Sqlite {
     }
 
     fn open_for_writing(&self) -> Result<OpenConnection, StoreError> {
-        let is_new = fs::metadata(self.path()).map_or(0, |file| file.len()) == 0;
+        let found = if_exists(fs::metadata(self.path())).map_err(|source| self.io_error(source))?;
+        if found.as_ref().is_some_and(|file| !file.is_file()) {
+            return Err(self.io_error(io::Error::other("it is not a file")));
+        }
+        let is_new = found.is_none_or(|file| file.len() == 0);
         if is_new && let Some(kind) = network_kind(&self.folder) {
             return Err(StoreError::Network { path: self.folder.clone(), kind });
         }
@@ -325,12 +341,12 @@ impl Sqlite {
         synced.map(drop).map_err(|error| self.io_error(error))
     }
 
-    pub(super) fn io_error(&self, source: std::io::Error) -> StoreError {
+    pub(super) fn io_error(&self, source: io::Error) -> StoreError {
         let hint = match source.kind() {
-            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 "make the folder writable, or set HALTLINE_STATE_DIR to one that is"
             }
-            std::io::ErrorKind::StorageFull => "free some space; nothing was written",
+            io::ErrorKind::StorageFull => "free some space; nothing was written",
             _other => "check the folder, or set HALTLINE_STATE_DIR to another",
         };
         StoreError::Io { path: self.path(), hint, source }
@@ -497,6 +513,13 @@ impl Store for Sqlite {
                     [&wanted, agent.as_str(), tree.as_str(), &format!("{}/", agent.as_str())],
                 )
                 .map_err(fail)?;
+            connection
+                .execute(
+                    "UPDATE incident SET texts = NULL
+                     WHERE name = ?1 OR name = ?2 OR substr(name, 1, length(?3)) = ?3",
+                    [agent.as_str(), tree.as_str(), &format!("{}/", agent.as_str())],
+                )
+                .map_err(fail)?;
             connection.execute_batch("COMMIT").map_err(fail)?;
             self.sync_log()?;
             // Purged text must not remain readable in free pages or in the log.
@@ -505,6 +528,10 @@ impl Store for Sqlite {
                 .map_err(fail)?;
             Ok(purged)
         })
+    }
+
+    fn incidents(&self, project: Option<ProjectKey>) -> Result<Vec<StoredIncident>, StoreError> {
+        self.read(|connection| incident_table::read_all(connection, project))
     }
 
     fn undelivered(&self, project: ProjectKey) -> Result<Vec<Undelivered>, StoreError> {

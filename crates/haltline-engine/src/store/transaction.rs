@@ -6,6 +6,7 @@ use haltline_core::{CircuitName, Decision, Effect, Halt, Memory, State, apply, d
 use rusqlite::{Connection, params};
 
 use super::entry::{Entry, Head};
+use super::incident_table::{self, IncidentChanges};
 use super::rows::{insert_entry, read_head};
 use super::sqlite::Sqlite;
 use super::{Committed, Provenance, StoreError, TransactionOutcome, latch, trim};
@@ -98,7 +99,14 @@ impl<'a> Transaction<'a> {
             head = Head { seq: entry.seq, hash: entry.hash };
             self.last.insert(name.clone(), entry.seq);
             let state = changed.remove(name).or_else(|| before.state(name).cloned());
-            changed.insert(name, apply(state, &recorded.fact, recorded.at));
+            // Only a row that has, or gets, an open incident can change the table of incidents.
+            let earlier = state.as_ref().filter(|state| !state.open_incidents().is_empty()).cloned();
+            let state = apply(state, &recorded.fact, recorded.at);
+            let changes = IncidentChanges::between(earlier.as_ref(), recorded, &state);
+            if !changes.is_empty() {
+                incident_table::write(self.connection, self.project.key, entry.seq, recorded, changes).map_err(fail)?;
+            }
+            changed.insert(name, state);
         }
         for (name, state) in changed {
             let text = serde_json::to_string(&state).expect("states hold nothing that JSON cannot");

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::entry::{Entry, Head};
 use super::rows::{ENTRY_COLUMNS, head_at, read_entry};
 use super::sqlite::Sqlite;
-use super::{StoreError, latch, salvage};
+use super::{StoreError, incident_table, latch, salvage};
 use crate::project::ProjectKey;
 
 /// How many facts are folded at once.
@@ -33,7 +33,7 @@ pub(super) fn trim(store: &Sqlite, connection: &Connection, writer: ProjectKey) 
         let project: Option<i64> = connection.query_row(largest, [], |row| row.get(0)).optional().map_err(fail)?;
         let Some(project) = project else { break };
         let trimmer = Trimmer { store, connection, project: ProjectKey(project), idle_ms: IDLE_MS_WHEN_FULL };
-        if trimmer.fold_oldest(None)? == 0 {
+        if trimmer.fold_oldest(None)? == 0 && incident_table::drop_when_full(connection).map_err(fail)? == 0 {
             break;
         }
     }
@@ -120,6 +120,9 @@ impl Trimmer<'_> {
         if last > folded || !state.is_idle(self.store.options.clock.now(), self.idle_ms) {
             return Ok(());
         }
+        let now = self.store.options.clock.now().at;
+        incident_table::end_forgotten(self.connection, self.project, &state, now)
+            .map_err(|error| self.store.database_error(error))?;
         for table in ["circuit", "anchor"] {
             let delete = format!("DELETE FROM {table} WHERE project = ?1 AND name = ?2");
             let deleted = self.connection.execute(&delete, params![self.project.0, name.as_str()]);

@@ -106,7 +106,7 @@ fn a_damaged_archive_is_kept_aside_and_reported() {
     tree.write(ARCHIVE_FILE, "{\"elder\": {");
     let notices = tree.report(minute(1), "s1", ConstraintEvent::Retire(operator()));
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert!(notices[0].contains(ARCHIVE_FILE) && notices[0].contains("kept as"), "{notices:?}");
+    assert!(notices[0].contains(ARCHIVE_FILE) && notices[0].contains("kept it as"), "{notices:?}");
     let kept = tree.set_aside(ARCHIVE_FILE).pop().expect("kept");
     assert_eq!(fs::read_to_string(kept).expect("kept"), "{\"elder\": {");
     let archive: serde_json::Value = serde_json::from_str(&tree.read(ARCHIVE_FILE)).expect("JSON");

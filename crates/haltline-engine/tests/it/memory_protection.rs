@@ -298,7 +298,7 @@ fn a_folder_that_is_too_large_loses_its_oldest_archives_and_never_a_live_file() 
     assert!(
         !memory.path("session_archives/2026-02-01").exists() && memory.path("session_archives/2026-02-08").exists()
     );
-    assert_eq!(done.bytes_freed(), 48_000);
+    assert_eq!(done.bytes_freed, 48_000);
 
     memory.write("notes.md", vec![b'x'; 50_000], 0.0);
     let done = memory.clean(None);

@@ -1,6 +1,8 @@
 //! Seed 003's state file together with a real store: its format, what haltline imports from it, and what it never
 //! believes (C6, E10).
 
+mod state_file;
+
 use std::fs;
 
 use crate::support::constraint;
@@ -408,13 +410,16 @@ fn a_file_that_cannot_be_written_is_reported_and_repaired_by_the_next_write() {
     let tree = Tree::new();
     tree.violate(minute(0), "s1", "one");
     let before = tree.read(STATE_FILE);
-    // This is what a read-only folder does to everybody but root: the temporary file cannot be created.
-    fs::create_dir(tree.file(".circuit-state.json.tmp")).expect("created");
+    // Nothing is written through a link: this fails for root too, as a read-only folder does for everybody else.
+    let folder = fs::canonicalize(tree.file(".")).expect("there");
+    let moved = folder.with_file_name("moved");
+    fs::rename(&folder, &moved).expect("moved");
+    std::os::unix::fs::symlink(&moved, &folder).expect("linked");
     let notices = tree.violate(minute(1), "s1", "two");
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert!(notices[0].contains("was not brought up to date") && notices[0].contains("the store is"), "{notices:?}");
     assert_eq!((tree.read(STATE_FILE), tree.circuit().totals.violations), (before, 2));
-    fs::remove_dir(tree.file(".circuit-state.json.tmp")).expect("removed");
+    fs::remove_file(&folder).and_then(|()| fs::rename(&moved, &folder)).expect("moved back");
     assert_eq!(tree.violate(minute(2), "s1", "three"), Vec::<String>::new());
     let file = tree.read(STATE_FILE);
     assert!(["one", "two", "three", "OPEN"].iter().all(|text| file.contains(text)), "{file}");

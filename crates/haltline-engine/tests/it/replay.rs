@@ -1,5 +1,8 @@
 //! Replays through the engine: what is listed, what is counted separately, and how much is kept at once.
 
+mod recording_reader;
+mod trips_file;
+
 use haltline_core::identity::{Action, CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, CallContext, Limits, LoopEvent, Preset};
 use haltline_core::{Instant, Policy};

@@ -7,7 +7,7 @@ use crate::support::{moment, options};
 use haltline_core::Moment;
 use haltline_core::constraint::{ConstraintEvent, ForeignCircuit, ForeignViolation, StateName};
 use haltline_engine::journal::verify;
-use haltline_engine::store::{Sqlite, SqliteOptions, Store};
+use haltline_engine::store::{INCIDENTS_MAX, Sqlite, SqliteOptions, Store};
 
 /// A small limit; the tenth of it that is kept free still has room for sixteen facts of the largest size.
 const BYTES_MAX: u64 = 1536 * 1024;
@@ -193,4 +193,39 @@ fn many_threads_over_a_tiny_limit_count_exactly() {
         assert_sound(&store, &busy(name));
     }
     assert!(bytes(&store.path()) <= BYTES_MAX);
+}
+
+#[test]
+fn an_incident_outlives_the_facts_of_its_trip() {
+    let folder = tempfile::tempdir().expect("temp folder");
+    let (store, tripped_site, busy) = (small(folder.path()), Site::new("main", "force-push"), busy("main"));
+    for _ in 0..3 {
+        tripped_site.violate(&store, "s1", "git push --force", start());
+    }
+    tripped_site.commit(&store, "s1", ConstraintEvent::Reset(operator()), start());
+    for _ in 0..600 {
+        busy.violate(&store, "s1", &"x".repeat(3_000), start());
+    }
+    assert!(store.history(tripped_site.project.key, &tripped_site.circuit_name(), 9).expect("read").is_empty());
+    let incidents = store.incidents(Some(tripped_site.project.key)).expect("read");
+    let kept = incidents.iter().find(|kept| kept.row == tripped_site.circuit_name()).expect("it is kept");
+    let end = kept.end.as_ref().expect("a person ended it");
+    assert_eq!((kept.start.code.as_str(), kept.start.count), ("HL-CON-02", 3));
+    assert_eq!((end.how.as_str(), end.who.as_deref()), ("reset", Some("ana")));
+    assert_eq!(kept.texts.end_reason.as_deref(), Some("looked into it"));
+}
+
+#[test]
+fn the_table_of_incidents_is_bounded_and_open_ones_stay() {
+    let folder = tempfile::tempdir().expect("temp folder");
+    let (store, open, mut site) = (at(folder.path(), start()), busy("main"), Site::new("main", "reset-often"));
+    site.limits.violation_threshold = 1;
+    open.violate(&store, "s1", "sleep", start());
+    for step in 0..INCIDENTS_MAX as u64 + 20 {
+        site.violate(&store, "s1", "git push --force", start().plus_millis(step * 1_000_000));
+        site.commit(&store, "s1", ConstraintEvent::Reset(operator()), start().plus_millis(step * 1_000_000 + 1));
+    }
+    let incidents = store.incidents(Some(site.project.key)).expect("read");
+    assert_eq!(incidents.len(), INCIDENTS_MAX);
+    assert!(incidents.iter().any(|kept| kept.row == open.circuit_name() && kept.end.is_none()));
 }

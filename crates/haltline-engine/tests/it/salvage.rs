@@ -459,7 +459,7 @@ fn a_newer_store_is_read_and_never_written() {
         ];
         for error in errors {
             let error = error.expect("a newer store is not written");
-            assert!(matches!(error, StoreError::Newer { found: 99, known: 1, .. }), "{error}");
+            assert!(matches!(error, StoreError::Newer { found: 99, known: 2, .. }), "{error}");
         }
         assert_eq!(store.take_salvages(), vec![]);
     }
@@ -529,7 +529,7 @@ fn a_store_of_version_1_is_read_and_written_forever() {
     assert_eq!(open.circuit(&store).totals, expected);
     assert_eq!(open.circuit(&store).rule.limits, LIMITS);
     assert_eq!(circuit_state(&store), StateName::Open);
-    let now = Moment { boot: Some(Boot { id: 7, uptime_ms: 1_600_000 }), ..minute(10) };
+    let now = Moment { boot: Some(Boot::new(7, 1_600_000)), ..minute(10) };
     assert_eq!(open.circuit(&store).ready_override(now).map(|granted| granted.who.as_str()), Some("ana"));
     assert_eq!((calm.circuit(&store).totals.violations, calm.circuit(&store).state), (3, CircuitState::Closed));
     let retired = CircuitState::Retired { at: minute(8).at, from: StateName::Closed };

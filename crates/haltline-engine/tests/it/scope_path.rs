@@ -1,6 +1,8 @@
 //! Compares resolved paths with where the kernel really writes: random trees of folders and links, and random paths
 //! into them. A write must change the path that was resolved, and a path that can be written must be resolved.
 
+mod written_path;
+
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
@@ -91,8 +93,9 @@ proptest! {
     ) {
         // The project is `a`; `b` and `c` are beside it.
         let temporary = tempfile::tempdir().expect("temp folder");
-        let top = fs::canonicalize(temporary.path()).expect("exists");
-        fs::create_dir(top.join("a")).expect("created");
+        // Deep enough that no path with `..` leaves the temporary folder.
+        let top = fs::canonicalize(temporary.path()).expect("exists").join("1/2/3/4/5/6/7/8/9/10/11/12");
+        fs::create_dir_all(top.join("a")).expect("created");
         tree.iter().for_each(|made| make(&top, made));
         let project_root = ProjectRoot::open(&top.join("a")).expect("exists");
         let folder = top.join(&folder);
@@ -119,8 +122,8 @@ proptest! {
                         prop_assert_eq!(written_path.starts_with(top.join("a")), matches!(resolved_real, ResolvedPath::Inside(_)));
                     }
                     Err(PathError::Ambiguous { one, other, .. }) => prop_assert!(one != other),
-                    // Textually there may be a way out of a link loop (`loop/../x`), but the reader is unknown.
-                    Err(PathError::TooManyLinks(_)) => prop_assert_eq!(written_paths[0].as_ref(), None),
+                    // One reader may find a way around a link loop (`loop/../x`), but the reader is unknown.
+                    Err(PathError::TooManyLinks(_)) => prop_assert!(written_paths.iter().any(Option::is_none)),
                     Err(error) => prop_assert!(false, "{error}"),
                 }
             }

@@ -173,7 +173,8 @@ fn facts_and_state_commit_together(location: &dyn StoreLocation) {
     with(location, |store| {
         assert_eq!(site.circuit(store).state_at(minute(3)).name(), StateName::Open);
         let texts = journal(store, &site)[1].texts();
-        let expected = Texts { session: Some("s1".to_owned()), text: Some("git push --force".to_owned()) };
+        let expected =
+            Texts { session: Some("s1".to_owned()), text: Some("git push --force".to_owned()), ..Texts::default() };
         assert_eq!(texts, expected);
     });
 }
@@ -424,7 +425,11 @@ fn purging_a_session_deletes_its_texts_and_keeps_its_counts(location: &dyn Store
         assert_eq!(store.purge("go").expect("purged"), 3);
         assert_eq!((site.circuit(store), store.head(site.project.key).expect("read")), before);
         let texts: Vec<Texts> = journal(store, &site).iter().map(Entry::texts).collect();
-        let kept = Texts { session: Some("keep".to_owned()), text: Some("curl internal.example".to_owned()) };
+        let kept = Texts {
+            session: Some("keep".to_owned()),
+            text: Some("curl internal.example".to_owned()),
+            ..Texts::default()
+        };
         let gone = Texts::default();
         let expected = [gone.clone(), kept, gone.clone(), gone.clone(), gone.clone(), gone];
         assert_eq!(texts, expected);

@@ -54,7 +54,7 @@ impl Promise {
 
 /// The table of all clients, in Markdown.
 pub fn table() -> String {
-    let heads = ["client", "sees failures", "warns", "refuses", "stops", "sub-agents", "cost", "fails open"];
+    let heads = ["client", "sees failures", "warns", "denies", "stops", "sub-agents", "cost", "fails open"];
     let mut lines = vec![line(heads.map(str::to_owned)), line(heads.map(|_| "---".to_owned()))];
     for client in Client::ALL {
         let title = format!("[{}](docs/guides/{}.md)", client.title(), client.cli_name());

@@ -197,7 +197,7 @@ impl ClientTest<'_> {
         let init = sandbox.run(&[], &[command(format!("init --client {word} --yes")), command("doctor".to_owned())]);
         assert_eq!(init.commands[0].exit, Some(0), "{}", init.commands[0].output);
         assert_ne!(tree(&home), as_it_was, "something was installed");
-        assert!(init.commands[1].output.contains("a loop is warned of"), "{}", init.commands[1].output);
+        assert!(init.commands[1].output.contains("haltline warned the agent"), "{}", init.commands[1].output);
         let uninstall = sandbox.run(&[], &[command(format!("uninstall --client {word}"))]);
         assert_eq!(uninstall.commands[0].exit, Some(0), "{}", uninstall.commands[0].output);
         assert_eq!(tree(&home), as_it_was, "byte for byte");

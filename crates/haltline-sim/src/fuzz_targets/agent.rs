@@ -7,7 +7,8 @@ use haltline_agents::{Client, plain};
 use haltline_core::claim::{self, NewClaim};
 use haltline_core::identity::{Action, CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, LoopEvent};
-use haltline_core::{ConstraintId, Rejection, State, Verdict, shell};
+use haltline_core::shell::{self, CommandPattern, Script};
+use haltline_core::{ConstraintId, Rejection, State, Verdict};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Config;
 use haltline_engine::journal::verify;
@@ -177,13 +178,18 @@ fn entries(format: Format, content: &[u8]) -> Vec<Entry> {
 /// Any bytes as a command line, and as the arguments and the result of a call.
 pub fn shell(content: &[u8]) {
     let text = String::from_utf8_lossy(content);
-    let programs = shell::programs(&text);
-    assert!(programs.iter().all(|words| !words.is_empty()), "a program without words: {programs:?}");
-    if let Some(verb) = shell::operator_verb(&text) {
+    let script = Script::parse(&text);
+    if let Some(verb) = shell::operator_verb(&script) {
         assert_one_line(&verb);
     }
+    shell::switches_off(&script);
     for home in [None, Some("/home/ann")] {
-        shell::touches(&text, "/home/ann/.local/state/haltline", home);
+        shell::touches(&script, "/home/ann/.local/state/haltline", home, Some("/home/ann/shop"));
+    }
+    for pattern in ["git push --force*", "*rm*-rf*", &text] {
+        if let Some(pattern) = CommandPattern::parse(pattern) {
+            pattern.matches(&script);
+        }
     }
     let input = serde_json::json!({ "command": text }).to_string();
     for (tool, input) in [("Bash", input.as_str()), ("Bash", &text), ("Edit", &text), ("Task", &text), (&text, &text)] {

@@ -1,4 +1,4 @@
-//! A history as plain events (EVENTS.md, version 1), with its own clock.
+//! A history as plain events (docs/reference/events.md, version 1), with its own clock.
 
 use serde_json::{Value, json};
 

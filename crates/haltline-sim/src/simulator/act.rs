@@ -149,6 +149,7 @@ fn is_counted_violation(recorded: &Recorded) -> bool {
         | Fact::Attempt(_)
         | Fact::Claim(_)
         | Fact::Pipeline(_)
-        | Fact::Trust(_) => false,
+        | Fact::Trust(_)
+        | Fact::Control(_) => false,
     }
 }

@@ -56,7 +56,7 @@ impl World {
         });
         let projects = projects.collect();
         let journal_days = if seed.is_multiple_of(2) { 400 } else { 10 };
-        let boot = Boot { id: 1, uptime_ms: 60_000 };
+        let boot = Boot::new(1, 60_000);
         Self { folder, projects, wall_ms: 1_770_890_400_000, boot, journal_days, processes: Vec::new(), salvages: 0 }
     }
 
@@ -89,7 +89,7 @@ impl World {
     /// Ends all processes; the boot clock starts over.
     pub(super) fn reboot(&mut self) {
         self.end_processes();
-        self.boot = Boot { id: self.boot.id + 1, uptime_ms: 1_000 };
+        self.boot = Boot::new(self.boot.id + 1, 1_000);
     }
 
     pub(super) fn end_processes(&mut self) {

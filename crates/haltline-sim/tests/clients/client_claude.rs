@@ -213,7 +213,8 @@ fn a_budget_in_dollars_counts_what_the_client_reports() {
     let outcome = sandbox.play(&[script]);
     // 1,000 tokens read at 3 dollars and 1,000 written at 15 dollars a million: 1.8 cents a response.
     let requests = outcome.requests("spend").len();
-    assert!((6..=9).contains(&requests), "{requests} requests");
+    // On a loaded machine the client writes its transcript, from which the cost is read, a few responses late.
+    assert!((6..=12).contains(&requests), "{requests} requests");
     assert_eq!(outcome.session().terminal_reason(), "hook_stopped");
 }
 

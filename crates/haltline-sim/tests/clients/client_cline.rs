@@ -176,7 +176,7 @@ fn a_foreign_script_stays_and_one_of_the_same_name_stops_the_installation() {
         [init(), Stage::Clients(vec![Session::from_script(&script)]), Stage::Command("haltline status".to_owned())];
     let outcome = sandbox.run(&[script], &stages);
     assert_eq!(outcome.commands[0].exit, Some(0), "{}", outcome.commands[0].output);
-    assert!(outcome.commands[1].output.contains("streams: 1 seen"), "it was heard: {}", outcome.commands[1].output);
+    assert!(outcome.commands[1].output.contains("1 agent "), "it was heard: {}", outcome.commands[1].output);
     std::fs::remove_file(hooks.join("PostToolUse.bash")).expect("it was there");
     let doctor = sandbox.run(&[], &[Stage::Command("haltline doctor".to_owned())]);
     assert!(doctor.commands[0].output.contains("no hook listens to PostToolUse"), "{}", doctor.commands[0].output);

@@ -185,7 +185,7 @@ fn hooks_from_init_run_once_trusted_and_uninstall_restores_every_byte() {
         (check["is_fine"] == true, check["says"].as_str().unwrap_or_default().to_owned())
     };
     let (is_fine, says) = trust_of(&before.commands[1].output);
-    assert!(!is_fine && says.contains("nobody has trusted them"), "{says}");
+    assert!(!is_fine && says.contains("you have not trusted them yet"), "{says}");
     assert_eq!(sandbox.lines("ran.txt").len(), 8, "the client skips them silently, as it promises");
 
     // A person does this with `/hooks`.

@@ -56,6 +56,13 @@ fn state(outcome: &Outcome) -> String {
     circuit.map_or("CLOSED".to_owned(), |circuit| circuit["state"].as_str().unwrap_or_default().to_owned())
 }
 
+/// What the person reads in the client, without the news that the constraint tripped before the session.
+fn notices(outcome: &Outcome) -> Vec<&str> {
+    let mut notices = outcome.session().haltline_notices();
+    notices.retain(|notice| !notice.contains("constraint/no-force tripped"));
+    notices
+}
+
 fn result_text(request: &Exchange, call: &str) -> String {
     request.result_of(call).map(|(_, text)| text).unwrap_or_default()
 }
@@ -92,7 +99,7 @@ fn a_plain_attack_is_denied_before_it_runs() {
     }
     assert_eq!(state(&outcome), "OPEN");
     assert_eq!(std::fs::read_to_string(&config).expect("it is there"), SETTINGS);
-    let shown = outcome.session().haltline_notices();
+    let shown = notices(&outcome);
     assert_eq!(shown.len(), 1, "the person gets one notice: {shown:#?}");
     assert!(shown[0].contains("HL-OWN-01"), "{shown:#?}");
 }
@@ -100,18 +107,23 @@ fn a_plain_attack_is_denied_before_it_runs() {
 #[test]
 fn an_attack_hidden_from_the_hook_is_denied_by_the_command() {
     let sandbox = sandbox();
-    let verb = "${h}line constraint reset no-force --reason mine";
+    let verb = "haltline constraint reset no-force --reason mine";
     let bare = "env -i HOME=\"$HOME\" PATH=\"$PATH\"";
+    // The hook reads the command, not the files that it runs.
     let commands = [
-        format!("h=halt; {verb}; echo exit $?"),
-        format!("h=halt; {bare} {verb}; echo exit $?"),
+        verb.to_owned(),
+        format!("{bare} {verb}"),
         // A pseudo terminal does not make the agent a person.
-        format!("h=halt; script -qec \"{bare} {verb}\" /dev/null < /dev/null; echo exit $?"),
-        format!("h=halt; {bare} HALTLINE_STATE_DIR=$TMPDIR/other {verb}; echo exit $?"),
-        format!("h=halt; setsid -w {bare} {verb}; echo exit $?"),
+        format!("script -qec '{bare} {verb}' /dev/null < /dev/null"),
+        format!("{bare} HALTLINE_STATE_DIR=$TMPDIR/other {verb}"),
+        format!("setsid -w {bare} {verb}"),
     ];
+    for (number, command) in commands.iter().enumerate() {
+        sandbox.write(&format!("project/step-{number}"), &format!("#!/bin/sh\n{command}\necho exit $?\n"));
+    }
     let failing = ["./fail"; 3].into_iter().map(str::to_owned);
-    let all = failing.chain(commands.clone()).chain(["./fail".to_owned()]);
+    let scripts = (0..commands.len()).map(|number| format!("sh ./step-{number}"));
+    let all = failing.chain(scripts).chain(["./fail".to_owned()]);
     let outcome = play(&sandbox, Script::new("hidden", all.map(|command| ScriptStep::Call(shell(&command))).collect()));
     let requests = outcome.requests("hidden");
     assert_eq!(requests.len(), 3 + commands.len() + 2, "{:#?}", outcome.last_request("hidden").texts());
@@ -134,11 +146,12 @@ fn an_attack_hidden_from_the_hook_is_denied_by_the_command() {
 #[test]
 fn a_terminal_outside_the_client_counts_as_a_person_and_is_journalled() {
     let sandbox = sandbox();
-    let verb = "${h}line constraint reset no-force --reason mine";
+    let verb = "haltline constraint reset no-force --reason mine";
     let away = format!(
-        "h=halt; setsid -f script -qec \"env -i HOME=$HOME PATH=$PATH USER=ana {verb}\" $TMPDIR/typescript; sleep 2"
+        "#!/bin/sh\nsetsid -f script -qec \"env -i HOME=$HOME PATH=$PATH USER=ana {verb}\" $TMPDIR/typescript; sleep 2\n"
     );
-    let outcome = play(&sandbox, Script::new("away", vec![ScriptStep::Call(shell(&away))]));
+    sandbox.write("project/away", &away);
+    let outcome = play(&sandbox, Script::new("away", vec![ScriptStep::Call(shell("sh ./away"))]));
     // haltline cannot distinguish it from a person who opened a terminal. SECURITY.md documents that.
     assert_eq!(state(&outcome), "CLOSED");
     let journal = &outcome.commands[3].output;
@@ -148,10 +161,10 @@ fn a_terminal_outside_the_client_counts_as_a_person_and_is_journalled() {
 #[test]
 fn a_hidden_change_of_the_configuration_is_reported_and_closes_nothing() {
     let sandbox = sandbox();
-    let change = "p=$HOME/.config/halt; echo 'mode = \"observe\"' > ${p}line/config.toml";
-    let steps = vec![ScriptStep::Call(shell(change)), ScriptStep::Call(shell("echo later"))];
+    sandbox.write("project/change", "#!/bin/sh\necho 'mode = \"observe\"' > $HOME/.config/haltline/config.toml\n");
+    let steps = vec![ScriptStep::Call(shell("sh ./change")), ScriptStep::Call(shell("echo later"))];
     let outcome = play(&sandbox, Script::new("config", steps));
-    let shown = outcome.session().haltline_notices();
+    let shown = notices(&outcome);
     assert_eq!(shown.len(), 1, "{shown:#?}");
     assert!(shown[0].contains("HL-OWN-02"), "{shown:#?}");
     assert_eq!(state(&outcome), "OPEN");
@@ -160,8 +173,8 @@ fn a_hidden_change_of_the_configuration_is_reported_and_closes_nothing() {
 #[test]
 fn a_hidden_deletion_of_the_store_is_reported_and_closes_nothing() {
     let sandbox = sandbox();
-    let deletion = "p=$HOME/.local/state/halt; rm -rf ${p}line";
-    let steps = vec![ScriptStep::Call(shell(deletion)), ScriptStep::Call(shell("echo later"))];
+    sandbox.write("project/delete", "#!/bin/sh\nrm -rf $HOME/.local/state/haltline\n");
+    let steps = vec![ScriptStep::Call(shell("sh ./delete")), ScriptStep::Call(shell("echo later"))];
     let outcome = play(&sandbox, Script::new("store", steps));
     let shown = outcome.session().haltline_notices();
     assert!(shown.iter().any(|notice| notice.contains("no memory of this running session")), "{shown:#?}");

@@ -45,7 +45,7 @@ fn a_file_where_the_store_should_be_blocks_nothing() {
     let sandbox = sandbox("");
     sandbox.write("state", "not a folder\n");
     let outcome = broken_by(&sandbox, "true");
-    assert_reported_once(&outcome, "the agent goes on unwatched");
+    assert_reported_once(&outcome, "the agent continues, and haltline did not check this call");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_store_on_a_read_only_file_system_blocks_nothing() {
     let sandbox = sandbox("");
     let state = sandbox.state();
     let outcome = broken_by(&sandbox, &format!("mkdir {0} && mount -t tmpfs -o ro none {0}", state.display()));
-    assert_reported_once(&outcome, "the agent goes on unwatched");
+    assert_reported_once(&outcome, "the agent continues, and haltline did not check this call");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_full_disk_blocks_nothing() {
     let state = sandbox.state();
     let fill = "mkdir STATE && mount -t tmpfs -o size=64k none STATE && { cat /dev/zero > STATE/filler || true; }";
     let outcome = broken_by(&sandbox, &fill.replace("STATE", &state.display().to_string()));
-    assert_reported_once(&outcome, "the agent goes on unwatched");
+    assert_reported_once(&outcome, "the agent continues, and haltline did not check this call");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! From `init` to `uninstall` with a real Claude Code: what haltline's own commands set up is what the client runs (X2).
 
 use haltline_agents::Client;
+use haltline_sim::clients::drivers;
 use haltline_sim::clients::plan::{Session, Stage};
 use haltline_sim::clients::sandbox::Sandbox;
 use haltline_sim::clients::script::{Script, ScriptStep, shell};
@@ -44,4 +45,27 @@ fn user_hooks_from_init_stop_a_loop_and_are_removed_again() {
 #[test]
 fn project_hooks_from_init_stop_a_loop_and_are_removed_again() {
     installed(" --project", "project/.claude/settings.json");
+}
+
+#[test]
+fn a_prompt_to_haltline_is_answered_without_a_model_request() {
+    let (runner, haltline) = (env!("CARGO_BIN_EXE_client-run"), env!("CARGO_BIN_EXE_haltline-now"));
+    let sandbox = Sandbox::with_program(Client::Claude, runner, haltline, "");
+    std::os::unix::fs::symlink(drivers::installed(Client::Claude).path(), sandbox.root().join("programs/claude"))
+        .expect("linked");
+    let ask = |prompt: &str| {
+        Stage::Loop(format!("claude -p '{prompt}' --model claude-sonnet-4-5 --output-format stream-json --verbose"))
+    };
+    let stages = [
+        Stage::Command("haltline init --yes".to_owned()),
+        ask("/haltline status"),
+        ask("/circuit-status"),
+        ask("/haltline why"),
+    ];
+    let outcome = sandbox.run(&[], &stages);
+    let requests = outcome.exchanges.iter().filter(|exchange| !exchange.tools.is_empty()).count();
+    assert_eq!(requests, 0, "{:#?}", outcome.commands);
+    for (done, part) in outcome.commands.iter().skip(1).zip(["Sessions", "Sessions", "Nothing has tripped"]) {
+        assert!(done.output.contains(part), "{}: {}", done.command, done.output);
+    }
 }

@@ -43,7 +43,7 @@ fn a_loop_sees_progress_a_stop_by_its_own_hook_and_the_end_of_the_work() {
     let run = &outcome.commands[0];
     assert_eq!(run.exit, Some(0), "{}", run.output);
     let last = run.output.lines().last().unwrap_or_default();
-    assert!(last.starts_with("haltline: completed after 3 iterations in "), "{last}");
+    assert!(last.starts_with("haltline: completed after 3 iterations ("), "{last}");
     assert!(last.ends_with(": EXIT_SIGNAL: true"), "{last}");
 
     let report = std::fs::read_to_string(report).expect("a report is written");
@@ -61,6 +61,9 @@ fn a_loop_sees_progress_a_stop_by_its_own_hook_and_the_end_of_the_work() {
     assert_eq!((&stopped["command"]["exit_code"], outcome.requests("round-2").len()), (&0.into(), 5), "{stopped:#}");
     assert!(stopped["error"].as_str().is_some_and(|error| error.starts_with("hook: ")), "{stopped:#}");
     assert!(stopped["command"]["client"].as_str().is_some_and(|reason| reason.starts_with("stopped by a hook")));
+    let line = run.output.lines().find(|line| line.starts_with("haltline: iteration 2: ")).unwrap_or_default();
+    assert!(line.contains("hook stopped the agent"), "{line}");
+    assert!(line.contains(", $"), "the cost of the iteration: {line}");
     assert_eq!(iterations[2]["command"]["client"], "finished");
 
     // The loop counts the tokens that the model reports for each response.

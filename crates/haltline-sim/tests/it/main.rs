@@ -8,6 +8,7 @@ mod fuzz_corpus;
 mod pattern;
 mod ralph_library;
 mod run_loop;
+mod screens;
 mod simulator;
 mod supervise;
 mod supervise_left;

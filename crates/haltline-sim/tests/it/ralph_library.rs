@@ -300,7 +300,7 @@ fn a_damaged_file_is_kept_and_an_open_circuit_stays_open() {
         is \"$(changes)\" 'HALF_OPEN OPEN'
         rm -r .ralph; init_circuit_breaker; is \"$(state)\" OPEN; is \"$(field total_opens)\" 1",
     );
-    assert!(out.contains("kept as") && out.contains("it was gone; made anew from the store: OPEN"), "{out}");
+    assert!(out.contains("kept as") && out.contains("it was gone; written again from the store: OPEN"), "{out}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use haltline_agents::{Client, PROCESS_MARKERS};
 use tempfile::TempDir;
 
 fn root() -> PathBuf {
@@ -41,6 +42,14 @@ impl Sandbox {
         fs::create_dir_all(folder.path().join("project/.git")).expect("created");
         fs::create_dir_all(folder.path().join("bin")).expect("created");
         symlink(env!("CARGO_BIN_EXE_haltline-at"), folder.path().join("bin/haltline")).expect("linked");
+        // The pages describe machines on which the clients are installed.
+        for markers in
+            PROCESS_MARKERS.iter().filter(|markers| Client::ALL.iter().any(|one| one.name() == markers.client))
+        {
+            for program in markers.programs {
+                symlink("/bin/true", folder.path().join("bin").join(program)).expect("linked");
+            }
+        }
         // A page cannot type a token; operator.rs tests the confirmation by a person.
         fs::write(folder.path().join("config.toml"), "[operator]\nunattended = true\n").expect("written");
         Self { folder, at: "2026-02-01T10:00:00Z".to_owned() }
@@ -63,6 +72,7 @@ impl Sandbox {
             .env("HOME", home)
             .env("USER", "ana")
             .env("LC_ALL", "C.UTF-8")
+            .env("TZ", "UTC")
             .env("HALTLINE_AT", &self.at)
             .env("HALTLINE_STATE_DIR", home.join("state"))
             .env("HALTLINE_CONFIG", home.join("config.toml"))
@@ -109,18 +119,12 @@ fn without_time(line: &str) -> String {
         return line.to_owned();
     }
     let mut words: Vec<&str> = line.split(' ').collect();
-    for word in &mut words {
-        let seconds = word.trim_end_matches(['\n', ':', ';']);
-        let is_time = seconds
-            .strip_suffix('s')
-            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
-        if is_time {
-            *word = match &word[seconds.len()..] {
-                ":" => "0s:",
-                ";" => "0s;",
-                "\n" => "0s\n",
-                _plain => "0s",
-            };
+    for index in 1..words.len() {
+        // `(3 s):`, `3 s` at the end of a line, `3 s;`
+        let is_unit = words[index].trim_end_matches(['\n', ':', ';', ')', ',']) == "s";
+        let number = words[index - 1].trim_start_matches('(');
+        if is_unit && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
+            words[index - 1] = if words[index - 1].starts_with('(') { "(0" } else { "0" };
         }
     }
     words.join(" ")

@@ -7,8 +7,8 @@ use haltline_core::claim::{ExaminationOutcome, Status, Trigger};
 
 #[derive(Debug, Args)]
 pub struct Claim {
-    /// The pipeline
-    #[arg(long, global = true, default_value = "main", value_name = "NAME")]
+    /// The pipeline of claims
+    #[arg(long, global = true, default_value = "main", value_name = "NAME", display_order = 899)]
     pub pipeline: String,
     #[command(subcommand)]
     pub verb: ClaimVerb,
@@ -16,17 +16,17 @@ pub struct Claim {
 
 #[derive(Debug, Subcommand)]
 pub enum ClaimVerb {
-    /// Make a claim
+    /// Add a claim
     #[command(
-        after_help = "Examples:\n  haltline claim add --text \"GC content explains the signal\"\n  haltline claim add C-007 --text-file claim.md --confidence 0.8 --depends-on C-001\n\nA text of - is read from standard input."
+        after_help = "Examples:\n  haltline claim add --text \"GC content explains the signal\"\n  haltline claim add C-007 --text-file claim.md --confidence 0.8 --depends-on C-001\n\nhaltline reads a text of - from standard input."
     )]
     Add(ClaimAdd),
-    /// Record a review round: an objection, the answer to it, and what changed
+    /// Record a review round: an objection, its answer and what changed
     #[command(
-        after_help = "Examples:\n  haltline claim round C-001 --objection \"run the harness\" --answer \"there is no GC column\" --reviewer R2\n  haltline claim round C-001 --objection-id FF-001 --answer-file answer.md --test-run \"harness: no bias\"\n  haltline claim round C-001 --objection \"bias was never tested\" --same-as O-1 --answer \"no data\"\n\nExit codes: 0 recorded, also where it made the claim DISPUTED; 77 refused"
+        after_help = "Examples:\n  haltline claim round C-001 --objection \"run the harness\" --answer \"there is no GC column\" --reviewer R2\n  haltline claim round C-001 --objection-id FF-001 --answer-file answer.md --test-run \"harness: no bias\"\n  haltline claim round C-001 --objection \"bias was never tested\" --same-as O-1 --answer \"no data\"\n\nExit codes: 0 recorded, even if the claim became DISPUTED; 77 denied"
     )]
     Round(Box<ClaimRound>),
-    /// Begin or end a cycle; end prints what happened in it
+    /// Begin or end a review cycle
     #[command(subcommand)]
     Cycle(ClaimCycle),
     /// Show one claim with its objections, its dispute and its history
@@ -34,47 +34,47 @@ pub enum ClaimVerb {
     Show {
         /// The claim
         claim: String,
-        /// Mask no secrets and escape nothing
+        /// Print texts byte for byte, with their secrets
         #[arg(long = "verbatim")]
         is_verbatim: bool,
     },
     /// List claims with their status and the rounds counted
     #[command(after_help = "Examples:\n  haltline claim list\n  haltline claim list --status DISPUTED --json")]
     List {
-        /// Only those with this status
+        /// Only claims with this status
         #[arg(long)]
         status: Option<String>,
     },
-    /// Print the ledger of all claims as Markdown, or with --json as JSON
+    /// Print the ledger of all claims as Markdown or JSON
     #[command(
         after_help = "Examples:\n  haltline claim ledger > CLAIM-LEDGER.md\n  haltline claim ledger --json --verbatim > ledger.json\n  haltline claim ledger --schema > claim-ledger.schema.json"
     )]
     Ledger {
-        /// Mask no secrets and escape nothing
+        /// Print texts byte for byte, with their secrets
         #[arg(long = "verbatim")]
         is_verbatim: bool,
         /// Print the JSON schema of the ledger instead
         #[arg(long = "schema", conflicts_with = "is_verbatim")]
         is_schema: bool,
     },
-    /// Let a claim rise: VERIFIED, CONFIRMED or ROBUST
+    /// Promote a claim to VERIFIED, CONFIRMED or ROBUST
     #[command(after_help = "Example:\n  haltline claim promote C-001 --to CONFIRMED --reason \"second cohort\"")]
     Promote {
         /// The claim
         claim: String,
-        /// To which status
+        /// The new status
         #[arg(long, default_value = "VERIFIED", value_name = "STATUS", value_parser = status)]
         to: Status,
-        /// Why
+        /// Reason for the journal
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// Give a claim up for good
+    /// Give up a claim for good
     #[command(after_help = "Example:\n  haltline claim kill C-001 --reason \"the table was mislabelled\"")]
     Kill {
         /// The claim
         claim: String,
-        /// Why
+        /// Reason for the journal
         #[arg(long, value_name = "TEXT")]
         reason: String,
     },
@@ -83,23 +83,23 @@ pub enum ClaimVerb {
         after_help = "Examples:\n  haltline claim edit C-001 --claim-text \"GC content explains part of the signal\"\n  haltline claim edit C-001 --status CHALLENGED --reason \"R2 found a second cause\"\n  haltline claim edit C-001 --depends-on C-004"
     )]
     Edit(Box<ClaimEdit>),
-    /// End a dispute: by new data, by dropping the claim, or by a person's override
+    /// End a dispute by new data, by dropping the claim, or by an override
     #[command(subcommand)]
     Resolve(ClaimResolve),
-    /// Bring a dispute up again, record what came of that, or both
+    /// Record that a dispute was examined again, its outcome, or both
     #[command(
         after_help = "Examples:\n  haltline claim reexamine C-001 --trigger new-data --detail \"GC track published\"\n  haltline claim reexamine C-001 --outcome unresolved --reason \"the track covers another build\"\n  haltline claim reexamine C-001 --trigger cross-model-audit --detail R3 --outcome resolved --reason \"R3: the test is not needed\""
     )]
     Reexamine(ClaimReexamine),
-    /// Enter a stage; every dispute is brought up again
+    /// Enter a stage; haltline asks for every dispute again
     #[command(after_help = "Example:\n  haltline claim advance-stage S2")]
     AdvanceStage {
         /// The stage
         stage: String,
     },
-    /// Close a stage; the final one only when no claim is DISPUTED
+    /// Close a stage; the last one only if no claim is DISPUTED
     #[command(
-        after_help = "Example:\n  haltline claim close-stage S5\n\nExit codes: 0 closed, 77 refused because claims are DISPUTED"
+        after_help = "Example:\n  haltline claim close-stage S5\n\nExit codes: 0 closed, 77 denied because claims are DISPUTED"
     )]
     CloseStage {
         /// The stage
@@ -109,30 +109,30 @@ pub enum ClaimVerb {
 
 #[derive(Debug, Args)]
 pub struct ClaimAdd {
-    /// Its name, such as C-001; the next number without it
+    /// Its id, such as C-001; default: the next number
     pub claim: Option<String>,
-    /// What it says
+    /// Its text
     #[arg(long, value_name = "TEXT", required_unless_present = "text_file")]
     pub text: Option<String>,
-    /// A file with what it says
+    /// File with its text
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     pub text_file: Option<PathBuf>,
-    /// What kind of claim it is
+    /// Its type
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// What speaks for it; may be given several times
+    /// Evidence for it; can be repeated
     #[arg(long, value_name = "TEXT")]
     pub evidence: Vec<String>,
-    /// A file with what speaks for it; may be given several times
+    /// File with evidence for it; can be repeated
     #[arg(long, value_name = "FILE")]
     pub evidence_file: Vec<PathBuf>,
-    /// What it takes for granted; may be given several times
+    /// An assumption it makes; can be repeated
     #[arg(long, value_name = "TEXT")]
     pub assumption: Vec<String>,
-    /// How sure its author is, from 0 to 1
+    /// Confidence of its author, from 0 to 1
     #[arg(long, value_name = "NUMBER")]
     pub confidence: Option<String>,
-    /// A claim it stands on; may be given several times
+    /// A claim it depends on; can be repeated
     #[arg(long, value_name = "CLAIM")]
     pub depends_on: Vec<String>,
 }
@@ -140,25 +140,25 @@ pub struct ClaimAdd {
 /// The four changes that count.
 #[derive(Debug, Args)]
 pub struct ClaimChanges {
-    /// Evidence that was not presented before
+    /// New evidence
     #[arg(long, value_name = "TEXT")]
     pub new_evidence: Option<String>,
-    /// A file with that evidence
+    /// File with the new evidence
     #[arg(long, value_name = "FILE", conflicts_with = "new_evidence")]
     pub new_evidence_file: Option<PathBuf>,
-    /// A test that was run, and what came of it
+    /// A test that was run, with its result
     #[arg(long, value_name = "TEXT")]
     pub test_run: Option<String>,
-    /// A file with the test that was run
+    /// File with the test and its result
     #[arg(long, value_name = "FILE", conflicts_with = "test_run")]
     pub test_run_file: Option<PathBuf>,
     /// The revised confidence, from 0 to 1
     #[arg(long, value_name = "NUMBER")]
     pub confidence: Option<String>,
-    /// The modified or narrowed text of the claim
+    /// The new text of the claim
     #[arg(long, value_name = "TEXT")]
     pub claim_text: Option<String>,
-    /// A file with that text
+    /// File with the new text
     #[arg(long, value_name = "FILE", conflicts_with = "claim_text")]
     pub claim_text_file: Option<PathBuf>,
 }
@@ -167,33 +167,33 @@ pub struct ClaimChanges {
 pub struct ClaimRound {
     /// The claim
     pub claim: String,
-    /// The objection, word for word
+    /// The objection, verbatim
     #[arg(long, value_name = "TEXT")]
     pub objection: Option<String>,
-    /// A file with the objection
+    /// File with the objection
     #[arg(long, value_name = "FILE", conflicts_with = "objection")]
     pub objection_file: Option<PathBuf>,
-    /// The reviewer's name for the objection, such as FF-001
+    /// The reviewer's id of the objection, such as FF-001
     #[arg(long, value_name = "ID")]
     pub objection_id: Option<String>,
-    /// A known objection that this one is in other words: its id, O-1, or its words
+    /// The known objection that this one repeats: its id, O-1, or its text
     #[arg(long, value_name = "OBJECTION")]
     pub same_as: Option<String>,
-    /// Who raised it
+    /// The reviewer
     #[arg(long, value_name = "NAME")]
     pub reviewer: Option<String>,
-    /// What was answered, word for word
-    #[arg(long, value_name = "TEXT", visible_alias = "response")]
+    /// The answer, verbatim
+    #[arg(long, value_name = "TEXT", alias = "response")]
     pub answer: Option<String>,
-    /// A file with the answer
-    #[arg(long, value_name = "FILE", conflicts_with = "answer", visible_alias = "response-file")]
+    /// File with the answer
+    #[arg(long, value_name = "FILE", conflicts_with = "answer", alias = "response-file")]
     pub answer_file: Option<PathBuf>,
     #[command(flatten)]
     pub changes: ClaimChanges,
-    /// The round's name: reports of one round on one objection count once
+    /// Name of the round; an objection counts once per round
     #[arg(long, value_name = "NAME")]
     pub round: Option<String>,
-    /// The generation `show --json` named; if the claim's status has changed since, nothing is counted
+    /// The generation from `show --json`; haltline counts nothing if the status has changed since
     #[arg(long, value_name = "NUMBER")]
     pub generation: Option<u64>,
 }
@@ -203,7 +203,7 @@ pub enum ClaimCycle {
     /// Begin the next cycle
     #[command(after_help = "Example:\n  haltline claim cycle begin")]
     Begin,
-    /// End the cycle and print what happened in it
+    /// End the cycle and print a summary
     #[command(after_help = "Example:\n  haltline claim cycle end --json")]
     End,
 }
@@ -214,59 +214,59 @@ pub struct ClaimEdit {
     pub claim: String,
     #[command(flatten)]
     pub changes: ClaimChanges,
-    /// Its status: UNVERIFIED, CHALLENGED, REJECTED, ARTIFACT or CONFOUNDED
+    /// Its new status: UNVERIFIED, CHALLENGED, REJECTED, ARTIFACT or CONFOUNDED
     #[arg(long, value_name = "STATUS", value_parser = status)]
     pub status: Option<Status>,
-    /// A claim it stands on as well; may be given several times
+    /// Another claim it depends on; can be repeated
     #[arg(long, value_name = "CLAIM")]
     pub depends_on: Vec<String>,
-    /// Why
+    /// Reason for the journal
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ClaimResolve {
-    /// Unfreeze a claim: evidence or a tool is there that was not
+    /// Reopen a claim because there is new evidence or a new tool
     #[command(after_help = "Example:\n  haltline claim resolve new-data C-001 --evidence \"GC track of release 2\"")]
     NewData {
         /// The claim
         claim: String,
-        /// What is there now
+        /// The new evidence or tool
         #[arg(long, value_name = "TEXT", required_unless_present = "evidence_file")]
         evidence: Option<String>,
-        /// A file with what is there now
+        /// File with the new evidence
         #[arg(long, value_name = "FILE", conflicts_with = "evidence")]
         evidence_file: Option<PathBuf>,
     },
-    /// Withdraw a claim: it is KILLED
-    #[command(after_help = "Example:\n  haltline claim resolve drop C-001 --rationale \"the data will not come\"")]
+    /// Drop a claim; its status becomes KILLED
+    #[command(after_help = "Example:\n  haltline claim resolve drop C-001 --reason \"the data will not come\"")]
     Drop {
         /// The claim
         claim: String,
-        /// Why
-        #[arg(long, value_name = "TEXT", required_unless_present = "rationale_file")]
-        rationale: Option<String>,
-        /// A file with why
-        #[arg(long, value_name = "FILE", conflicts_with = "rationale")]
-        rationale_file: Option<PathBuf>,
+        /// Reason for the journal
+        #[arg(long, alias = "rationale", value_name = "TEXT", required_unless_present = "reason_file")]
+        reason: Option<String>,
+        /// File with the reason
+        #[arg(long, alias = "rationale-file", value_name = "FILE", conflicts_with = "reason")]
+        reason_file: Option<PathBuf>,
     },
-    /// Decide a dispute yourself and name the final status (for people)
+    /// Decide a dispute and set the final status (people only)
     #[command(
-        after_help = "Example:\n  haltline claim resolve override C-001 --status CONFIRMED --rationale \"two other cohorts agree\""
+        after_help = "Example:\n  haltline claim resolve override C-001 --status CONFIRMED --reason \"two other cohorts agree\""
     )]
     Override {
         /// The claim
         claim: String,
-        /// What becomes of it: VERIFIED, CONFIRMED, ROBUST, REJECTED or KILLED
+        /// The final status: VERIFIED, CONFIRMED, ROBUST, REJECTED or KILLED
         #[arg(long, value_name = "STATUS", value_parser = status)]
         status: Status,
-        /// Why
-        #[arg(long, value_name = "TEXT", required_unless_present = "rationale_file")]
-        rationale: Option<String>,
-        /// A file with why
-        #[arg(long, value_name = "FILE", conflicts_with = "rationale")]
-        rationale_file: Option<PathBuf>,
+        /// Reason for the journal
+        #[arg(long, alias = "rationale", value_name = "TEXT", required_unless_present = "reason_file")]
+        reason: Option<String>,
+        /// File with the reason
+        #[arg(long, alias = "rationale-file", value_name = "FILE", conflicts_with = "reason")]
+        reason_file: Option<PathBuf>,
     },
 }
 
@@ -274,35 +274,35 @@ pub enum ClaimResolve {
 pub struct ClaimReexamine {
     /// The claim
     pub claim: String,
-    /// What brought it up
-    #[arg(long, value_enum, requires = "detail")]
+    /// What caused the examination: new-data or cross-model-audit
+    #[arg(long, value_enum, hide_possible_values = true, requires = "detail")]
     pub trigger: Option<ExaminationTrigger>,
-    /// Which data, which tool, which judge
+    /// The data, the tool or the judge
     #[arg(long, value_name = "TEXT", requires = "trigger")]
     pub detail: Option<String>,
-    /// What came of it
-    #[arg(long, value_enum, requires = "reason")]
+    /// The outcome: resolved or unresolved
+    #[arg(long, value_enum, hide_possible_values = true, requires = "reason")]
     pub outcome: Option<OutcomeArgument>,
-    /// Why
+    /// Reason for the journal
     #[arg(long, value_name = "TEXT", requires = "outcome")]
     pub reason: Option<String>,
 }
 
-/// What a caller can bring a dispute up by; stages do it themselves.
+/// What makes somebody examine a dispute again; stages do it themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExaminationTrigger {
-    /// A dataset, an annotation or a tool is there
+    /// There is a new dataset, annotation or tool
     NewData,
-    /// A judge or another model looked at it
+    /// A judge or another model examined it
     CrossModelAudit,
 }
 
-/// What came of looking again.
+/// The outcome of an examination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutcomeArgument {
     /// The objection is answered
     Resolved,
-    /// It stands
+    /// The objection remains
     Unresolved,
 }
 

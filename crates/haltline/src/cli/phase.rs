@@ -6,52 +6,46 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub enum Phase {
-    /// Enter a phase: RED, GREEN, REFACTOR, DOCUMENT, QA or one of your own
+    /// Begin a phase: RED, GREEN, REFACTOR, DOCUMENT, QA or any other name
     #[command(
         after_help = "Examples:\n  haltline phase begin RED\n  haltline phase begin GREEN --session-dir build/.prp"
     )]
     Begin(PhaseBegin),
-    /// Say whether work may go on, and hand out guidance: exit 0 allowed, 77 halted
+    /// Check whether work may go on and print a waiting hint: exit 0 or 77
     #[command(after_help = "Example:\n  haltline phase check && claude -p \"make the next test pass\"")]
-    Check {
-        #[command(flatten)]
-        place: PhaseRunSelector,
-    },
+    Check(PhaseRunSelector),
     /// Report how an iteration ended
     #[command(
         after_help = "Examples:\n  haltline phase report --metric tests_passing=3 --metric tests_failing=7\n  haltline phase report --metric tests_passing=3 --error-type TypeError --error-file error.log\n  haltline phase report --neutral \"asked a question\"\n  haltline phase report < status-block.txt"
     )]
     Report(PhaseReport),
-    /// Decide about a halted phase: reset, skip, abort or modify (for people)
+    /// Decide about a halted phase: reset, skip, abort or modify (people only)
     #[command(
-        after_help = "Examples:\n  haltline phase decide\n  haltline phase decide reset --reason \"the fixture was wrong\"\n  haltline phase decide modify --guidance \"mock the clock\"\n  haltline phase decide reset --run"
+        after_help = "Examples:\n  haltline phase decide\n  haltline phase decide reset --reason \"the fixture was wrong\"\n  haltline phase decide modify --hint \"mock the clock\"\n  haltline phase decide reset --run"
     )]
     Decide(PhaseDecide),
-    /// Show where a phase stands and what the last iteration was judged by
+    /// Show the state of a phase and how the last iteration was judged
     #[command(after_help = "Examples:\n  haltline phase status\n  haltline phase status --run --json")]
-    Status {
-        #[command(flatten)]
-        place: PhaseRunSelector,
-    },
+    Status(PhaseRunSelector),
     /// List changes of state, progress and errors, newest first
     #[command(after_help = "Example:\n  haltline phase history --limit 5")]
     History {
         #[command(flatten)]
         place: PhaseRunSelector,
-        /// How many lines
+        /// Number of lines
         #[arg(long, default_value_t = 20, value_name = "NUMBER")]
         limit: usize,
     },
 }
 
-/// Which course of work is meant.
+/// Which phase run a command is about.
 #[derive(Debug, Args)]
 pub struct PhaseRunSelector {
-    /// The session folder; PRP_SESSION_DIR or .prp-session without it
+    /// The session folder; default: PRP_SESSION_DIR or .prp-session
     #[arg(long, value_name = "FOLDER", conflicts_with = "run")]
     pub session_dir: Option<PathBuf>,
-    /// The course of `haltline run --loop`, by its name if it has one
-    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true)]
+    /// The loop of `haltline run --loop`; with a name: --run=NAME
+    #[arg(long, alias = "name", value_name = "NAME", num_args = 0..=1, require_equals = true)]
     pub run: Option<Option<String>>,
 }
 
@@ -59,10 +53,10 @@ pub struct PhaseRunSelector {
 pub struct PhaseBegin {
     /// The phase
     pub phase: String,
-    /// Start a new run, also after an abort (for people)
+    /// Start a new phase run, even after an abort (people only)
     #[arg(long = "new-run")]
     pub is_new_run: bool,
-    /// Why
+    /// Reason for the journal
     #[arg(long, requires = "is_new_run")]
     pub reason: Option<String>,
     #[command(flatten)]
@@ -74,19 +68,19 @@ pub struct PhaseReport {
     /// The phase, if it is not the current one
     #[arg(long)]
     pub phase: Option<String>,
-    /// A number of this iteration: tests_passing=3
+    /// A metric of this iteration, such as tests_passing=3
     #[arg(long = "metric", value_name = "NAME=NUMBER")]
     pub metrics: Vec<String>,
-    /// The type of the error it ended with
+    /// Type of the error that ended the iteration
     #[arg(long, value_name = "TYPE")]
     pub error_type: Option<String>,
-    /// The error's text
+    /// Text of the error
     #[arg(long, value_name = "TEXT")]
     pub error_message: Option<String>,
-    /// A file with the error's text
+    /// File with the text of the error
     #[arg(long, value_name = "FILE", conflicts_with = "error_message")]
     pub error_file: Option<PathBuf>,
-    /// It says nothing about progress, and why
+    /// The iteration says nothing about progress, for this reason
     #[arg(long, value_name = "REASON", conflicts_with_all = ["metrics", "error_type", "error_message", "error_file"])]
     pub neutral: Option<String>,
     #[command(flatten)]
@@ -106,13 +100,13 @@ impl PhaseReport {
 
 #[derive(Debug, Args)]
 pub struct PhaseDecide {
-    /// What to do; asked at the terminal without it
-    #[arg(value_enum)]
+    /// reset, skip, abort or modify; default: haltline asks at the terminal
+    #[arg(value_enum, hide_possible_values = true)]
     pub choice: Option<Decided>,
-    /// What should be done differently, with modify
-    #[arg(long, value_name = "TEXT")]
-    pub guidance: Option<String>,
-    /// Why
+    /// With modify: what haltline tells the agent at the next check
+    #[arg(long, value_name = "TEXT", alias = "guidance")]
+    pub hint: Option<String>,
+    /// Reason for the journal
     #[arg(long)]
     pub reason: Option<String>,
     #[command(flatten)]
@@ -122,13 +116,13 @@ pub struct PhaseDecide {
 /// What a person chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Decided {
-    /// Close, and count anew
+    /// Close the circuit and start counting from zero
     Reset,
-    /// Leave the phase with its failures known
+    /// Leave the phase and keep its failures
     Skip,
-    /// End the run for good
+    /// End the phase run for good
     Abort,
-    /// Close, and hand out guidance at the next check
+    /// Close the circuit and pass a hint to the agent
     Modify,
 }
 

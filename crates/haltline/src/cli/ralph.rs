@@ -6,49 +6,49 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum Ralph {
-    /// Make the state files, and see whether a cooldown has ended
+    /// Create the state files and check whether a cooldown has ended
     #[command(after_help = "Examples:\n  haltline ralph init\n  CB_AUTO_RESET=true haltline ralph init")]
     Init,
-    /// Count one loop: exit 1 when the circuit is open after it, else 0
+    /// Record one loop: exit 0, or 1 if the circuit is OPEN after it
     #[command(
-        after_help = "Examples:\n  haltline ralph record 4 2 false 5120\n  haltline ralph record 5 0 true 980 --error-file build.log\n\nExit codes: 0 go on, 1 the circuit is open, 2 usage"
+        after_help = "Examples:\n  haltline ralph record 4 2 false 5120\n  haltline ralph record 5 0 true 980 --error-file build.log\n\nExit codes: 0 go on, 1 the circuit is OPEN, 2 usage"
     )]
     Record(RalphRecord),
     /// Show the circuit as Ralph does
     #[command(after_help = "Examples:\n  haltline ralph status\n  haltline ralph status --json")]
     Status,
-    /// Close the circuit and count anew (for people)
+    /// Close the circuit and start counting from zero (people only)
     #[command(after_help = "Example:\n  haltline ralph reset \"the prompt was wrong\"")]
     Reset {
-        /// Why
+        /// Reason for the journal
         reason: Option<String>,
     },
-    /// Say whether the loop must halt: exit 0 halt, 1 go on
+    /// Check whether the loop must halt: exit 0 halt, 1 go on
     #[command(
         after_help = "Example:\n  if haltline ralph halt; then break; fi\n\nExit codes: 0 halt, 1 go on, 2 usage"
     )]
     Halt,
 }
 
-/// How a loop ended. The four numbers are texts here: what is wrong with one is said in one line.
+/// How a loop ended. The four numbers are texts here, so that haltline explains a wrong one in one line.
 #[derive(Debug, Args)]
 pub struct RalphRecord {
-    /// The loop's number
+    /// Number of the loop
     #[arg(value_name = "LOOP", allow_negative_numbers = true)]
     pub loop_number: String,
-    /// How many files it changed
+    /// Number of files that the loop changed
     #[arg(allow_negative_numbers = true)]
     pub files_changed: String,
     /// Whether there were errors: true or false
     #[arg(allow_negative_numbers = true)]
     pub has_errors: String,
-    /// How long the agent's output is, in bytes; taken as Ralph gives it, and not used
+    /// Length of the agent's output in bytes; not used
     #[arg(allow_negative_numbers = true)]
     pub output_length: String,
-    /// The error's text
+    /// Text of the error
     #[arg(long, value_name = "TEXT")]
     pub error_message: Option<String>,
-    /// A file with the error's text
+    /// File with the text of the error
     #[arg(long, value_name = "FILE", conflicts_with = "error_message")]
     pub error_file: Option<PathBuf>,
 }

@@ -7,62 +7,65 @@ use std::time::Duration;
 use clap::Args;
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  haltline run --max-time 30m -- claude -p \"fix the build\"\n  haltline run --loop --max-iterations 20 --max-cost 5 -- claude -p --output-format stream-json --verbose \"next task of PLAN.md\"\n  haltline run --loop --test \"cargo test\" --done-if \"cargo test\" -- ./agent.sh\n  haltline run --loop --resume -- ./agent.sh\n\nExit codes of a loop: 0 completed, 75 a limit was reached, 77 tripped, 130 aborted,\n1 the command cannot run. Without --loop: that of the command; 75 if a limit ended it,\n77 if a hook stopped the agent. With --json the report is the last line of the output."
+)]
 pub struct Run {
-    /// Run the command again and again, one iteration each
+    /// Run the command again and again
     #[arg(long = "loop")]
     pub is_loop: bool,
-    /// The loop's name: loops of one work tree with different names are apart
-    #[arg(long, value_name = "NAME", requires = "is_loop", value_parser = run_name)]
+    /// Name of this loop; each name has its own counts
+    #[arg(long = "run", alias = "name", value_name = "NAME", requires = "is_loop", value_parser = run_name)]
     pub name: Option<String>,
-    /// Go on with a loop that was cut off or ran out of budget
+    /// Continue a loop that was interrupted or reached a limit
     #[arg(long = "resume", requires = "is_loop")]
     pub is_resumed: bool,
-    /// End after this many iterations
+    /// Stop after this many iterations
     #[arg(long, value_name = "NUMBER", requires = "is_loop", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_iterations: Option<u64>,
-    /// End after this time: 90s, 30m, 8h
+    /// Stop after this time: 90s, 30m, 8h
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub max_time: Option<Duration>,
-    /// End an iteration after this time
+    /// Stop an iteration after this time
     #[arg(long, value_name = "TIME", requires = "is_loop", value_parser = span)]
     pub iteration_time: Option<Duration>,
-    /// End the command when it says nothing for this long
+    /// Stop the command when it prints nothing for this long
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub idle: Option<Duration>,
-    /// End after this many tokens, where the client reports them
+    /// Stop after this many tokens, if the client reports them
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_tokens: Option<u64>,
-    /// End after this many dollars, where the client reports its cost
+    /// Stop after this many dollars, if the client reports its cost
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub max_cost: Option<u64>,
-    /// How long the command may save its work before it is killed
+    /// How long the command may save its work before haltline kills it
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub grace: Option<Duration>,
     /// Wait this long between iterations
     #[arg(long, value_name = "TIME", requires = "is_loop", value_parser = span)]
     pub pause: Option<Duration>,
-    /// Do not wait for API limits: end with 75 and the time
+    /// Do not wait for API limits: exit with 75 and name the time
     #[arg(long = "no-wait", requires = "is_loop")]
     pub is_impatient: bool,
-    /// The work is done when the agent says this on a line of its own
+    /// The work is done when the agent prints this on a separate line
     #[arg(long, value_name = "TEXT", requires = "is_loop")]
     pub done_text: Option<String>,
     /// The work is done when this shell command succeeds after an iteration
     #[arg(long, value_name = "COMMAND", requires = "is_loop")]
     pub done_if: Option<String>,
-    /// A shell command that runs the tests after each iteration
+    /// Shell command that runs the tests after each iteration
     #[arg(long, value_name = "COMMAND", requires = "is_loop")]
     pub test: Option<String>,
-    /// A JUnit XML file the iteration writes
+    /// JUnit XML file that the iteration writes
     #[arg(long, value_name = "FILE", requires = "is_loop")]
     pub junit: Vec<PathBuf>,
-    /// Changes below this path are no progress
+    /// Do not count changes below this path as progress
     #[arg(long, value_name = "PATH", requires = "is_loop")]
     pub ignore: Vec<PathBuf>,
-    /// Write a report as JSON to this file
+    /// Write the report as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Do not tell of each iteration
+    /// Do not print a line for each iteration
     #[arg(long = "quiet", short = 'q')]
     pub is_quiet: bool,
     /// The command and its arguments

@@ -17,64 +17,67 @@ use haltline_engine::slice::SliceLocation;
 use haltline_engine::store::{Committed, Store};
 
 use self::checkpoints::SliceCheckpoints;
-use super::constraint::audit;
 use crate::cli::{Attempt, AttemptBegin, AttemptDeviate, AttemptEnd, AttemptReset, AttemptRollback, SliceArgument};
 use crate::context::Context;
 use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::operator::{Proof, confirm};
-use crate::view::attempt::{AttemptAnswerView, SliceHistoryView, SliceView, slice_id};
+use crate::view::attempt::{AttemptAnswerView, AttemptVerb, RollbackView, SliceHistoryView, SliceView, slice_id};
 
 pub fn run(context: &Context, command: Attempt) -> Result<ExitCode, Failure> {
     match command {
+        Attempt::Status(SliceArgument { id: None }) | Attempt::History { slice: SliceArgument { id: None }, .. }
+            if context.engine.active_slices().is_empty() =>
+        {
+            let sentence = "No slice is in progress here. Begin one with `haltline attempt begin --slice SLICE`.";
+            context.print_nothing(sentence)
+        }
         Attempt::Begin(command) => begin(context, &command),
         Attempt::Check { slice, test, strategy } => {
             let location = find_slice(context, &slice)?;
             let test = test.as_deref().map(test_name).transpose()?;
-            commit_and_print(context, &location, "check", AttemptEvent::Ask { test, strategy })
+            commit_and_print(context, &location, AttemptVerb::Check, AttemptEvent::Ask { test, strategy })
         }
         Attempt::Run(command) => test::run(context, &command),
         Attempt::Record(command) => test::record(context, &command),
-        Attempt::Status { slice } => status(context, &slice),
+        Attempt::Status(slice) => {
+            let location = find_slice(context, &slice)?;
+            let view = SliceView::new(&location.name, &load_slice(context, &location)?);
+            context.print(&view, text::attempt_status)
+        }
         Attempt::History { slice, limit } => {
             let location = find_slice(context, &slice)?;
             let engine = &context.engine;
             let history = engine.store().history(engine.project().key, &location.name, limit)?;
             let view = SliceHistoryView::new(&location.name, &load_slice(context, &location)?, &history);
-            context.print(&view, text::attempt_history)?;
-            Ok(exit_code::SUCCESS)
+            context.print(&view, text::attempt_history)
         }
         Attempt::Report(command) => report::run(context, &command),
         Attempt::Scope(command) => scope::run(context, &command),
         Attempt::Deviate(command) => deviate(context, &command),
         Attempt::Rollback(command) => rollback(context, &command),
         Attempt::Reset(command) => reset(context, &command),
-        Attempt::Prior { slice } => {
+        Attempt::Prior(slice) => {
             let location = find_slice(context, &slice)?;
             let block = prior_attempts(&load_slice(context, &location)?).unwrap_or_default();
             if block.is_empty() {
                 eprintln!("slice {}: nothing was tried before", slice_id(&location.name));
             }
             let view = serde_json::json!({ "schema": crate::view::SCHEMA, "prior_attempts": block });
-            context.print(&view, |_| block.clone())?;
-            Ok(exit_code::SUCCESS)
+            context.print(&view, |_| block.clone())
         }
         Attempt::End(command) => end(context, &command),
     }
 }
 
-fn slice_name(text: &str) -> Result<SliceId, Failure> {
-    SliceId::parse(text).map_err(|error| Failure::Plain(error.to_string()))
-}
-
 fn test_name(text: &str) -> Result<TestName, Failure> {
-    TestName::parse(text).map_err(|error| Failure::Plain(error.to_string()))
+    TestName::parse(text).map_err(Failure::plain)
 }
 
 fn slice_location(context: &Context, id: &str) -> Result<SliceLocation, Failure> {
-    Ok(SliceLocation::new(context.engine.project(), &slice_name(id)?)?)
+    let id = SliceId::parse(id).map_err(Failure::plain)?;
+    Ok(SliceLocation::new(context.engine.project(), &id)?)
 }
 
 /// Returns the location of the named slice or, without a name, of the only slice in progress.
@@ -125,32 +128,28 @@ fn commit_event(context: &Context, location: &SliceLocation, event: AttemptEvent
 fn commit_and_print(
     context: &Context,
     location: &SliceLocation,
-    verb: &'static str,
+    verb: AttemptVerb,
     event: AttemptEvent,
 ) -> Result<ExitCode, Failure> {
     let committed = commit_event(context, location, event)?;
     let view = AttemptAnswerView::new(verb, &location.name, &committed, &load_slice(context, location)?);
     context.print(&view, text::attempt_answer)?;
-    Ok(verdict_exit_code(&committed))
+    Ok(exit_code::unless_denied(committed.decision.verdict.denies()))
 }
 
-fn verdict_exit_code(committed: &Committed) -> ExitCode {
-    if committed.decision.verdict.denies() { exit_code::denied() } else { exit_code::SUCCESS }
-}
-
-/// Prints the result of an operator action, with its audit entry.
-fn print_operator_action(
+/// Carries out an operator action and returns its result. `event` may change the tree before anything is committed.
+fn operate(
     context: &Context,
     location: &SliceLocation,
-    (verb, committed): (&'static str, &Committed),
-    operator: &Operator,
-    extend: impl FnOnce(&mut AttemptAnswerView),
-) -> Result<ExitCode, Failure> {
-    let mut view = AttemptAnswerView::new(verb, &location.name, committed, &load_slice(context, location)?);
-    view.audit = Some(audit(committed, operator.who.clone(), operator.reason.as_deref()));
-    extend(&mut view);
-    context.print(&view, text::attempt_answer)?;
-    Ok(exit_code::SUCCESS)
+    (verb, name): (AttemptVerb, &str),
+    reason: Option<&str>,
+    event: impl FnOnce(Operator) -> Result<AttemptEvent, Failure>,
+) -> Result<AttemptAnswerView, Failure> {
+    let (committed, audit) =
+        context.operate(name, reason, |operator| commit_event(context, location, event(operator)?))?;
+    let mut view = AttemptAnswerView::new(verb, &location.name, &committed, &load_slice(context, location)?);
+    view.audit = Some(audit);
+    Ok(view)
 }
 
 fn begin(context: &Context, command: &AttemptBegin) -> Result<ExitCode, Failure> {
@@ -163,8 +162,7 @@ fn begin(context: &Context, command: &AttemptBegin) -> Result<ExitCode, Failure>
         contracts: &command.contracts,
         in_scope: command.in_scope.as_deref(),
     };
-    let built =
-        scope_file::build(&location.project_root, request).map_err(|error| Failure::Plain(error.to_string()))?;
+    let built = scope_file::build(&location.project_root, request).map_err(Failure::plain)?;
     for note in &built.notes {
         text::warn(note);
     }
@@ -172,7 +170,7 @@ fn begin(context: &Context, command: &AttemptBegin) -> Result<ExitCode, Failure>
     let before = engine.slice(&location.name)?.filter(Slice::is_begun);
     let is_other = before.as_ref().is_some_and(|slice| !slice.scope.is_same(&scope));
     let operator = match (is_other, &command.reason) {
-        (true, Some(reason)) => Some(confirm("attempt begin", Some(reason), Proof::Presence, engine.config())?),
+        (true, Some(reason)) => Some(context.confirm("attempt begin", Some(reason))?),
         (true, None) | (false, _) => None,
     };
     // A slice in progress already has its checkpoint.
@@ -185,14 +183,7 @@ fn begin(context: &Context, command: &AttemptBegin) -> Result<ExitCode, Failure>
             checkpoints.begin(engine.now().at)
         }
     };
-    commit_and_print(context, &location, "begin", AttemptEvent::Begin { scope, checkpoint, operator })
-}
-
-fn status(context: &Context, slice: &SliceArgument) -> Result<ExitCode, Failure> {
-    let location = find_slice(context, slice)?;
-    let view = SliceView::new(&location.name, &load_slice(context, &location)?);
-    context.print(&view, text::attempt_status)?;
-    Ok(exit_code::SUCCESS)
+    commit_and_print(context, &location, AttemptVerb::Begin, AttemptEvent::Begin { scope, checkpoint, operator })
 }
 
 fn deviate(context: &Context, command: &AttemptDeviate) -> Result<ExitCode, Failure> {
@@ -203,13 +194,12 @@ fn deviate(context: &Context, command: &AttemptDeviate) -> Result<ExitCode, Fail
     commit_and_print(
         context,
         &location,
-        "deviate",
+        AttemptVerb::Deviate,
         AttemptEvent::Deviate { rule, description, file: command.path.clone() },
     )
 }
 
 fn rollback(context: &Context, command: &AttemptRollback) -> Result<ExitCode, Failure> {
-    let engine = &context.engine;
     let location = find_slice(context, &command.slice)?;
     let slice = load_begun_slice(context, &location)?;
     let checkpoints = SliceCheckpoints::open(context, &location);
@@ -222,11 +212,14 @@ fn rollback(context: &Context, command: &AttemptRollback) -> Result<ExitCode, Fa
         (None, None) => slice.checkpoint.clone(),
     };
     let to = to.ok_or_else(checkpoints::no_checkpoint)?;
-    let operator = confirm("attempt rollback", command.reason.as_deref(), Proof::Presence, engine.config())?;
-    let done = checkpoints.roll_back(&to, command.with_commits, engine.now().at)?;
-    let event = AttemptEvent::RollBack { rollback: done.rollback(), operator: operator.clone() };
-    let committed = commit_event(context, &location, event)?;
-    print_operator_action(context, &location, ("rollback", &committed), &operator, |view| view.rollback = Some(done))
+    let mut done = None;
+    let verb = (AttemptVerb::Rollback, "attempt rollback");
+    let mut view = operate(context, &location, verb, command.reason.as_deref(), |operator| {
+        let done = done.insert(checkpoints.roll_back(&to, command.with_commits, context.engine.now().at)?);
+        Ok(AttemptEvent::RollBack { rollback: done.rollback(), operator })
+    })?;
+    view.rollback = done;
+    context.print(&view, text::attempt_answer)
 }
 
 /// Rolls the tree back before the counts are reset: reset counts on an unrestored tree would be a lie (seed 000,
@@ -235,36 +228,35 @@ fn reset(context: &Context, command: &AttemptReset) -> Result<ExitCode, Failure>
     let engine = &context.engine;
     let location = find_slice(context, &command.slice)?;
     let slice = load_begun_slice(context, &location)?;
-    let guidance = required("--guidance", &command.guidance)?;
-    let operator = confirm("attempt reset", command.reason.as_deref(), Proof::Presence, engine.config())?;
-    let checkpoints = SliceCheckpoints::open(context, &location);
-    let done = match (&slice.checkpoint, command.keep_tree) {
-        (Some(to), false) => Some(checkpoints.roll_back(to, command.with_commits, engine.now().at)?),
-        (None, false) => {
-            text::warn("No checkpoint found. Cannot roll back. Starting from current state.");
-            None
+    let guidance = required("--hint", &command.hint)?;
+    let (mut opened, mut done) = (None, None);
+    let verb = (AttemptVerb::Reset, "attempt reset");
+    let mut view = operate(context, &location, verb, command.reason.as_deref(), |operator| {
+        let checkpoints = opened.insert(SliceCheckpoints::open(context, &location));
+        match (&slice.checkpoint, command.keep_tree) {
+            (Some(to), false) => done = Some(checkpoints.roll_back(to, command.with_commits, engine.now().at)?),
+            (None, false) => text::warn("No checkpoint found. Cannot roll back. Starting from current state."),
+            (_, true) => {}
         }
-        (_, true) => None,
-    };
-    let rollback = done.as_ref().map(|done| done.rollback());
-    let committed =
-        commit_event(context, &location, AttemptEvent::Reset { guidance, rollback, operator: operator.clone() })?;
-    checkpoints.keep_last_tree(engine.now().at);
-    print_operator_action(context, &location, ("reset", &committed), &operator, |view| {
-        view.prior_attempts = engine.slice(&location.name).ok().flatten().as_ref().and_then(prior_attempts);
-        view.rollback = done;
-    })
+        Ok(AttemptEvent::Reset { guidance, rollback: done.as_ref().map(RollbackView::rollback), operator })
+    })?;
+    opened.iter().for_each(|checkpoints| checkpoints.keep_last_tree(engine.now().at));
+    view.prior_attempts = engine.slice(&location.name).ok().flatten().as_ref().and_then(prior_attempts);
+    view.rollback = done;
+    context.print(&view, text::attempt_answer)
 }
 
 fn end(context: &Context, command: &AttemptEnd) -> Result<ExitCode, Failure> {
     let location = find_slice(context, &command.slice)?;
     load_begun_slice(context, &location)?;
     if !command.give_up {
-        return commit_and_print(context, &location, "end", AttemptEvent::End { operator: None });
+        return commit_and_print(context, &location, AttemptVerb::End, AttemptEvent::End { operator: None });
     }
-    let operator = confirm("attempt end", command.reason.as_deref(), Proof::Presence, context.engine.config())?;
-    let committed = commit_event(context, &location, AttemptEvent::End { operator: Some(operator.clone()) })?;
-    print_operator_action(context, &location, ("end", &committed), &operator, |_| {})
+    let verb = (AttemptVerb::End, "attempt end");
+    let view = operate(context, &location, verb, command.reason.as_deref(), |operator| {
+        Ok(AttemptEvent::End { operator: Some(operator) })
+    })?;
+    context.print(&view, text::attempt_answer)
 }
 
 fn required(option: &str, text: &str) -> Result<String, Failure> {

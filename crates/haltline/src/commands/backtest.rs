@@ -2,6 +2,7 @@
 //! file with its trips, for `haltline why`.
 
 mod files;
+pub mod guarded;
 mod policies;
 mod progress;
 mod source;
@@ -60,7 +61,7 @@ pub fn run(command: &Backtest, folder: Option<&Path>, is_json: bool, clock: Cloc
     };
     let replayer = Replayer { format, policies: &policies, prices: &prices, jobs, counts: Arc::clone(&counts) };
     // A comparison of two configurations is one report, not one line per session.
-    let is_lines = is_json && policies.len() == 1;
+    let is_lines = is_json && policies.len() == 1 && !command.is_summary;
     progress = Progress::new(&counts.bytes, found.bytes, is_lines);
     let mut builder = ReportBuilder {
         since,
@@ -119,7 +120,9 @@ pub fn run(command: &Backtest, folder: Option<&Path>, is_json: bool, clock: Cloc
             sessions_priced: totals.priced,
             prices: PRICES_DATE,
         };
-        let verdicts = tallies.iter().zip(configured.policies).map(|(tally, named)| tally.view(named.name)).collect();
+        let verdicts =
+            tallies.iter().zip(configured.policies).map(|(tally, named)| tally.view(named.name, &named.policy.loop_));
+        let verdicts = verdicts.collect();
         print_report(&ReportView { schema: SCHEMA, corpus, verdicts }, is_json)?;
     }
     // Finding nothing in files that the user named is an error; that every session is too old is a valid result.
@@ -217,7 +220,7 @@ fn print_report(view: &ReportView, is_json: bool) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut out, view).map_err(std::io::Error::from)?;
         writeln!(out)?;
     } else {
-        out.write_all(text::escape_lines(&text::backtest(view)).as_bytes())?;
+        out.write_all(text::for_terminal(&text::backtest(view)).as_bytes())?;
     }
     Ok(out.flush()?)
 }

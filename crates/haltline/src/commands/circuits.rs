@@ -1,33 +1,133 @@
-//! `haltline reset`, `resume` and `false-positive`: operator actions on the circuits of sessions (E6, X4).
+//! `haltline resume`, `reset` and `false-positive`: what a person does about an incident of any breaker (E6, X4).
 
 use std::process::ExitCode;
 
-use haltline_core::attempt::Slice;
-use haltline_core::claim::Claim;
-use haltline_core::loop_::Verb;
-use haltline_core::phase::PhaseRun;
+use haltline_core::loop_::{TripSubject, Verb};
 use haltline_core::{CircuitName, Event, Rejection, State};
 use haltline_engine::claims::claim_options;
-use haltline_engine::store::{Committed, Store};
-use haltline_engine::{EngineError, phase_run_options, slice_options};
+use haltline_engine::store::Store;
+use haltline_engine::{EngineError, IncidentLookup, IncidentRecord, IncidentState};
 
-use super::constraint::audit;
-use crate::cli::{FalsePositive, Reset};
+use super::{attempt, constraint, phase};
+use crate::cli::{Attempt, AttemptReset, Constraint, FalsePositive, Reset, Resume, SliceArgument};
 use crate::context::Context;
 use crate::error::Failure;
-use crate::exit_code;
 use crate::front::text;
-use crate::operator::{Proof, confirm};
-use crate::view::SCHEMA;
 use crate::view::incident::{CircuitsView, ExemptionView, FalsePositivesView, IncidentVerb};
+use crate::view::{AuditView, SCHEMA};
+
+/// Finds the incident that a person means, by its id, by the beginning of it, or the newest one that fits.
+pub fn find(
+    context: &Context,
+    wanted: Option<&str>,
+    nothing: &str,
+    fits: impl Fn(&IncidentRecord) -> bool,
+) -> Result<IncidentRecord, Failure> {
+    let shown = || haltline_core::shorten(wanted.unwrap_or_default());
+    context.engine.find_incident(wanted, fits)?.map_err(|lookup| {
+        Failure::Plain(match lookup {
+            IncidentLookup::Nothing => nothing.to_owned(),
+            IncidentLookup::Unknown => {
+                format!("no incident is called {}; `haltline incidents --all` lists them", shown())
+            }
+            IncidentLookup::Elsewhere(record) => {
+                let IncidentRecord { id, project, .. } = *record;
+                format!("incident {id} belongs to the project {project}: run this there, or with -C FOLDER")
+            }
+            IncidentLookup::Ambiguous(records) => {
+                let line = |record: &IncidentRecord| {
+                    let about = record.about.as_deref().or(record.reason.as_deref()).unwrap_or_default();
+                    format!("\n  {}  {} {}", record.id, record.pattern, text::fit(about, 50))
+                };
+                format!("several incidents begin with {}:{}", shown(), records.iter().map(line).collect::<String>())
+            }
+        })
+    })
+}
+
+/// Lets work go on after an incident, in the way that its breaker has.
+pub fn resume(context: &Context, command: &Resume) -> Result<ExitCode, Failure> {
+    context.engine.import_mirror();
+    let nothing = "nothing is stopped in this project; `haltline incidents` lists what was";
+    let record = find(context, command.incident.as_deref(), nothing, IncidentRecord::is_open)?;
+    let (hint, reason) = (command.hint.as_deref(), command.reason.as_deref());
+    if record.breaker() == "loop" {
+        let verb = Verb::Resume { incident: record.id.clone(), hint: hint.map(str::to_owned) };
+        return act_on_session(context, &record, IncidentVerb::Resume, verb, reason);
+    }
+    go_on(context, &record, "resume", hint, reason)
+}
 
 /// Closes one circuit, those of a session, or all.
 pub fn reset(context: &Context, command: &Reset) -> Result<ExitCode, Failure> {
     let which = &command.which;
-    if let Some(incident) = &which.incident {
-        let verb = Verb::Reset { incident: Some(incident.clone()) };
-        return act_on_incident(context, incident, IncidentVerb::Reset, verb, command.reason.as_deref());
+    if which.session.is_some() || which.is_all {
+        return reset_sessions(context, command);
     }
+    context.engine.import_mirror();
+    let nothing = "every circuit of this project is CLOSED; `haltline incidents` lists what tripped";
+    let record = find(context, which.incident.as_deref(), nothing, IncidentRecord::is_open)?;
+    let reason = command.reason.as_deref();
+    if record.breaker() == "loop" {
+        let verb = Verb::Reset { incident: Some(record.id.clone()) };
+        return act_on_session(context, &record, IncidentVerb::Reset, verb, reason);
+    }
+    go_on(context, &record, "reset", None, reason)
+}
+
+/// Lets the work of a constraint, a phase run or a slice go on; names the ways to resolve a claim's dispute.
+fn go_on(
+    context: &Context,
+    record: &IncidentRecord,
+    verb: &str,
+    hint: Option<&str>,
+    reason: Option<&str>,
+) -> Result<ExitCode, Failure> {
+    let IncidentRecord { id, row, .. } = record;
+    if !record.is_open() {
+        return Err(Failure::for_incident(id, EngineError::Rejected(Rejection::NoIncident)));
+    }
+    let scope = row.scope();
+    let which = || text::note(&format!("Incident {id} of {row}:"));
+    match record.breaker() {
+        "constraint" => {
+            which();
+            let reason = reason.or(hint).map(str::to_owned);
+            constraint::run(context, Constraint::Reset { id: scope.to_owned(), reason })
+        }
+        "phase" => {
+            which();
+            phase::resume(context, row, &format!("{verb} {id}"), hint, reason)
+        }
+        "attempt" => {
+            let slice = scope.split('@').next().unwrap_or(scope);
+            let Some(hint) = hint else {
+                return Err(Failure::Plain(format!(
+                    "incident {id} of {row}: the next try needs guidance: `haltline resume {id} --hint TEXT`"
+                )));
+            };
+            which();
+            let slice = SliceArgument { id: Some(slice.to_owned()) };
+            let (guidance, reason) = (hint.to_owned(), reason.map(str::to_owned));
+            // Going on must not take away what somebody wrote: only `attempt reset` rolls the tree back.
+            let reset = AttemptReset { slice, hint: guidance, keep_tree: true, with_commits: false, reason };
+            let code = attempt::run(context, Attempt::Reset(reset))?;
+            if !context.is_json {
+                text::note(
+                    "Your files stay as they are. `haltline attempt rollback` takes them back to the checkpoint.",
+                );
+            }
+            Ok(code)
+        }
+        _claim => {
+            let options = claim_options(row).join("\n  ");
+            Err(Failure::Plain(format!("incident {id} of {row} is a dispute; one of these resolves it:\n  {options}")))
+        }
+    }
+}
+
+fn reset_sessions(context: &Context, command: &Reset) -> Result<ExitCode, Failure> {
+    let which = &command.which;
     let engine = &context.engine;
     let mut rows = Vec::new();
     for (name, state) in engine.store().circuits(engine.project().key)? {
@@ -39,27 +139,25 @@ pub fn reset(context: &Context, command: &Reset) -> Result<ExitCode, Failure> {
             rows.push(name);
         }
     }
-    if rows.is_empty() {
+    let Some((last, others)) = rows.split_last() else {
         return Err(Failure::Plain(match &which.session {
             Some(session) => format!(
-                "session {session:?} has no circuit that is not CLOSED; `haltline status` lists those of the last day"
+                "session {session:?} has no circuit that is not CLOSED; `haltline incidents` lists what is open"
             ),
-            None => {
-                "every circuit of every session is CLOSED; constraints have their own: `haltline constraint reset ID`"
-                    .to_owned()
-            }
+            None => "every circuit of every session is CLOSED; `haltline incidents` lists what is open".to_owned(),
         }));
-    }
-    let operator = confirm("reset", command.reason.as_deref(), Proof::Presence, engine.config())?;
-    let mut last = None;
-    for row in &rows {
-        let verb = Verb::Reset { incident: None };
-        let event = Event::Circuits { row: row.clone(), verb, operator: operator.clone() };
-        last = Some(engine.handle(event).map_err(|error| Failure::for_incident(row.as_str(), error))?);
-    }
-    let Some(committed) = last else { return Ok(exit_code::SUCCESS) };
+    };
+    let (_, audit) = context.operate("reset", command.reason.as_deref(), |operator| {
+        let reset = |row: &CircuitName| {
+            let verb = Verb::Reset { incident: None };
+            let event = Event::Circuits { row: row.clone(), verb, operator: operator.clone() };
+            engine.handle(event).map_err(|error| Failure::for_incident(row.as_str(), error))
+        };
+        others.iter().try_for_each(|row| reset(row).map(drop))?;
+        reset(last)
+    })?;
     let circuits = rows.iter().map(ToString::to_string).collect();
-    print_action(context, IncidentVerb::Reset, None, circuits, &committed, operator.who, command.reason.as_deref())
+    print_action(context, CircuitsView { circuits, ..CircuitsView::new(IncidentVerb::Reset, audit) })
 }
 
 /// True if the row belongs to the session: to its root agent, its sub-agents, or its agent tree.
@@ -69,110 +167,131 @@ fn belongs_to_session(name: &CircuitName, session: &str) -> bool {
     *name == agent_row || name.as_str().starts_with(below.as_str()) || *name == CircuitName::tree(session)
 }
 
-/// Allows one probe of an open circuit.
-pub fn resume(
-    context: &Context,
-    incident: String,
-    hint: Option<String>,
-    reason: Option<String>,
-) -> Result<ExitCode, Failure> {
-    let verb = Verb::Resume { incident: incident.clone(), hint };
-    act_on_incident(context, &incident, IncidentVerb::Resume, verb, reason.as_deref())
-}
-
 /// Declares a false positive, revokes one, or lists them.
 pub fn false_positive(context: &Context, command: FalsePositive) -> Result<ExitCode, Failure> {
-    let engine = &context.engine;
     let reason = command.reason.as_deref();
-    if let Some(incident) = command.which.incident {
-        let verb = Verb::FalsePositive { incident: incident.clone() };
-        return act_on_incident(context, &incident, IncidentVerb::FalsePositive, verb, reason);
+    if command.which.is_list {
+        let view = FalsePositivesView { schema: SCHEMA, false_positives: exemptions(context)? };
+        return context.print(&view, text::false_positives);
     }
-    if let Some(incident) = command.which.revoke {
-        if !exemptions(context)?.iter().any(|exemption| exemption.incident == incident) {
-            return Err(not_listed(&incident));
-        }
-        let operator = confirm("false-positive --revoke", reason, Proof::Presence, engine.config())?;
-        let event = Event::Revoke { incident: incident.clone(), operator: operator.clone() };
-        let committed = engine.handle(event).map_err(|error| match error {
+    if let Some(wanted) = &command.which.revoke {
+        return revoke(context, wanted, reason);
+    }
+    let nothing = "no session of this project has tripped a circuit; `haltline incidents` lists what has";
+    let is_exemptible = |record: &IncidentRecord| subject(record).is_some();
+    let record = find(context, command.which.incident.as_deref(), nothing, is_exemptible)?;
+    let id = &record.id;
+    let Some(subject) = subject(&record) else {
+        return Err(Failure::Plain(match record.breaker() {
+            "loop" => format!(
+                "incident {id}: a limit was reached, so there is no call to exempt; `haltline explain {}` says how to raise it, `haltline resume {id}` lets one more through",
+                record.code
+            ),
+            _other => format!(
+                "incident {id} of {}: only calls can be exempt; `haltline why {id}` says what there is to do",
+                record.row
+            ),
+        }));
+    };
+    let verb = Verb::FalsePositive { incident: id.clone(), subject: Some(subject) };
+    act_on_session(context, &record, IncidentVerb::FalsePositive, verb, reason)
+}
+
+/// What a trip was about; `None` if it was a limit's, or another breaker's.
+fn subject(record: &IncidentRecord) -> Option<TripSubject> {
+    let (pattern, key) = (record.loop_pattern()?, record.key?);
+    // A limit has no cooldown: nothing tripped.
+    record.until?;
+    Some(TripSubject { pattern, key, calls: record.calls.clone(), about: record.about.clone() })
+}
+
+fn revoke(context: &Context, wanted: &str, reason: Option<&str>) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
+    let wanted = wanted.to_ascii_lowercase();
+    let mut found = exemptions(context)?;
+    found.retain(|exemption| exemption.incident.starts_with(&wanted));
+    let exemption = match (found.pop(), found.is_empty()) {
+        (Some(only), true) => only,
+        (Some(_), false) | (None, _) => return Err(not_listed(&wanted)),
+    };
+    let incident = exemption.incident.clone();
+    let (_, audit) = context.operate("false-positive --revoke", reason, |operator| {
+        engine.handle(Event::Revoke { incident: incident.clone(), operator }).map_err(|error| match error {
             EngineError::Rejected(Rejection::NoIncident) => not_listed(&incident),
             other => Failure::for_incident(&incident, other),
-        })?;
-        let circuits = vec![CircuitName::exemptions().to_string()];
-        return print_action(context, IncidentVerb::Revoke, Some(incident), circuits, &committed, operator.who, reason);
-    }
-    let view = FalsePositivesView { schema: SCHEMA, false_positives: exemptions(context)? };
-    context.print(&view, text::false_positives)?;
-    Ok(exit_code::SUCCESS)
+        })
+    })?;
+    let circuits = vec![CircuitName::exemptions().to_string()];
+    let view = CircuitsView::new(IncidentVerb::Revoke, audit);
+    print_action(context, CircuitsView { incident: Some(incident), about: exemption.about, circuits, ..view })
 }
 
 fn not_listed(incident: &str) -> Failure {
     Failure::Plain(format!(
-        "incident {incident:?} was never declared a false positive here; `haltline false-positive --list` shows which were"
+        "no false positive, or more than one, is called {incident:?}; `haltline false-positive --list` shows them"
     ))
 }
 
 fn exemptions(context: &Context) -> Result<Vec<ExemptionView>, Failure> {
     let engine = &context.engine;
     let state = engine.store().circuit(engine.project().key, &CircuitName::exemptions())?;
-    let list = state.as_ref().and_then(State::as_exemptions);
-    Ok(list.map(|list| list.entries.iter().map(ExemptionView::new).collect()).unwrap_or_default())
+    let Some(list) = state.as_ref().and_then(State::as_exemptions) else { return Ok(Vec::new()) };
+    let records = engine.incident_records(false)?;
+    let about = |incident: &str| {
+        let record = records.iter().find(|record| record.id == incident)?;
+        record.about.clone().or_else(|| record.reason.clone())
+    };
+    Ok(list.entries.iter().map(|exemption| ExemptionView::new(exemption, about(&exemption.incident))).collect())
 }
 
-fn act_on_incident(
+/// Acts on an incident of a session.
+fn act_on_session(
     context: &Context,
-    incident: &str,
+    record: &IncidentRecord,
     action: IncidentVerb,
     verb: Verb,
     reason: Option<&str>,
 ) -> Result<ExitCode, Failure> {
     let engine = &context.engine;
+    let IncidentRecord { id, row, .. } = record;
     // Check before asking the person to confirm something that cannot be done.
-    let rejected = || Failure::for_incident(incident, EngineError::Rejected(Rejection::NoIncident));
-    let Some(row) = engine.row_with_incident(incident)? else {
-        return Err(other_breaker_hint(context, incident)?.unwrap_or_else(rejected));
-    };
-    let operator = confirm(&format!("{} {incident}", action.as_str()), reason, Proof::Presence, engine.config())?;
-    let event = Event::Circuits { row: row.clone(), verb, operator: operator.clone() };
-    let committed = engine.handle(event).map_err(|error| match (action, error) {
-        (IncidentVerb::FalsePositive, EngineError::Rejected(Rejection::NoIncident)) => Failure::Plain(format!(
-            "incident {incident}: a limit was reached, which is no alarm; raise it in the config, or `haltline reset {incident}`"
-        )),
-        (_, error) => Failure::for_incident(incident, error),
+    if !record.is_open() && action != IncidentVerb::FalsePositive {
+        return Err(Failure::for_incident(id, EngineError::Rejected(Rejection::NoIncident)));
+    }
+    let (_, audit) = context.operate(&format!("{} {id}", action.as_str()), reason, |operator| {
+        let event = Event::Circuits { row: row.clone(), verb, operator };
+        engine.handle(event).map_err(|error| Failure::for_incident(id, error))
     })?;
-    print_action(context, action, Some(incident.to_owned()), vec![row.to_string()], &committed, operator.who, reason)
+    print_action(
+        context,
+        CircuitsView {
+            incident: Some(id.clone()),
+            about: record.about.clone(),
+            pattern: Some(record.pattern.clone()),
+            circuits: vec![record.circuit().to_string()],
+            is_limit: record.until.is_none(),
+            was_cooled_down: record.state == IncidentState::HalfOpen,
+            ..CircuitsView::new(action, audit)
+        },
+    )
 }
 
-/// Points to the commands of phase runs, slices and claims, which have their own verbs.
-fn other_breaker_hint(context: &Context, incident: &str) -> Result<Option<Failure>, Failure> {
-    let engine = &context.engine;
-    for (name, state) in engine.store().circuits(engine.project().key)? {
-        let dispute =
-            state.as_claim().and_then(Claim::dispute).map(|dispute| (&dispute.incident, claim_options(&name)));
-        let phase_run =
-            state.as_phase_run().and_then(PhaseRun::trip).map(|trip| (&trip.incident, phase_run_options(&name)));
-        let slice = state.as_slice().and_then(Slice::trip).map(|trip| (&trip.incident, slice_options(&name)));
-        if let Some((known, options)) = dispute.or(phase_run).or(slice)
-            && known == incident
-        {
-            let options = options.join("`, `");
-            let text = format!("incident {incident} is of {name}; what there is to do: `{options}`");
-            return Ok(Some(Failure::Plain(text)));
+fn print_action(context: &Context, view: CircuitsView) -> Result<ExitCode, Failure> {
+    context.print(&view, text::circuits)
+}
+
+impl CircuitsView {
+    fn new(verb: IncidentVerb, audit: AuditView) -> Self {
+        Self {
+            schema: SCHEMA,
+            verb,
+            incident: None,
+            about: None,
+            pattern: None,
+            is_limit: false,
+            was_cooled_down: false,
+            circuits: Vec::new(),
+            audit,
         }
     }
-    Ok(None)
-}
-
-fn print_action(
-    context: &Context,
-    verb: IncidentVerb,
-    incident: Option<String>,
-    circuits: Vec<String>,
-    committed: &Committed,
-    who: String,
-    reason: Option<&str>,
-) -> Result<ExitCode, Failure> {
-    let view = CircuitsView { schema: SCHEMA, verb, incident, circuits, audit: audit(committed, who, reason) };
-    context.print(&view, text::circuits)?;
-    Ok(exit_code::SUCCESS)
 }

@@ -8,11 +8,10 @@ use haltline_core::claim::{
     Changes, ClaimEvent, ClaimId, Confidence, Edit, Limits, NewClaim, ObjectionText, Pipeline, PipelineName, Problem,
     Resolution, Round, StageName, Status,
 };
-use haltline_core::shorten;
+use haltline_core::{Operator, shorten};
 use haltline_engine::claims::fields_with_secrets;
 use serde::Serialize;
 
-use super::constraint::audit;
 use crate::cli::{
     Claim, ClaimAdd, ClaimChanges, ClaimCycle, ClaimEdit, ClaimReexamine, ClaimResolve, ClaimRound, ClaimVerb,
 };
@@ -21,48 +20,41 @@ use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::operator::{Proof, confirm};
+use crate::view::AuditView;
 use crate::view::claim::{ClaimAnswerView, ClaimListView, ClaimView, LedgerView, TextDisplay, ledger_schema};
 use text_arguments::TextArguments;
 
 pub fn run(context: &Context, command: Claim) -> Result<ExitCode, Failure> {
-    let pipeline = PipelineName::parse(&command.pipeline).map_err(|error| Failure::Plain(error.to_string()))?;
+    let pipeline = PipelineName::parse(&command.pipeline).map_err(Failure::plain)?;
     let mut texts = TextArguments::default();
     let handler = PipelineHandler { context, pipeline };
     match command.verb {
-        ClaimVerb::Add(command) => handler.commit("add", add(&mut texts, command)?),
+        ClaimVerb::Add(command) => handler.commit(add(&mut texts, command)?),
         ClaimVerb::Round(command) => {
             if let Some(warning) = rounds_warning(&context.engine.config().policy().claim) {
                 text::warn(&warning);
             }
-            handler.commit("round", round(&mut texts, *command)?)
+            handler.commit(round(&mut texts, *command)?)
         }
-        ClaimVerb::Cycle(ClaimCycle::Begin) => handler.commit("cycle begin", ClaimEvent::CycleBegin),
-        ClaimVerb::Cycle(ClaimCycle::End) => handler.commit("cycle end", ClaimEvent::CycleEnd),
+        ClaimVerb::Cycle(ClaimCycle::Begin) => handler.commit(ClaimEvent::CycleBegin),
+        ClaimVerb::Cycle(ClaimCycle::End) => handler.commit(ClaimEvent::CycleEnd),
         ClaimVerb::Show { claim, is_verbatim } => handler.show(&claim, TextDisplay { is_verbatim }),
         ClaimVerb::List { status } => handler.list(status.as_deref()),
-        ClaimVerb::Ledger { is_schema: true, .. } => {
-            context.print(&ledger_schema(), |schema| format!("{schema:#}\n"))?;
-            Ok(exit_code::SUCCESS)
-        }
+        ClaimVerb::Ledger { is_schema: true, .. } => context.print(&ledger_schema(), |schema| format!("{schema:#}\n")),
         ClaimVerb::Ledger { is_verbatim, .. } => handler.ledger(TextDisplay { is_verbatim }),
         ClaimVerb::Promote { claim, to, reason } => {
             let reason = texts.text("--reason", reason, None)?;
-            handler.commit("promote", ClaimEvent::Promote { claim: id(&claim)?, to, reason })
+            handler.commit(ClaimEvent::Promote { claim: id(&claim)?, to, reason })
         }
         ClaimVerb::Kill { claim, reason } => {
             let reason = texts.required("--reason", Some(reason), None)?;
-            handler.commit("kill", ClaimEvent::Kill { claim: id(&claim)?, reason })
+            handler.commit(ClaimEvent::Kill { claim: id(&claim)?, reason })
         }
-        ClaimVerb::Edit(command) => handler.commit("edit", edit(&mut texts, *command)?),
+        ClaimVerb::Edit(command) => handler.commit(edit(&mut texts, *command)?),
         ClaimVerb::Resolve(command) => handler.resolve(&mut texts, command),
-        ClaimVerb::Reexamine(command) => handler.commit("reexamine", reexamine(&mut texts, command)?),
-        ClaimVerb::AdvanceStage { stage } => {
-            handler.commit("advance-stage", ClaimEvent::AdvanceStage { stage: self::stage(&stage)? })
-        }
-        ClaimVerb::CloseStage { stage } => {
-            handler.commit("close-stage", ClaimEvent::CloseStage { stage: self::stage(&stage)? })
-        }
+        ClaimVerb::Reexamine(command) => handler.commit(reexamine(&mut texts, command)?),
+        ClaimVerb::AdvanceStage { stage } => handler.commit(ClaimEvent::AdvanceStage { stage: self::stage(&stage)? }),
+        ClaimVerb::CloseStage { stage } => handler.commit(ClaimEvent::CloseStage { stage: self::stage(&stage)? }),
     }
 }
 
@@ -91,16 +83,7 @@ struct PipelineHandler<'a> {
 }
 
 impl PipelineHandler<'_> {
-    fn commit(&self, verb: &'static str, event: ClaimEvent) -> Result<ExitCode, Failure> {
-        self.commit_as(verb, event, None)
-    }
-
-    fn commit_as(
-        &self,
-        verb: &'static str,
-        event: ClaimEvent,
-        who: Option<(String, String)>,
-    ) -> Result<ExitCode, Failure> {
+    fn commit(&self, event: ClaimEvent) -> Result<ExitCode, Failure> {
         let secrets = fields_with_secrets(&event);
         let session = environment::session();
         let engine = &self.context.engine;
@@ -109,39 +92,37 @@ impl PipelineHandler<'_> {
             text::warn(&secret_warning(name));
         }
         let rounds = engine.config().policy().claim.rounds();
-        let mut view = ClaimAnswerView::new(verb, &self.pipeline, &event, &committed, rounds);
+        let operator = match &event {
+            ClaimEvent::Resolve { how: Resolution::Override { rationale, operator, .. }, .. } => {
+                Some(Operator { who: operator.who.clone(), reason: Some(rationale.clone()) })
+            }
+            _by_anybody => None,
+        };
+        let mut view = ClaimAnswerView::new(&self.pipeline, event, &committed, rounds);
         view.secrets = secrets;
-        view.audit = who.map(|(who, rationale)| audit(&committed, who, Some(&rationale)));
+        view.audit = operator.map(|operator| AuditView::new(&committed, operator));
         self.context.print(&view, text::claim_answer)?;
-        Ok(if committed.decision.verdict.denies() { exit_code::denied() } else { exit_code::SUCCESS })
+        Ok(exit_code::unless_denied(committed.decision.verdict.denies()))
     }
 
     fn resolve(&self, texts: &mut TextArguments, command: ClaimResolve) -> Result<ExitCode, Failure> {
-        match command {
+        let (claim, how) = match command {
             ClaimResolve::NewData { claim, evidence, evidence_file } => {
                 let evidence = texts.required("--evidence", evidence, evidence_file)?;
-                self.commit(
-                    "resolve new-data",
-                    ClaimEvent::Resolve { claim: id(&claim)?, how: Resolution::NewData { evidence } },
-                )
+                (id(&claim)?, Resolution::NewData { evidence })
             }
-            ClaimResolve::Drop { claim, rationale, rationale_file } => {
-                let rationale = texts.required("--rationale", rationale, rationale_file)?;
-                self.commit(
-                    "resolve drop",
-                    ClaimEvent::Resolve { claim: id(&claim)?, how: Resolution::Drop { rationale } },
-                )
+            ClaimResolve::Drop { claim, reason, reason_file } => {
+                let rationale = texts.required("--reason", reason, reason_file)?;
+                (id(&claim)?, Resolution::Drop { rationale })
             }
-            ClaimResolve::Override { claim, status, rationale, rationale_file } => {
+            ClaimResolve::Override { claim, status, reason, reason_file } => {
                 let claim = id(&claim)?;
-                let rationale = texts.required("--rationale", rationale, rationale_file)?;
-                let config = self.context.engine.config();
-                let operator = confirm("claim resolve override", None, Proof::Presence, config)?;
-                let who = Some((operator.who.clone(), rationale.clone()));
-                let how = Resolution::Override { to: status, rationale, operator };
-                self.commit_as("resolve override", ClaimEvent::Resolve { claim, how }, who)
+                let rationale = texts.required("--reason", reason, reason_file)?;
+                let operator = self.context.confirm("claim resolve override", None)?;
+                (claim, Resolution::Override { to: status, rationale, operator })
             }
-        }
+        };
+        self.commit(ClaimEvent::Resolve { claim, how })
     }
 
     fn load_pipeline(&self) -> Result<Pipeline, Failure> {
@@ -157,8 +138,7 @@ impl PipelineHandler<'_> {
         let rounds = engine.config().policy().claim.rounds();
         let view = ClaimView::new(&self.pipeline, &claim, &found, rounds, showing);
         self.warn_masked(view.is_masked);
-        self.print(&view, showing, text::claim_show)?;
-        Ok(exit_code::SUCCESS)
+        self.print(&view, showing, text::claim_show)
     }
 
     fn list(&self, status: Option<&str>) -> Result<ExitCode, Failure> {
@@ -168,7 +148,12 @@ impl PipelineHandler<'_> {
         {
             return Err(Failure::Plain(format!("status {}: expected one such as VERIFIED or DISPUTED", shorten(name))));
         }
-        let (pipeline, engine) = (self.load_pipeline()?, &self.context.engine);
+        let engine = &self.context.engine;
+        let Some(pipeline) = engine.pipeline(&self.pipeline)? else {
+            return self
+                .context
+                .print_nothing("There are no claims here. Add one with `haltline claim add --text TEXT`.");
+        };
         let rounds = engine.config().policy().claim.rounds();
         let mut view = ClaimListView::new(&self.pipeline, &pipeline);
         for (id, entry) in &pipeline.claims {
@@ -179,8 +164,7 @@ impl PipelineHandler<'_> {
                 None => warn_lost(id),
             }
         }
-        self.context.print(&view, text::claim_list)?;
-        Ok(exit_code::SUCCESS)
+        self.context.print(&view, text::claim_list)
     }
 
     fn ledger(&self, showing: TextDisplay) -> Result<ExitCode, Failure> {
@@ -193,8 +177,7 @@ impl PipelineHandler<'_> {
             }
         }
         self.warn_masked(view.is_masked);
-        self.print(&view, showing, text::claim_ledger)?;
-        Ok(exit_code::SUCCESS)
+        self.print(&view, showing, text::claim_ledger)
     }
 
     fn print<V: Serialize>(
@@ -202,7 +185,7 @@ impl PipelineHandler<'_> {
         view: &V,
         showing: TextDisplay,
         as_text: impl FnOnce(&V) -> String,
-    ) -> Result<(), Failure> {
+    ) -> Result<ExitCode, Failure> {
         match showing.is_verbatim {
             true => self.context.print_verbatim(view, as_text),
             false => self.context.print(view, as_text),
@@ -228,7 +211,7 @@ pub fn secret_warning(name: &str) -> String {
 }
 
 fn id(text: &str) -> Result<ClaimId, Failure> {
-    ClaimId::parse(text).map_err(|error| Failure::Plain(error.to_string()))
+    ClaimId::parse(text).map_err(Failure::plain)
 }
 
 fn ids(texts: &[String]) -> Result<Vec<ClaimId>, Failure> {
@@ -236,11 +219,11 @@ fn ids(texts: &[String]) -> Result<Vec<ClaimId>, Failure> {
 }
 
 fn stage(text: &str) -> Result<StageName, Failure> {
-    StageName::parse(text).map_err(|error| Failure::Plain(error.to_string()))
+    StageName::parse(text).map_err(Failure::plain)
 }
 
 fn confidence(text: Option<&str>) -> Result<Option<Confidence>, Failure> {
-    text.map(|text| Confidence::parse(text).map_err(|error| Failure::Plain(error.to_string()))).transpose()
+    text.map(|text| Confidence::parse(text).map_err(Failure::plain)).transpose()
 }
 
 fn add(texts: &mut TextArguments, command: ClaimAdd) -> Result<ClaimEvent, Failure> {

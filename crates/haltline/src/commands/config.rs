@@ -1,5 +1,7 @@
 //! `haltline config`.
 
+mod change;
+
 use std::process::ExitCode;
 
 use haltline_engine::config::{PROJECT_FILE, commented_toml, json_schema};
@@ -18,11 +20,12 @@ use crate::view::config::{CheckView, PathView, ShowView};
 pub fn run(context: &Context, command: &Config) -> Result<ExitCode, Failure> {
     let engine = &context.engine;
     match command {
+        Config::Get { key } => return change::get(context, key),
+        Config::Set(command) => return change::set(context, command),
+        Config::Unset(command) => return change::unset(context, command),
+        Config::Edit(command) => return change::edit(context, command),
         Config::Show => context.print(&ShowView::new(engine.config()), text::config_show)?,
-        Config::Schema => {
-            let schema = json_schema();
-            context.print(&schema, |schema| format!("{schema:#}\n"))?;
-        }
+        Config::Schema => context.print(&json_schema(), |schema| format!("{schema:#}\n"))?,
         Config::Defaults => context.print(&serde_json::json!({"toml": commented_toml()}), |_| commented_toml())?,
         Config::Path => {
             let view = PathView {
@@ -32,7 +35,7 @@ pub fn run(context: &Context, command: &Config) -> Result<ExitCode, Failure> {
                 state: engine.store().folder().display().to_string(),
                 project: engine.project().identity.display().to_string(),
             };
-            context.print(&view, text::config_path)?;
+            context.print(&view, text::config_path)?
         }
         Config::Check => {
             let errors: Vec<String> = engine.config().errors.iter().map(ToString::to_string).collect();
@@ -53,9 +56,8 @@ pub fn run(context: &Context, command: &Config) -> Result<ExitCode, Failure> {
                     .collect(),
                 waiting: waiting.collect(),
             };
-            context.print(&view, text::config_check)?;
-            return Ok(if view.is_valid { exit_code::SUCCESS } else { exit_code::ERROR });
+            context.print(&view, text::config_check)?
         }
-    }
+    };
     Ok(if engine.config().errors.is_empty() { exit_code::SUCCESS } else { exit_code::ERROR })
 }

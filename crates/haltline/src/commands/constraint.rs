@@ -1,13 +1,15 @@
 //! `haltline constraint` (C1).
 
+pub mod new;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use haltline_core::constraint::{Check, Circuit, CircuitStateAt, ConstraintEvent};
 use haltline_core::{CircuitName, ConstraintId, Operator, State};
 use haltline_engine::config::FailMode;
-use haltline_engine::constraint_file::{ConstraintFile, active_ids};
-use haltline_engine::store::{Committed, Store};
+use haltline_engine::constraint_file::{ConstraintFile, active_ids, unusable_files};
+use haltline_engine::store::Store;
 
 use crate::cli::{Constraint, Override};
 use crate::context::Context;
@@ -15,13 +17,12 @@ use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::operator::{Proof, confirm};
-use crate::view::SCHEMA;
+use crate::operator::Proof;
 use crate::view::constraint::{
-    AllView, AuditView, ChangeView, CheckView, CircuitView, ConfigView, ConstraintVerb, HistoryView, OneView,
-    configuration, listed,
+    AllView, ChangeView, CheckView, CircuitView, ConfigView, ConstraintVerb, HistoryView, OneView, configuration,
+    listed,
 };
-use crate::view::verdict::VerdictName;
+use crate::view::{SCHEMA, VerdictName};
 
 /// How many violations `status ID` lists.
 const RECENT_MAX: usize = 5;
@@ -34,6 +35,7 @@ pub fn run(context: &Context, command: Constraint) -> Result<ExitCode, Failure> 
         context.engine.import_mirror();
     }
     match command {
+        Constraint::New(command) => new::run(context, &command),
         Constraint::Status { id: Some(id), .. } => status_one(context, &parse(&id)?),
         Constraint::Status { id: None, .. } => status_all(context),
         Constraint::Check { id } => check(context, &parse(&id)?),
@@ -51,27 +53,17 @@ pub fn run(context: &Context, command: Constraint) -> Result<ExitCode, Failure> 
             change(context, &parse(&enforce.id)?, ConstraintVerb::Enforce, enforce.session, event)
         }
         Constraint::Reset { id, reason } => {
-            by_operator(context, &id, ConstraintVerb::Reset, reason.as_deref(), Proof::Presence, ConstraintEvent::Reset)
+            by_operator(context, &id, ConstraintVerb::Reset, reason.as_deref(), ConstraintEvent::Reset)
         }
-        Constraint::Retire { id, reason } => by_operator(
-            context,
-            &id,
-            ConstraintVerb::Retire,
-            reason.as_deref(),
-            Proof::Presence,
-            ConstraintEvent::Retire,
-        ),
-        Constraint::Override(Override { id, is_revoked: true, reason, .. }) => by_operator(
-            context,
-            &id,
-            ConstraintVerb::Revoke,
-            reason.as_deref(),
-            Proof::Presence,
-            ConstraintEvent::Revoke,
-        ),
+        Constraint::Retire { id, reason } => {
+            by_operator(context, &id, ConstraintVerb::Retire, reason.as_deref(), ConstraintEvent::Retire)
+        }
+        Constraint::Override(Override { id, is_revoked: true, reason, .. }) => {
+            by_operator(context, &id, ConstraintVerb::Revoke, reason.as_deref(), ConstraintEvent::Revoke)
+        }
         Constraint::Override(Override { id, reason, lifetime_ms, .. }) => {
             let grant = |operator| ConstraintEvent::Override { lifetime_ms, operator };
-            by_operator(context, &id, ConstraintVerb::Override, reason.as_deref(), Proof::Token, grant)
+            by_operator(context, &id, ConstraintVerb::Override, reason.as_deref(), grant)
         }
         Constraint::History { id, days } => history(context, &parse(&id)?, days),
         Constraint::Config { id } => config(context, &parse(&id)?),
@@ -79,7 +71,7 @@ pub fn run(context: &Context, command: Constraint) -> Result<ExitCode, Failure> 
 }
 
 fn parse(id: &str) -> Result<ConstraintId, Failure> {
-    ConstraintId::parse(id).map_err(|error| Failure::Plain(error.to_string()))
+    ConstraintId::parse(id).map_err(Failure::plain)
 }
 
 fn action(text: &str) -> Result<String, Failure> {
@@ -152,9 +144,10 @@ fn not_found(id: &ConstraintId, retired: Option<haltline_core::Instant>) -> Fail
 }
 
 fn status_all(context: &Context) -> Result<ExitCode, Failure> {
-    let view = AllView::new(all_circuits(context)?);
-    context.print(&view, text::all)?;
-    Ok(exit_code::SUCCESS)
+    let (config, root) = (context.engine.config(), &context.engine.project().root);
+    let unusable = unusable_files(root, config.constraint_directory(), &config.policy().constraint);
+    let view = AllView::new(all_circuits(context)?, unusable);
+    context.print(&view, text::all)
 }
 
 /// Returns every circuit that is not retired and every active file without violations, by name.
@@ -201,13 +194,12 @@ fn status_one(context: &Context, id: &ConstraintId) -> Result<ExitCode, Failure>
     let defaults = engine.config().policy().constraint;
     let view = OneView {
         schema: SCHEMA,
-        configuration: configuration(&circuit.limits, &defaults, constraint.source()),
+        configuration: configuration(&circuit.limits, &defaults, constraint.file.as_ref()),
         guards: constraint.guards(),
         circuit,
         recent,
     };
-    context.print(&view, text::one)?;
-    Ok(exit_code::SUCCESS)
+    context.print(&view, text::one)
 }
 
 fn check(context: &Context, id: &ConstraintId) -> Result<ExitCode, Failure> {
@@ -218,7 +210,7 @@ fn check(context: &Context, id: &ConstraintId) -> Result<ExitCode, Failure> {
     let check = Check::new(&constraint.name, constraint.circuit.as_ref(), mode, engine.now());
     let view = CheckView::new(&circuit, &check);
     context.print(&view, text::check)?;
-    Ok(if view.result == "BLOCKED" { exit_code::denied() } else { exit_code::SUCCESS })
+    Ok(exit_code::unless_denied(check.verdict.denies()))
 }
 
 /// A failing store denies only where the user set `fail = "closed"` (E7).
@@ -245,7 +237,7 @@ fn change(
     let committed = if asks { committed.map_err(|failure| fail_closed(context, failure))? } else { committed? };
     let view = ChangeView::new(id.as_str(), verb, &committed, engine.now());
     context.print(&view, text::change)?;
-    Ok(if asks && view.verdict == VerdictName::Deny { exit_code::denied() } else { exit_code::SUCCESS })
+    Ok(exit_code::unless_denied(asks && view.verdict == VerdictName::Deny))
 }
 
 fn by_operator(
@@ -253,33 +245,21 @@ fn by_operator(
     id: &str,
     verb: ConstraintVerb,
     reason: Option<&str>,
-    proof: Proof,
     event: impl FnOnce(Operator) -> ConstraintEvent,
 ) -> Result<ExitCode, Failure> {
     let engine = &context.engine;
     let id = parse(id)?;
     // Check before asking the person to confirm something that cannot be done.
     LoadedConstraint::find(context, &id)?;
-    let operator = confirm(&format!("constraint {} {id}", verb.as_str()), reason, proof, engine.config())?;
-    let who = operator.who.clone();
-    let committed =
-        engine.constraint(&id, None, event(operator)).map_err(|error| Failure::for_constraint(&id, error))?;
+    // An override lets a denied action through, so it takes more than somebody's presence.
+    let proof = if verb == ConstraintVerb::Override { Proof::Token } else { Proof::Presence };
+    let name = format!("constraint {} {id}", verb.as_str());
+    let (committed, audit) = context.operate_with(proof, &name, reason, |operator| {
+        engine.constraint(&id, None, event(operator)).map_err(|error| Failure::for_constraint(&id, error))
+    })?;
     let mut view = ChangeView::new(id.as_str(), verb, &committed, engine.now());
-    view.audit = Some(audit(&committed, who, reason));
-    context.print(&view, text::change)?;
-    Ok(exit_code::SUCCESS)
-}
-
-/// The audit entry of an operator action, as the journal has it.
-pub fn audit(committed: &Committed, who: String, reason: Option<&str>) -> AuditView {
-    let when = committed.decision.facts.last().map(|recorded| recorded.at.at.to_seconds_text()).unwrap_or_default();
-    AuditView {
-        who,
-        when,
-        reason: reason.map(str::to_owned),
-        journal_seq: committed.head.seq,
-        journal_head: committed.head.short_hash(),
-    }
+    view.audit = Some(audit);
+    context.print(&view, text::change)
 }
 
 fn history(context: &Context, id: &ConstraintId, days: u32) -> Result<ExitCode, Failure> {
@@ -299,16 +279,14 @@ fn history(context: &Context, id: &ConstraintId, days: u32) -> Result<ExitCode, 
         id: id.to_string(),
         days,
         window_days: limits.window_days,
-        window_start: window_began.to_seconds_text(),
+        window_start: window_began.to_string(),
         in_window,
         outside_window: violations.len() - in_window,
         violations,
         totals: circuit.totals,
         resets: circuit.trips.iter().filter(|trip| trip.by_person).count(),
-        window_began,
     };
-    context.print(&view, text::history)?;
-    Ok(exit_code::SUCCESS)
+    context.print(&view, text::history)
 }
 
 fn config(context: &Context, id: &ConstraintId) -> Result<ExitCode, Failure> {
@@ -319,10 +297,9 @@ fn config(context: &Context, id: &ConstraintId) -> Result<ExitCode, Failure> {
         schema: SCHEMA,
         id: id.to_string(),
         file: constraint.source().map(str::to_owned),
-        configuration: configuration(&circuit.limits, &defaults, constraint.source()),
+        configuration: configuration(&circuit.limits, &defaults, constraint.file.as_ref()),
         guards: constraint.guards(),
         waiting: circuit.waiting,
     };
-    context.print(&view, text::configuration)?;
-    Ok(exit_code::SUCCESS)
+    context.print(&view, text::configuration)
 }

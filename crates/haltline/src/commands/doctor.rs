@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use haltline_agents::Client;
-use haltline_agents::install::{DisableSetting, InstalledHook, find, is_false_in_toml};
+use haltline_agents::install::{DisableSetting, InstalledHook, find, is_false_in_toml, without_comments};
 use haltline_engine::network_kind;
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ impl Layer {
 
     fn value(&self) -> Value {
         let text = self.text.as_deref().unwrap_or_default();
-        serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default()
+        serde_json::from_str(without_comments(text).trim_start_matches('\u{feff}')).unwrap_or_default()
     }
 
     /// Returns the events whose hooks are disabled by a list of names in another layer of the same client.
@@ -98,6 +98,7 @@ pub fn run(context: &Context) -> Result<ExitCode, Failure> {
     checks.extend(sandbox(context, &layers));
     checks.extend(store(context));
     checks.push(configuration(context)?);
+    checks.extend(constraints(context));
     let mut self_tests = Vec::new();
     for client in Client::ALL {
         if let Some(layer) = layers.iter().find(|layer| layer.client == client && layer.is_installed()) {
@@ -127,14 +128,20 @@ pub fn run(context: &Context) -> Result<ExitCode, Failure> {
 fn unreadable(layer: &Layer) -> Option<CheckupView> {
     let says = format!("haltline cannot read {}", layer.problem.as_ref()?);
     Some(if layer.is_expected {
-        let fix = format!("take what is no JSON out of it, comments too, then {}", layer.init());
+        let fix = format!("remove comments and everything else that is not JSON, then run {}", layer.init());
         CheckupView::problem("settings", says, fix)
     } else {
-        CheckupView::fine("settings", format!("{says}; it was never installed there"))
+        CheckupView::fine("settings", format!("{says}; haltline is not installed there"))
     })
 }
 
 /// Reads all settings files that the clients read here.
+/// True if a client's settings contain haltline's hooks.
+pub fn is_installed(context: &Context) -> Result<bool, Failure> {
+    let own = as_text(&own_binary()?)?;
+    Ok(layers(context, &own)?.iter().any(Layer::is_installed))
+}
+
 fn layers(context: &Context, own: &str) -> Result<Vec<Layer>, Failure> {
     let project = context.engine.project();
     let root = &project.root;
@@ -165,13 +172,13 @@ fn hooks(layers: &[Layer]) -> Vec<CheckupView> {
         let missing: Vec<&str> = layout.events().filter(|event| !is_handled(event)).collect();
         let path = layer.path.display();
         checks.push(if missing.is_empty() {
-            CheckupView::fine("hooks", format!("all {} events in {path}", layout.listeners().count()))
+            CheckupView::fine("hooks", format!("installed for all {} events in {path}", layout.listeners().count()))
         } else {
-            CheckupView::problem("hooks", format!("{path} lacks {}", missing.join(", ")), layer.init())
+            CheckupView::problem("hooks", format!("{path} has no hook for {}", missing.join(", ")), layer.init())
         });
     }
     if checks.is_empty() {
-        checks.push(CheckupView::problem("hooks", "no settings have haltline's hooks", "haltline init"));
+        checks.push(CheckupView::problem("hooks", "no client has haltline's hooks", "haltline init"));
     }
     checks
 }
@@ -193,19 +200,22 @@ fn binaries(layers: &[Layer], own: &Path) -> Vec<CheckupView> {
             (!version.is_empty()).then_some(version)
         };
         checks.push(match fs::metadata(path) {
-            _ if !path.is_absolute() => {
-                CheckupView::problem("binary", format!("the hooks run {command}, not an absolute path"), layer.init())
-            }
+            _ if !path.is_absolute() => CheckupView::problem(
+                "binary",
+                format!("the hooks run {command}, which is not an absolute path"),
+                layer.init(),
+            ),
             Err(error) => CheckupView::problem("binary", format!("the hooks run {command}: {error}"), layer.init()),
             Ok(file) if !file.is_file() || file.permissions().mode() & 0o111 == 0 => {
                 CheckupView::problem("binary", format!("the hooks run {command}: not executable"), layer.init())
             }
-            Ok(_) if fs::canonicalize(path).is_ok_and(|path| path == own) => {
-                CheckupView::fine("binary", format!("the hooks run this one, version {}", env!("CARGO_PKG_VERSION")))
-            }
+            Ok(_) if fs::canonicalize(path).is_ok_and(|path| path == own) => CheckupView::fine(
+                "binary",
+                format!("the hooks run this haltline, version {}", env!("CARGO_PKG_VERSION")),
+            ),
             Ok(_) => {
-                let version = version().unwrap_or_else(|| "which does not say its version".to_owned());
-                let says = format!("the hooks run {command} ({version}), not this one");
+                let version = version().unwrap_or_else(|| "unknown version".to_owned());
+                let says = format!("the hooks run {command} ({version}), not this haltline");
                 CheckupView::problem("binary", says, layer.init())
             }
         });
@@ -222,8 +232,8 @@ fn value_at<'a>(value: &'a Value, key: &str) -> &'a Value {
 fn switched_off(switch: DisableSetting, layer: &Layer, layers: &[Layer]) -> Option<CheckupView> {
     let all = |key: &str, is_off: bool, path: &Path| {
         let path = path.display();
-        let says = format!("{key} is set in {path}: the client runs no hook of yours");
-        is_off.then(|| CheckupView::problem("switches", says, format!("take {key} out of {path}")))
+        let says = format!("{key} in {path} disables all your hooks");
+        is_off.then(|| CheckupView::problem("switches", says, format!("remove {key} from {path}")))
     };
     match switch {
         DisableSetting::IfTrue(key) => all(key, *value_at(&layer.value(), key) == true, &layer.path),
@@ -238,8 +248,8 @@ fn switched_off(switch: DisableSetting, layer: &Layer, layers: &[Layer]) -> Opti
             let of_client = layers.iter().filter(|other| other.client == layer.client);
             let events: Vec<&str> = of_client.flat_map(|other| other.silenced(value_at(&value, key))).collect();
             let path = layer.path.display();
-            let says = format!("{key} in {path} lists haltline's hooks, so they are skipped: {}", events.join(", "));
-            (!events.is_empty()).then(|| CheckupView::problem("switches", says, format!("take them out of {key}")))
+            let says = format!("{key} in {path} disables haltline's hooks: {}", events.join(", "));
+            (!events.is_empty()).then(|| CheckupView::problem("switches", says, format!("remove them from {key}")))
         }
     }
 }
@@ -252,7 +262,7 @@ fn switches(layers: &[Layer]) -> Vec<CheckupView> {
     let each = concerned.flat_map(|layer| switches_of(layer).iter().map(move |switch| (*switch, layer)));
     let mut checks: Vec<CheckupView> = each.filter_map(|(switch, layer)| switched_off(switch, layer, layers)).collect();
     if checks.is_empty() {
-        checks.push(CheckupView::fine("switches", "nothing disables hooks"));
+        checks.push(CheckupView::fine("switches", "no setting disables hooks"));
     }
     checks
 }
@@ -294,7 +304,7 @@ fn sandbox(context: &Context, layers: &[Layer]) -> Option<CheckupView> {
     Some(if allowed.any(is_allowed) {
         CheckupView::fine("sandbox", format!("commands may write to {folder}"))
     } else {
-        let says = format!("{path} puts commands into a sandbox in which haltline cannot record anything");
+        let says = format!("{path} runs commands in a sandbox in which haltline cannot write its store");
         CheckupView::problem("sandbox", says, format!("add \"{folder}\" to sandbox.filesystem.allowWrite in {path}"))
     })
 }
@@ -309,17 +319,17 @@ fn store(context: &Context) -> Vec<CheckupView> {
         (Some(kind), _, _) => CheckupView::problem(
             "store",
             format!("{} is on a network file system ({kind}), where counts can be lost", folder.display()),
-            "set HALTLINE_STATE_DIR to a local folder, then haltline init",
+            "set HALTLINE_STATE_DIR to a local folder, then run haltline init",
         ),
         (None, Ok(Some(newer)), _) => CheckupView::problem(
             "store",
-            format!("written by a newer haltline (schema {newer}): this one only reads it"),
-            "upgrade haltline, or let the newer one run `haltline init`",
+            format!("a newer haltline wrote the store (schema {newer}); this one can only read it"),
+            "upgrade haltline, or run `haltline init` with the newer one",
         ),
         (None, Err(error), _) | (None, Ok(None), Err(error)) => {
-            CheckupView::problem("store", error.to_string(), "make the folder writable, then haltline doctor")
+            CheckupView::problem("store", error.to_string(), "make the folder writable, then run haltline doctor")
         }
-        (None, Ok(None), Ok(())) => CheckupView::fine("store", format!("{} takes writes", store.path().display())),
+        (None, Ok(None), Ok(())) => CheckupView::fine("store", format!("{} is writable", store.path().display())),
     });
     if let Ok(mode) = fs::metadata(folder).map(|folder| folder.permissions().mode() & 0o777) {
         checks.push(if mode & 0o077 == 0 {
@@ -333,17 +343,30 @@ fn store(context: &Context) -> Vec<CheckupView> {
 }
 
 /// Reports what `config check` finds.
+/// Names the constraints that deny nothing because they have no guard. That may be meant so, and is no fault.
+fn constraints(context: &Context) -> Option<CheckupView> {
+    let circuits = super::constraint::all_circuits(context).ok()?;
+    let unguarded: Vec<&str> =
+        circuits.iter().filter(|circuit| !circuit.has_guard).map(|circuit| circuit.id.as_str()).take(5).collect();
+    let says = match unguarded.as_slice() {
+        [] if circuits.is_empty() => return None,
+        [] => format!("{} with guards", text::count(circuits.len() as u64, "constraint")),
+        ids => format!("warning: no guard, so haltline denies no call for: {}", ids.join(", ")),
+    };
+    Some(CheckupView::fine("constraints", says))
+}
+
 fn configuration(context: &Context) -> Result<CheckupView, Failure> {
     let errors = &context.engine.config().errors;
     if let Some(error) = errors.first() {
-        return Ok(CheckupView::problem("config", error.to_string(), "mend the file, then haltline config check"));
+        return Ok(CheckupView::problem("config", error.to_string(), "fix the file, then run haltline config check"));
     }
     // An unreadable store is reported by its own check, not here again.
     let waiting = trust::waiting(context).map(|waiting| waiting.len()).unwrap_or_default();
     Ok(if waiting == 0 {
-        CheckupView::fine("config", "both files can be read")
+        CheckupView::fine("config", "no errors")
     } else {
         let settings = text::count(waiting as u64, "setting");
-        CheckupView::fine("config", format!("both files can be read; {settings} wait for `haltline trust`"))
+        CheckupView::fine("config", format!("no errors; {settings} wait for `haltline trust`"))
     })
 }

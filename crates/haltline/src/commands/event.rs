@@ -18,17 +18,17 @@ use haltline_engine::clock::Clock;
 use haltline_engine::config::FailMode;
 use haltline_engine::phase_run::PhaseRunLocation;
 use haltline_engine::slice::SliceLocation;
-use haltline_engine::{CallSite, EngineError};
+use haltline_engine::store::{Sqlite, Store};
+use haltline_engine::{CallSite, Engine, EngineError};
 use serde::Serialize;
-use serde_json::json;
 
 use super::claim::secret_warning;
 use super::phase;
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::environment;
 use crate::error::{Failure, describe_rejection};
 use crate::exit_code;
-use crate::front::text;
+use crate::front::{self, text};
 use crate::operator;
 
 /// Longest event line.
@@ -43,16 +43,39 @@ struct VerdictView<'a> {
     retry_at: Option<String>,
 }
 
-/// Answers every event on standard input.
+/// Answers every event on standard input. Recorded events are decided at their own instants, in memory: nothing that an
+/// input says about time reaches a live circuit (E3).
 pub fn run(folder: Option<&Path>, is_recorded: bool, clock: Clock) -> Result<ExitCode, Failure> {
-    let first = open(folder, clock)?;
-    first.print_config_errors();
+    let open_live = |folder: Option<&Path>| open(folder, clock);
+    if is_recorded {
+        let open_replay = |folder: Option<&Path>| Ok(Engine::for_replay(&open_live(folder)?));
+        return answer_all(folder, open_replay, |engine, event| {
+            let missing = || Failure::Plain("ts is missing: expected an instant, because of --recorded".to_owned());
+            engine.use_recorded_time(event.at.ok_or_else(missing)?);
+            Ok(())
+        });
+    }
+    answer_all(folder, open_live, |_engine, _event| Ok(()))
+}
+
+/// Opens the engine of the project that contains a folder.
+trait OpenEngine<S>: Fn(Option<&Path>) -> Result<Engine<S>, Failure> {}
+impl<S, F: Fn(Option<&Path>) -> Result<Engine<S>, Failure>> OpenEngine<S> for F {}
+
+/// Reads standard input line by line; `set_time` chooses the moment at which an event is decided.
+fn answer_all<S: Store>(
+    folder: Option<&Path>,
+    open: impl OpenEngine<S>,
+    set_time: impl Fn(&mut Engine<S>, &PlainEvent) -> Result<(), Failure>,
+) -> Result<ExitCode, Failure> {
+    let first = open(folder)?;
+    context::print_config_errors(first.config());
     let is_inside_agent = operator::detect_agent().is_some();
     let mut handler = EventHandler {
-        clock,
-        is_recorded,
+        open,
+        set_time,
         is_inside_agent,
-        contexts: vec![(PathBuf::new(), first)],
+        engines: vec![(PathBuf::new(), first)],
         sessions: BTreeMap::new(),
     };
     let mut input = std::io::stdin().lock();
@@ -73,24 +96,25 @@ pub fn run(folder: Option<&Path>, is_recorded: bool, clock: Clock) -> Result<Exi
         answered += 1;
         last = handler.handle(&line);
         if let Err(failure) = &last {
-            print_line(&json!({ "error": failure.to_string() }).to_string())?;
+            print_line(&front::json::failure(failure).to_string())?;
         }
     }
-    for (_, context) in &handler.contexts {
-        context.print_notices();
+    for (_, engine) in &handler.engines {
+        context::print_notices(engine);
     }
     match answered {
         0 => Err(Failure::Plain("no event on standard input: expected JSON lines, one event each".to_owned())),
-        1 => last,
+        // The failure is printed already.
+        1 => Ok(last.unwrap_or_else(|failure| failure.exit_code())),
         _stream => Ok(exit_code::SUCCESS),
     }
 }
 
 /// The project that contains `folder`. Its notifications are delivered after the answer, for which the caller waits.
-fn open(folder: Option<&Path>, clock: Clock) -> Result<Context, Failure> {
-    let mut context = Context::open(folder, true, clock)?;
-    context.engine.defer_notifications();
-    Ok(context)
+fn open(folder: Option<&Path>, clock: Clock) -> Result<Engine<Sqlite>, Failure> {
+    let mut engine = Context::open(folder, true, clock)?.engine;
+    engine.defer_notifications();
+    Ok(engine)
 }
 
 fn print_line(line: &str) -> Result<(), Failure> {
@@ -100,38 +124,29 @@ fn print_line(line: &str) -> Result<(), Failure> {
 }
 
 /// The projects that events belong to, and which session belongs to which project.
-struct EventHandler {
-    clock: Clock,
-    is_recorded: bool,
+struct EventHandler<S, O, T> {
+    open: O,
+    set_time: T,
     /// True inside an agent, whose claim that a person typed something is not believed (L8).
     is_inside_agent: bool,
-    contexts: Vec<(PathBuf, Context)>,
+    engines: Vec<(PathBuf, Engine<S>)>,
     sessions: BTreeMap<String, usize>,
 }
 
-impl EventHandler {
+impl<S: Store, O: OpenEngine<S>, T: Fn(&mut Engine<S>, &PlainEvent) -> Result<(), Failure>> EventHandler<S, O, T> {
     /// Answers one event; returns the exit code for the case that it is the only one.
     fn handle(&mut self, line: &[u8]) -> Result<ExitCode, Failure> {
         let text = str::from_utf8(line).map_err(|error| {
             Failure::Plain(format!("event: expected UTF-8; byte {} is not", error.valid_up_to() + 1))
         })?;
-        let event = plain::read(text).map_err(|error| Failure::Plain(error.to_string()))?;
-        let at = match (self.is_recorded, event.at) {
-            (true, Some(at)) => Some(at),
-            (true, None) => {
-                return Err(Failure::Plain("ts is missing: expected an instant, because of --recorded".to_owned()));
-            }
-            (false, _) => None,
-        };
-        let index = self.context_index(&event)?;
-        let (is_inside_agent, context) = (self.is_inside_agent, &mut self.contexts[index].1);
-        if let Some(at) = at {
-            context.engine.use_recorded_time(at);
-        }
-        let (verdict, notices) = decide(context, event, is_inside_agent)?;
+        let event = plain::read(text).map_err(Failure::plain)?;
+        let index = self.engine_index(&event)?;
+        let engine = &mut self.engines[index].1;
+        (self.set_time)(engine, &event)?;
+        let (verdict, notices) = decide(engine, event, self.is_inside_agent)?;
         print_line(&serde_json::to_string(&verdict_view(&verdict)).expect("texts can be written"))?;
-        if context.engine.take_deferred_notifications() {
-            context.engine.deliver_notifications();
+        if engine.take_deferred_notifications() {
+            engine.deliver_notifications();
         }
         for notice in &notices {
             eprintln!("{notice}");
@@ -140,17 +155,17 @@ impl EventHandler {
     }
 
     /// Returns the index of the project an event belongs to: its session's, the one its start names, or else the first.
-    fn context_index(&mut self, event: &PlainEvent) -> Result<usize, Failure> {
+    fn engine_index(&mut self, event: &PlainEvent) -> Result<usize, Failure> {
         if let Some(folder) = &event.project {
             let folder = PathBuf::from(folder);
-            let known = self.contexts.iter().position(|(path, _)| *path == folder);
+            let known = self.engines.iter().position(|(path, _)| *path == folder);
             let index = match known {
                 Some(index) => index,
                 None => {
-                    let context = open(Some(&folder), self.clock)
-                        .map_err(|failure| Failure::Plain(format!("project: {failure}")))?;
-                    self.contexts.push((folder, context));
-                    self.contexts.len() - 1
+                    let engine =
+                        (self.open)(Some(&folder)).map_err(|failure| Failure::Plain(format!("project: {failure}")))?;
+                    self.engines.push((folder, engine));
+                    self.engines.len() - 1
                 }
             };
             self.sessions.insert(event.agent_ref.session.clone(), index);
@@ -160,8 +175,11 @@ impl EventHandler {
 }
 
 /// The verdict on an event, and what the person should read about it. All facts are committed.
-fn decide(context: &Context, event: PlainEvent, is_inside_agent: bool) -> Result<(Verdict, Vec<String>), Failure> {
-    let engine = &context.engine;
+fn decide<S: Store>(
+    engine: &Engine<S>,
+    event: PlainEvent,
+    is_inside_agent: bool,
+) -> Result<(Verdict, Vec<String>), Failure> {
     let committed = match event.kind {
         PlainEventKind::Loop(mut loop_event) => {
             if let loop_::LoopEvent::Prompt { bypass, .. } = &mut loop_event {

@@ -1,7 +1,7 @@
 //! `haltline init`: installs hooks in a client's settings, and shows the change before writing it (X2).
 
 use std::fs;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,6 +10,7 @@ use haltline_agents::install::{
     Entries, Form, GeneratedFile, Hook, InstallError, InstallTrace, InstalledHook, Plan, StatusLine, assumed_trace,
     find, install, shell_word,
 };
+use haltline_core::shorten;
 use haltline_engine::store::Sqlite;
 
 use crate::cli::Init;
@@ -20,45 +21,134 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::installation::{
-    ForeignFile, InstallScope, Installation, InstallationRecord, digest, keep_backup, make_folder, remove_folders,
-    user_folder,
+    ForeignFile, FoundClient, InstallScope, Installation, InstallationRecord, digest, git_exclude, keep_backup,
+    make_folder, remove_folders, user_folder,
 };
-use crate::operator::{Proof, confirm};
+use crate::question;
 use crate::view::SCHEMA;
-use crate::view::install::{InitOutcome, InitView, OwnFileChange, OwnFileView, StatusLineView};
+use crate::view::install::{InitAllView, InitOutcome, InitView, OwnFileChange, OwnFileView, StatusLineView};
 
-/// Shows what would change, asks, and changes it.
+/// Installs for the chosen clients: shows what would change, asks, and changes it.
 pub fn run(context: &Context, command: &Init) -> Result<ExitCode, Failure> {
-    let plan = InstallPlan::new(context, command)?;
+    let clients = chosen_clients(context, command)?;
+    let mut is_waiting = false;
+    if let ([_, _, ..], true) = (clients.as_slice(), context.is_json) {
+        let views = clients.iter().map(|client| install_one(context, command, *client, |_, _| Ok(())));
+        let view = InitAllView { schema: SCHEMA, clients: views.collect::<Result<_, _>>()? };
+        is_waiting |= view.clients.iter().any(|view| view.outcome == InitOutcome::Planned);
+        context.print(&view, |_| String::new())?;
+    } else {
+        for client in clients {
+            let view = install_one(context, command, client, |view, render| context.print(view, render).map(drop))?;
+            is_waiting |= view.outcome == InitOutcome::Planned;
+        }
+    }
+    if is_waiting && context.is_json && !command.is_dry_run {
+        return Ok(exit_code::ERROR);
+    }
+    if command.is_git_exclude && !command.is_dry_run {
+        let changed = git_exclude::add(context.engine.project())?;
+        if let Some(path) = changed.filter(|_| !context.is_json) {
+            text::note(&format!("haltline's state files are left out of `git status`: {}", path.display()));
+        }
+    }
+    Ok(exit_code::SUCCESS)
+}
+
+/// The clients that the arguments name or, at a terminal, the person chooses.
+fn chosen_clients(context: &Context, command: &Init) -> Result<Vec<Client>, Failure> {
+    if let Some(client) = command.client {
+        return Ok(vec![client]);
+    }
+    let found = FoundClient::all();
+    if command.is_all && found.is_empty() {
+        let known = Client::ALL.map(Client::cli_name).join(", ");
+        return Err(Failure::Plain(format!(
+            "no client was found on this machine; `haltline init --client NAME` installs for one of {known}"
+        )));
+    }
+    let is_asking = can_ask(context) && !command.is_agreed && !command.is_dry_run;
+    match found.as_slice() {
+        all if command.is_all => Ok(all.iter().map(|found| found.client).collect()),
+        [only] if is_asking => Ok(vec![only.client]),
+        [_, _, ..] if is_asking => choose(&found),
+        [..] => Ok(vec![Client::Claude]),
+    }
+}
+
+/// Lists the clients and reads the numbers of those to install for.
+fn choose(found: &[FoundClient]) -> Result<Vec<Client>, Failure> {
+    eprintln!("Clients on this machine:");
+    for (number, found) in (1..).zip(found) {
+        let (title, evidence) = (found.client.title(), found.evidence());
+        text::note(&format!("  {number}  {title:<20} {evidence}"));
+    }
+    eprint!("Install for which? Numbers, or Enter for all: ");
+    std::io::stderr().flush()?;
+    let mut line = String::new();
+    if std::io::stdin().lock().read_line(&mut line)? == 0 {
+        return Err(Failure::Plain("nothing was changed".to_owned()));
+    }
+    let words: Vec<&str> = line.split([' ', ',', '\t', '\n']).filter(|word| !word.is_empty()).collect();
+    if words.is_empty() {
+        return Ok(found.iter().map(|found| found.client).collect());
+    }
+    let client = |word: &&str| {
+        let numbered = word.parse::<usize>().ok().and_then(|number| found.get(number.checked_sub(1)?));
+        let named = || Client::from_cli_name(word);
+        numbered.map(|found| found.client).or_else(named).ok_or_else(|| {
+            Failure::Plain(format!(
+                "{}: expected numbers from 1 to {}; nothing was changed",
+                shorten(word),
+                found.len()
+            ))
+        })
+    };
+    words.iter().map(client).collect()
+}
+
+fn can_ask(context: &Context) -> bool {
+    question::can_ask() && !context.is_json
+}
+
+/// Installs for one client, and has the plan and its result printed.
+fn install_one(
+    context: &Context,
+    command: &Init,
+    client: Client,
+    print: impl Fn(&InitView, fn(&InitView) -> String) -> Result<(), Failure>,
+) -> Result<InitView, Failure> {
+    let plan = InstallPlan::new(context, command, client)?;
     let mut view = plan.view();
     if view.outcome == InitOutcome::Unchanged {
         plan.remember_unchanged()?;
-        context.print(&view, text::init)?;
-        return Ok(exit_code::SUCCESS);
     }
-    if command.is_dry_run {
-        context.print(&view, text::init)?;
-        return Ok(exit_code::SUCCESS);
+    if view.outcome == InitOutcome::Unchanged || command.is_dry_run {
+        print(&view, text::init)?;
+        return Ok(view);
     }
-    let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !context.is_json;
     if !command.is_agreed {
-        context.print(&view, text::init)?;
-        let hint = format!(
-            "`haltline init{} --yes`",
-            InstallScope::from_project_flag(command.is_project).options(command.client)
-        );
-        if !can_ask {
-            let reason = if context.is_json { "JSON answers cannot ask" } else { "no terminal to ask at" };
-            return Err(Failure::Plain(format!("nothing was changed: {reason}; run {hint} if this is right")));
+        print(&view, text::init)?;
+        let hint =
+            format!("`haltline init{} --yes`", InstallScope::from_project_flag(command.is_project).options(client));
+        if context.is_json {
+            // The plan is the one object that is printed.
+            text::note(&format!("nothing was changed: JSON answers cannot ask; run {hint} if this is right"));
+            return Ok(view);
         }
-        if !is_agreed()? {
-            return Err(Failure::Plain(format!("nothing was changed; run {hint} when you are ready")));
+        if !can_ask(context) {
+            let problem = "nothing was changed: no terminal to ask at";
+            return Err(Failure::Plain(format!("{problem}; run {hint} if this is right")));
+        }
+        if !question::ask("Apply?", question::Default::Yes)? {
+            text::note(&format!("Nothing has changed. Run {hint} when you are ready."));
+            return Ok(view);
         }
     }
     if plan.moves_the_store() {
         // Pointing the hooks at an empty store undoes everything in the old one, so this needs an operator.
         let verb = "init (with another state folder or configuration than the hooks have now)";
-        confirm(verb, None, Proof::Presence, context.engine.config())?;
+        context.confirm(verb, None)?;
     }
     let done = plan.carry_out()?;
     view.backup = done.backup.map(|path| path.display().to_string());
@@ -67,20 +157,8 @@ pub fn run(context: &Context, command: &Init) -> Result<ExitCode, Failure> {
         view.files.push(left_out);
     }
     view.outcome = InitOutcome::Installed;
-    if command.is_agreed {
-        context.print(&view, text::init)?;
-    } else {
-        context.print(&view, text::init_done)?;
-    }
-    Ok(exit_code::SUCCESS)
-}
-
-fn is_agreed() -> Result<bool, Failure> {
-    eprint!("Apply? [Y/n] ");
-    std::io::stderr().flush()?;
-    let mut line = String::new();
-    let length = std::io::stdin().lock().read_line(&mut line)?;
-    Ok(length > 0 && ["", "y", "yes"].contains(&line.trim().to_lowercase().as_str()))
+    print(&view, if command.is_agreed { text::init } else { text::init_done })?;
+    Ok(view)
 }
 
 /// Path of this binary, with links resolved.
@@ -176,14 +254,19 @@ fn own_file(program: &GeneratedFile, path: &Path, change: OwnFileChange) -> OwnF
     OwnFileView { file, change, reason: None, title: program.title, says: program.purpose }
 }
 
+/// Returns the clients that have a settings folder on this machine.
+pub fn present_clients() -> Vec<Client> {
+    let is_used = |client: &Client| user_folder(*client).is_ok_and(|folder| folder.is_dir());
+    Client::ALL.into_iter().filter(is_used).collect()
+}
+
 /// Returns the other clients that have a settings folder but no hook of haltline's yet.
 fn other_clients(client: Client, context: &Context, own: &str) -> Vec<&'static str> {
     let is_waiting = |other: &Client| {
         let Ok((_, file)) = read_settings(*other, InstallScope::User, context) else { return false };
-        let is_used = user_folder(*other).is_ok_and(|folder| folder.is_dir());
-        is_used && !file.text.is_some_and(|text| find(&text, *other, own).is_ok_and(|found| !found.is_empty()))
+        !file.text.is_some_and(|text| find(&text, *other, own).is_ok_and(|found| !found.is_empty()))
     };
-    let others = Client::ALL.into_iter().filter(|other| *other != client);
+    let others = present_clients().into_iter().filter(|other| *other != client);
     others.filter(is_waiting).map(Client::cli_name).collect()
 }
 
@@ -206,14 +289,15 @@ struct InstallPlan<'a> {
     plan: Plan,
     sidecars: Vec<SidecarFile>,
     also: Vec<&'static str>,
+    /// Whether the client is on this machine.
+    found: FoundClient,
     /// The work tree from which the client reads a project's hooks, if it is not this one.
     main_checkout: Option<PathBuf>,
 }
 
 impl<'a> InstallPlan<'a> {
-    fn new(context: &'a Context, command: &Init) -> Result<Self, Failure> {
+    fn new(context: &'a Context, command: &Init, client: Client) -> Result<Self, Failure> {
         let scope = InstallScope::from_project_flag(command.is_project);
-        let client = command.client;
         let layout = &client.protocol().layout;
         let (settings, file) = read_settings(client, scope, context)?;
         let store = context.engine.store();
@@ -233,12 +317,13 @@ impl<'a> InstallPlan<'a> {
             let error = InstallError::Foreign { title: occupied.program.title };
             return Err(Failure::Plain(format!("{}: {error}; nothing was changed", occupied.path.display())));
         }
+        let found = FoundClient::look(client);
         let also = other_clients(client, context, &binary);
         let at = context.engine.now().at;
         let project = context.engine.project();
         let is_elsewhere = scope == InstallScope::Project && !settings.starts_with(&project.root);
         let main_checkout = is_elsewhere.then(|| project.main_checkout().to_owned());
-        Ok(Self { store, at, client, scope, settings, file, entries, plan, sidecars, also, main_checkout })
+        Ok(Self { store, at, client, scope, settings, file, entries, plan, sidecars, also, found, main_checkout })
     }
 
     /// The sidecar files that have to be written.
@@ -288,6 +373,8 @@ impl<'a> InstallPlan<'a> {
             outcome: if is_unchanged { InitOutcome::Unchanged } else { InitOutcome::Planned },
             afterwards: layout.post_install_step,
             also: self.also.clone(),
+            is_client_found: self.found.is_found(),
+            client_evidence: self.found.evidence(),
             main_checkout: self.main_checkout.as_ref().map(|folder| folder.display().to_string()),
             client_kind: self.client,
             handlers: layout.listeners().map(|listener| layout.handler_text(hook, listener)).collect(),

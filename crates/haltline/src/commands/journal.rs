@@ -4,6 +4,8 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use haltline_core::CircuitName;
+use haltline_core::loop_::Pattern;
+use haltline_engine::control::everywhere;
 use haltline_engine::journal::verify;
 use haltline_engine::store::Store;
 
@@ -20,18 +22,26 @@ const FACTS_AT_ONCE: usize = 4096;
 
 pub fn run(context: &Context, command: &Journal) -> Result<ExitCode, Failure> {
     match command {
-        Journal::Show { circuit, limit } => show(context, circuit.as_deref(), *limit),
+        Journal::Show { circuit, limit, is_everywhere } => show(context, circuit.as_deref(), *limit, *is_everywhere),
         Journal::Verify { is_all } => check(context, *is_all),
         Journal::Export => export(context),
     }
 }
 
-fn show(context: &Context, circuit: Option<&str>, limit: u32) -> Result<ExitCode, Failure> {
+fn show(context: &Context, circuit: Option<&str>, limit: u32, is_everywhere: bool) -> Result<ExitCode, Failure> {
     let engine = &context.engine;
-    let (store, project) = (engine.store(), engine.project());
+    let everywhere = everywhere(engine.state_folder());
+    let (store, project) = (engine.store(), if is_everywhere { &everywhere } else { engine.project() });
     let limit = limit as usize;
     let mut entries = match circuit {
-        Some(name) => store.history(project.key, &CircuitName::from_stored(name.to_owned()), limit)?,
+        Some(name) => {
+            let mut entries = Vec::new();
+            for row in rows_of(name) {
+                entries.extend(store.history(project.key, &row, limit)?);
+            }
+            entries.sort_by_key(|entry| std::cmp::Reverse(entry.seq));
+            entries
+        }
         None => {
             let after = store.head(project.key)?.seq.saturating_sub(limit as u64);
             let mut entries = store.journal(project.key, after, limit)?;
@@ -41,7 +51,7 @@ fn show(context: &Context, circuit: Option<&str>, limit: u32) -> Result<ExitCode
     };
     if let (Some(name), true) = (circuit, entries.is_empty()) {
         return Err(Failure::Plain(format!(
-            "circuit {name:?} has no facts here; expected a name such as constraint/ID"
+            "circuit {name:?} has no facts here; expected a name such as constraint/ID or loop/SESSION"
         )));
     }
     entries.truncate(limit);
@@ -50,8 +60,21 @@ fn show(context: &Context, circuit: Option<&str>, limit: u32) -> Result<ExitCode
         project: project.identity.display().to_string(),
         facts: entries.iter().map(FactView::new).collect(),
     };
-    context.print(&view, text::show)?;
-    Ok(exit_code::SUCCESS)
+    context.print(&view, text::show)
+}
+
+/// The rows that hold the facts of a circuit. `why` names a loop circuit with its pattern, `loop/SESSION/PATTERN`; its
+/// facts are in the row of the agent, or in that of the session's tree.
+fn rows_of(name: &str) -> Vec<CircuitName> {
+    let mut rows = vec![name.to_owned()];
+    if let Some((row, pattern)) = name.rsplit_once('/')
+        && let Some(agent) = row.strip_prefix("loop/")
+        && serde_json::from_value::<Pattern>(pattern.into()).is_ok()
+    {
+        let session = agent.split('/').next().unwrap_or(agent);
+        rows = vec![row.to_owned(), format!("tree/{session}")];
+    }
+    rows.into_iter().map(CircuitName::from_stored).collect()
 }
 
 fn check(context: &Context, is_all: bool) -> Result<ExitCode, Failure> {

@@ -13,38 +13,55 @@ use crate::view::SCHEMA;
 #[derive(Serialize)]
 struct TestView<'a> {
     schema: u32,
+    /// What came of each target.
+    targets: Vec<TargetView>,
     command: Vec<&'a str>,
     webhook: bool,
 }
 
-pub fn run(context: &Context, command: &Notify) -> Result<ExitCode, Failure> {
-    match command {
-        Notify::Deliver => context.engine.deliver_notifications(),
-        Notify::Test => test(context)?,
-    }
-    Ok(exit_code::SUCCESS)
+#[derive(Serialize)]
+struct TargetView {
+    target: String,
+    is_delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
-fn test(context: &Context) -> Result<(), Failure> {
-    let config = context.engine.config();
-    match context.engine.send_sample_notification() {
-        None => Err(Failure::Plain(
-            "nobody is to be told: set notify.command or notify.webhook in your config (`haltline config path` says where it is)".to_owned(),
-        )),
-        Some(Err(problem)) => Err(Failure::Plain(format!("the sample was not delivered: {problem}"))),
-        Some(Ok(())) => {
-            let (command, webhook) = (config.notify_command(), !config.notify_webhook().is_empty());
-            let view = TestView { schema: SCHEMA, command, webhook };
-            context.print(&view, |view| {
-                let mut out = String::new();
-                if !view.command.is_empty() {
-                    out.push_str("delivered to notify.command, which ended with 0\n");
-                }
-                if view.webhook {
-                    out.push_str("delivered to notify.webhook\n");
-                }
-                out
-            })
+pub fn run(context: &Context, command: &Notify) -> Result<ExitCode, Failure> {
+    match command {
+        Notify::Deliver => {
+            context.engine.deliver_notifications();
+            Ok(exit_code::SUCCESS)
         }
+        Notify::Test => test(context),
     }
+}
+
+fn test(context: &Context) -> Result<ExitCode, Failure> {
+    let config = context.engine.config();
+    let attempts = context.engine.send_sample_notification();
+    if attempts.is_empty() {
+        return Err(Failure::Plain(
+            "no notification target: set notify.to in your configuration (`haltline config path` says where it is)"
+                .to_owned(),
+        ));
+    }
+    let targets: Vec<TargetView> = attempts
+        .into_iter()
+        .map(|attempt| TargetView {
+            target: attempt.target,
+            is_delivered: attempt.problem.is_none(),
+            problem: attempt.problem,
+        })
+        .collect();
+    let (command, webhook) = (config.notify_command(), !config.notify_webhook().is_empty());
+    let view = TestView { schema: SCHEMA, targets, command, webhook };
+    context.print(&view, |view| {
+        let lines = view.targets.iter().map(|target| match &target.problem {
+            None => format!("{}: delivered\n", target.target),
+            Some(problem) => format!("{}: not delivered: {problem}\n", target.target),
+        });
+        lines.collect()
+    })?;
+    Ok(if view.targets.iter().all(|target| target.is_delivered) { exit_code::SUCCESS } else { exit_code::ERROR })
 }

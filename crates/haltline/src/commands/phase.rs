@@ -1,25 +1,25 @@
 //! `haltline phase` (P1–P7).
 
+pub mod choice;
+
 use std::fs::File;
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use haltline_agents::status_block::{PhaseStatus, parse_phase_status};
+use haltline_core::CircuitName;
 use haltline_core::phase::{Choice, Joining, Kind, Metrics, PhaseEvent, PhaseName, PhaseRun, Report, ReportedError};
-use haltline_core::{CircuitName, Operator};
 use haltline_engine::phase_run::PhaseRunLocation;
-use haltline_engine::store::Store;
+use haltline_engine::store::{Committed, Store};
 
-use super::constraint::audit;
 use crate::cli::{Decided, Phase, PhaseBegin, PhaseDecide, PhaseReport, PhaseRunSelector};
 use crate::context::Context;
 use crate::environment::{self, variable};
 use crate::error::Failure;
 use crate::exit_code;
-use crate::front::text;
-use crate::operator::{Proof, confirm};
-use crate::view::phase::{PhaseAnswerView, PhaseHistoryView, PhaseRunView};
+use crate::front::text::{self, BlockForm};
+use crate::view::phase::{PhaseAnswerView, PhaseHistoryView, PhaseRunView, PhaseVerb};
 
 /// The folder where seed 001 keeps its session.
 const SESSION_FOLDER: &str = ".prp-session";
@@ -31,20 +31,18 @@ const ERROR_FACTS_MAX: usize = 256;
 pub fn run(context: &Context, command: Phase) -> Result<ExitCode, Failure> {
     match command {
         Phase::Begin(command) => begin(context, &command),
-        Phase::Check { place } => check(context, &place),
+        Phase::Check(selector) => check(context, &selector),
         Phase::Report(command) => report(context, &command),
         Phase::Decide(command) => decide(context, &command),
-        Phase::Status { place: selector } => {
+        Phase::Status(selector) => {
             let location = self::locate(context, &selector)?;
-            let phase_run = load_phase_run(context, &location)?;
-            context.print(&view(context, &location.name, &phase_run)?, text::phase_status)?;
-            Ok(exit_code::SUCCESS)
+            let Some(phase_run) = find_phase_run(context, &location)? else { return nothing_begun(context) };
+            context.print(&view(context, &location.name, &phase_run)?, text::phase_status)
         }
         Phase::History { place: selector, limit } => {
             let location = self::locate(context, &selector)?;
-            let phase_run = load_phase_run(context, &location)?;
-            context.print(&PhaseHistoryView::new(&location.name, &phase_run, limit), text::phase_history)?;
-            Ok(exit_code::SUCCESS)
+            let Some(phase_run) = find_phase_run(context, &location)? else { return nothing_begun(context) };
+            context.print(&PhaseHistoryView::new(&location.name, &phase_run, limit), text::phase_history)
         }
     }
 }
@@ -74,8 +72,15 @@ fn locate_own(context: &Context, selector: &PhaseRunSelector) -> Result<PhaseRun
 }
 
 fn load_phase_run(context: &Context, location: &PhaseRunLocation) -> Result<PhaseRun, Failure> {
-    let phase_run = context.engine.phase_run(location, None).map_err(Failure::for_phase_run)?;
-    phase_run.ok_or_else(Failure::no_phase_begun)
+    find_phase_run(context, location)?.ok_or_else(Failure::no_phase_begun)
+}
+
+fn find_phase_run(context: &Context, location: &PhaseRunLocation) -> Result<Option<PhaseRun>, Failure> {
+    context.engine.phase_run(location, None).map_err(Failure::for_phase_run)
+}
+
+fn nothing_begun(context: &Context) -> Result<ExitCode, Failure> {
+    context.print_nothing("No phase has begun here. Begin one with `haltline phase begin PHASE`.")
 }
 
 /// The view of a phase run under the limits in force.
@@ -88,53 +93,74 @@ pub fn view(context: &Context, name: &CircuitName, phase_run: &PhaseRun) -> Resu
     Ok(PhaseRunView::new(name, phase_run, bounds, limits.weights.enough, &history, engine.now()))
 }
 
-fn view_after(context: &Context, location: &PhaseRunLocation) -> Result<Option<PhaseRunView>, Failure> {
-    let phase_run = context.engine.stored_phase_run(&location.name)?;
-    phase_run.map(|phase_run| view(context, &location.name, &phase_run)).transpose()
-}
-
 fn phase_name(text: &str) -> Result<PhaseName, Failure> {
-    PhaseName::parse(text).map_err(|error| Failure::Plain(error.to_string()))
+    PhaseName::parse(text).map_err(Failure::plain)
 }
 
 fn begin(context: &Context, command: &PhaseBegin) -> Result<ExitCode, Failure> {
     let location =
         if command.is_new_run { locate(context, &command.place)? } else { locate_own(context, &command.place)? };
     let phase = phase_name(&command.phase)?;
-    let operator = command
-        .is_new_run
-        .then(|| confirm("phase begin --new-run", command.reason.as_deref(), Proof::Presence, context.engine.config()))
-        .transpose()?;
+    let operator =
+        command.is_new_run.then(|| context.confirm("phase begin --new-run", command.reason.as_deref())).transpose()?;
     let joining = if command.is_new_run { Joining::New } else { Joining::Same };
     let event = PhaseEvent::Begin { phase, joining, operator };
-    commit_and_print(context, &location, "begin", event)
+    let folder = context.engine.project().root.join(SESSION_FOLDER);
+    let is_new = !folder.exists();
+    let code = commit_and_print(context, &location, PhaseVerb::Begin, event)?;
+    if is_new && folder.exists() && choice::can_ask(context) {
+        text::note("note: `haltline init --git-exclude` keeps .prp-session/ out of `git status`");
+    }
+    Ok(code)
 }
 
 fn check(context: &Context, selector: &PhaseRunSelector) -> Result<ExitCode, Failure> {
     let location = locate_own(context, selector)?;
     // Where no phase has begun there is nothing to record.
     if context.engine.phase_run(&location, None).map_err(Failure::for_phase_run)?.is_none() {
-        let view = PhaseAnswerView::nothing("check");
-        context.print(&view, text::phase_answer)?;
-        return Ok(exit_code::SUCCESS);
+        let view = PhaseAnswerView::nothing(PhaseVerb::Check);
+        return context.print(&view, |view| text::phase_answer(view, block_form()));
     }
-    commit_and_print(context, &location, "check", PhaseEvent::Ask { start: None })
+    // A person who looks at the screen must not use up what is meant for the agent.
+    let event = if choice::can_ask(context) { PhaseEvent::Look } else { PhaseEvent::Ask { start: None } };
+    commit_and_print(context, &location, PhaseVerb::Check, event)
 }
 
 fn commit_and_print(
     context: &Context,
     location: &PhaseRunLocation,
-    verb: &'static str,
+    verb: PhaseVerb,
     event: PhaseEvent,
 ) -> Result<ExitCode, Failure> {
-    let session = environment::session();
-    let committed = context.engine.phase(location, None, session.as_deref(), event).map_err(Failure::for_phase_run)?;
-    let view = PhaseAnswerView::new(verb, &committed, view_after(context, location)?);
-    for line in &view.log {
-        text::note(line);
-    }
-    context.print(&view, text::phase_answer)?;
-    Ok(if committed.decision.verdict.denies() { exit_code::denied() } else { exit_code::SUCCESS })
+    let committed = commit(context, location, environment::session().as_deref(), event)?;
+    let view = answer(context, location, verb, &committed)?;
+    context.print(&view, |view| text::phase_answer(view, block_form()))?;
+    let is_denied = committed.decision.verdict.denies();
+    let decided = if is_denied { offer_choice(context, location, view.phase_run.as_ref())? } else { None };
+    Ok(exit_code::unless_denied(decided.map_or(is_denied, |may_go_on| !may_go_on)))
+}
+
+fn commit(
+    context: &Context,
+    location: &PhaseRunLocation,
+    session: Option<&str>,
+    event: PhaseEvent,
+) -> Result<Committed, Failure> {
+    context.engine.phase(location, None, session, event).map_err(Failure::for_phase_run)
+}
+
+/// The view of a committed event. Prints the seed's log lines to standard error.
+fn answer(
+    context: &Context,
+    location: &PhaseRunLocation,
+    verb: PhaseVerb,
+    committed: &Committed,
+) -> Result<PhaseAnswerView, Failure> {
+    let phase_run = context.engine.stored_phase_run(&location.name)?;
+    let phase_run = phase_run.map(|phase_run| view(context, &location.name, &phase_run)).transpose()?;
+    let view = PhaseAnswerView::new(verb, committed, phase_run);
+    view.log.iter().for_each(|line| text::note(line));
+    Ok(view)
 }
 
 fn report(context: &Context, command: &PhaseReport) -> Result<ExitCode, Failure> {
@@ -149,15 +175,12 @@ fn report(context: &Context, command: &PhaseReport) -> Result<ExitCode, Failure>
     } else {
         report_from_input(command, current.as_ref())?
     };
-    let session = environment::session();
     let event = PhaseEvent::Report(Box::new(report));
-    let committed = context.engine.phase(&location, None, session.as_deref(), event).map_err(Failure::for_phase_run)?;
-    let view = PhaseAnswerView::new("report", &committed, view_after(context, &location)?);
-    for line in &view.log {
-        text::note(line);
-    }
+    let committed = commit(context, &location, environment::session().as_deref(), event)?;
+    let view = answer(context, &location, PhaseVerb::Report, &committed)?;
     let now = context.engine.now().at;
-    context.print(&view, |view| text::phase_report(view, now))?;
+    context.print(&view, |view| text::phase_report(view, now, block_form()))?;
+    offer_choice(context, &location, view.phase_run.as_ref())?;
     Ok(exit_code::SUCCESS)
 }
 
@@ -167,7 +190,7 @@ fn report_from_arguments(command: &PhaseReport) -> Result<Report, Failure> {
         let Some((name, value)) = metric.split_once('=') else {
             return Err(Failure::Plain(format!("--metric {metric:?}: expected NAME=NUMBER, such as tests_passing=3")));
         };
-        metrics.set(name, value).map_err(|error| Failure::Plain(error.to_string()))?;
+        metrics.set(name, value).map_err(Failure::plain)?;
     }
     let message = match (&command.error_message, &command.error_file) {
         (Some(message), _) => Some(message.clone()),
@@ -210,11 +233,11 @@ fn report_from_input(command: &PhaseReport, current: Option<&PhaseName>) -> Resu
     if block.trim().is_empty() {
         return Err(Failure::Plain(NOTHING_TO_REPORT.to_owned()));
     }
-    let status = parse_phase_status(&block).map_err(|error| Failure::Plain(error.to_string()))?;
+    let status = parse_phase_status(&block).map_err(Failure::plain)?;
     let named = command.phase.as_deref().or(status.phase.as_deref());
     let phase = named.map(phase_name).transpose()?;
     let kind = phase.as_ref().or(current).map_or(Kind::Other, PhaseName::kind);
-    let metrics = metrics_of(&status, kind).map_err(|error| Failure::Plain(error.to_string()))?;
+    let metrics = metrics_of(&status, kind).map_err(Failure::plain)?;
     Ok(Report { phase, metrics, ..Report::default() })
 }
 
@@ -251,66 +274,84 @@ fn decide(context: &Context, command: &PhaseDecide) -> Result<ExitCode, Failure>
     let location = locate(context, &command.place)?;
     let phase_run = load_phase_run(context, &location)?;
     let (choice, guidance) = match command.choice {
-        Some(choice) => (choice, command.guidance.clone()),
-        None => ask(&view(context, &location.name, &phase_run)?)?,
+        Some(choice) => (choice, command.hint.clone()),
+        None => choice::ask_for_decision(&view(context, &location.name, &phase_run)?)?,
     };
-    let verb = format!("phase decide {}", choice.as_str());
-    let choice = match choice {
-        Decided::Reset => Choice::Reset,
-        Decided::Skip => Choice::Skip,
-        Decided::Abort => Choice::Abort,
-        Decided::Modify => {
-            let guidance = guidance.filter(|guidance| !guidance.trim().is_empty());
-            let missing = || Failure::Plain("--guidance TEXT is missing: what should be done differently?".to_owned());
-            Choice::Modify { guidance: guidance.ok_or_else(missing)? }
-        }
-    };
-    let operator = confirm(&verb, command.reason.as_deref(), Proof::Presence, context.engine.config())?;
-    let who = operator.clone();
-    let event = PhaseEvent::Decide { choice, operator };
-    let committed = context.engine.phase(&location, None, None, event).map_err(Failure::for_phase_run)?;
-    let mut view = PhaseAnswerView::new("decide", &committed, view_after(context, &location)?);
-    let Operator { who, reason } = who;
-    view.audit = Some(audit(&committed, who, reason.as_deref()));
-    for line in &view.log {
-        text::note(line);
-    }
-    context.print(&view, text::phase_answer)?;
+    carry_out(context, &location, choice, guidance, command.reason.as_deref())?;
     Ok(exit_code::SUCCESS)
 }
 
-/// Shows the OPEN block at the terminal and reads the choice there (P6).
-fn ask(phase_run: &PhaseRunView) -> Result<(Decided, Option<String>), Failure> {
-    let input = std::io::stdin();
-    if !input.is_terminal() {
-        let hint =
-            "expected reset, skip, abort or modify: `haltline phase decide reset`; without one it asks at a terminal";
-        return Err(Failure::Plain(format!("no choice: {hint}")));
+/// Carries out what a person decided, and prints the result.
+fn carry_out(
+    context: &Context,
+    location: &PhaseRunLocation,
+    decided: Decided,
+    guidance: Option<String>,
+    reason: Option<&str>,
+) -> Result<(), Failure> {
+    let choice = choice::to_choice(decided, guidance)?;
+    decide_at(context, location, &format!("phase decide {}", decided.as_str()), choice, reason)
+}
+
+fn decide_at(
+    context: &Context,
+    location: &PhaseRunLocation,
+    verb: &str,
+    choice: Choice,
+    reason: Option<&str>,
+) -> Result<(), Failure> {
+    let (committed, audit) = context
+        .operate(verb, reason, |operator| commit(context, location, None, PhaseEvent::Decide { choice, operator }))?;
+    let mut view = answer(context, location, PhaseVerb::Decide, &committed)?;
+    view.audit = Some(audit);
+    context.print(&view, |view| text::phase_answer(view, block_form())).map(drop)
+}
+
+/// Lets the phase run in this row go on: with guidance if there is a hint, else with its counts at zero.
+pub fn resume(
+    context: &Context,
+    row: &CircuitName,
+    verb: &str,
+    hint: Option<&str>,
+    reason: Option<&str>,
+) -> Result<ExitCode, Failure> {
+    let project = context.engine.project();
+    let (kind, scope) = row.scope().split_once('/').unwrap_or_default();
+    // The last part of a row in a linked work tree names that tree.
+    let scope = scope.rsplit_once('@').map_or(scope, |(scope, _worktree)| scope);
+    let folder = project.root.join(scope.replace("%2F", "/").replace("%7E", "~").replace("%25", "%"));
+    let location = match kind {
+        "run" => PhaseRunLocation::run(project, Some(scope)),
+        "ralph" => PhaseRunLocation::ralph(project, &folder),
+        _session => PhaseRunLocation::session(project, &folder),
+    };
+    if location.name != *row {
+        return Err(Failure::Plain(format!("{row} belongs to another work tree: run this there, or with -C FOLDER")));
     }
-    let block = text::open_block(phase_run);
-    let prompt = block.split("Enter choice:").next().unwrap_or(&block);
-    eprint!("{}Enter choice: ", text::escape_lines(prompt));
-    std::io::stderr().flush()?;
-    let mut lines = input.lock().lines();
-    let mut line = || lines.next().transpose().map(Option::unwrap_or_default);
-    let choice = line()?;
-    let choice = match choice.trim().to_ascii_lowercase().as_str() {
-        "r" | "1" | "reset" => Decided::Reset,
-        "s" | "2" | "skip" => Decided::Skip,
-        "a" | "3" | "abort" => Decided::Abort,
-        "m" | "4" | "modify" => Decided::Modify,
-        other => {
-            let shown = haltline_core::shorten(other);
-            return Err(Failure::Plain(format!("choice {shown}: expected R, S, A or M; nothing was changed")));
-        }
+    let choice = match hint {
+        Some(hint) => Choice::Modify { guidance: hint.to_owned() },
+        None => Choice::Reset,
     };
-    let guidance = match choice {
-        Decided::Modify => {
-            eprint!("Guidance: ");
-            std::io::stderr().flush()?;
-            Some(line()?)
-        }
-        Decided::Reset | Decided::Skip | Decided::Abort => None,
+    decide_at(context, &location, verb, choice, reason)?;
+    Ok(exit_code::SUCCESS)
+}
+
+/// Programs get the seed's block as it is; a person gets one without a prompt that nothing reads.
+fn block_form() -> BlockForm {
+    if std::io::stdout().is_terminal() { BlockForm::Screen } else { BlockForm::Seed }
+}
+
+/// Asks the person at the terminal about an OPEN circuit and carries out the choice. Returns whether work may go on, or
+/// `None` if nobody was asked or the person decides later.
+fn offer_choice(
+    context: &Context,
+    location: &PhaseRunLocation,
+    phase_run: Option<&PhaseRunView>,
+) -> Result<Option<bool>, Failure> {
+    let Some(phase_run) = phase_run.filter(|phase_run| phase_run.is_open() && choice::can_ask(context)) else {
+        return Ok(None);
     };
-    Ok((choice, guidance))
+    let Some((decided, guidance)) = choice::ask(phase_run)? else { return Ok(None) };
+    carry_out(context, location, decided, guidance, None)?;
+    Ok(Some(decided != Decided::Abort))
 }

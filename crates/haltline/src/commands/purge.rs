@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use haltline_engine::store::Store;
 use serde::Serialize;
 
+use crate::cli::Purge;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::operator::{Proof, confirm};
+use crate::question;
 use crate::view::SCHEMA;
 
 #[derive(Serialize)]
@@ -19,9 +20,13 @@ struct PurgeView {
     facts: usize,
 }
 
-pub fn run(context: &Context, session: &str) -> Result<ExitCode, Failure> {
+pub fn run(context: &Context, command: &Purge) -> Result<ExitCode, Failure> {
     let engine = &context.engine;
-    confirm("purge", None, Proof::Presence, engine.config())?;
+    let session = command.session.as_str();
+    context.confirm("purge", None)?;
+    if !command.is_agreed && !agree(context, session)? {
+        return Ok(exit_code::SUCCESS);
+    }
     let facts = engine.store().purge(session)?;
     if facts == 0 {
         return Err(Failure::Plain(format!(
@@ -33,6 +38,20 @@ pub fn run(context: &Context, session: &str) -> Result<ExitCode, Failure> {
     context.print(&view, |view| {
         let facts = text::count(view.facts as u64, "fact");
         format!("The texts of {facts} of session {} are gone; the counts stay.\n", view.session)
-    })?;
-    Ok(exit_code::SUCCESS)
+    })
+}
+
+/// Asks the person, because deleted texts cannot be restored.
+fn agree(context: &Context, session: &str) -> Result<bool, Failure> {
+    if !question::can_ask() || context.is_json {
+        return Err(Failure::Plain(format!(
+            "purge deletes the texts of session {session:?} for good and nobody can be asked; add --yes"
+        )));
+    }
+    let is_agreed =
+        question::ask(&format!("Delete the texts of session {session:?} for good?"), question::Default::No)?;
+    if !is_agreed {
+        text::note("Nothing has changed.");
+    }
+    Ok(is_agreed)
 }

@@ -22,7 +22,6 @@ use haltline_engine::store::Committed;
 
 use self::files::{analysis_of, head_of, newest_output, tail_of};
 use self::settings::Settings;
-use super::constraint::audit;
 use crate::cli::{Ralph, RalphRecord};
 use crate::context::Context;
 use crate::environment::{self, variable};
@@ -30,6 +29,7 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::operator::{detect_agent, reject_agent};
+use crate::view::AuditView;
 use crate::view::ralph::{RalphView, transitions};
 
 /// Where Ralph keeps its files.
@@ -150,8 +150,7 @@ impl RalphBridge<'_> {
     fn status(&self) -> Result<ExitCode, Failure> {
         self.load_synced()?;
         let phase_run = self.current()?;
-        self.context.print(&self.view(phase_run.as_ref()), text::ralph_status)?;
-        Ok(exit_code::SUCCESS)
+        self.context.print(&self.view(phase_run.as_ref()), text::ralph_status)
     }
 
     fn reset(&self, reason: Option<&str>) -> Result<ExitCode, Failure> {
@@ -160,13 +159,11 @@ impl RalphBridge<'_> {
         if self.load_synced()?.is_none() {
             self.commit(begin())?;
         }
-        let who = operator.who.clone();
-        let committed = self.commit(PhaseEvent::Decide { choice: Choice::Reset, operator })?;
+        let committed = self.commit(PhaseEvent::Decide { choice: Choice::Reset, operator: operator.clone() })?;
         let phase_run = self.context.engine.stored_phase_run(&self.location.name)?;
         let mut view = self.view(phase_run.as_ref());
-        view.audit = Some(audit(&committed, who, Some(reason)));
-        self.context.print(&view, text::ralph_reset)?;
-        Ok(exit_code::SUCCESS)
+        view.audit = Some(AuditView::new(&committed, operator));
+        self.context.print(&view, text::ralph_reset)
     }
 
     fn halt(&self) -> Result<ExitCode, Failure> {
@@ -179,8 +176,7 @@ impl RalphBridge<'_> {
             self.answer_json(phase_run.as_ref())?;
             return Ok(exit_code::ERROR);
         }
-        self.context.print(&view, |view| text::ralph_halt(view, &self.name))?;
-        Ok(exit_code::SUCCESS)
+        self.context.print(&view, |view| text::ralph_halt(view, &self.name))
     }
 
     /// Loads the phase run after importing changes from its state file.

@@ -50,17 +50,17 @@ fn once(context: &Context, command: &Run) -> Result<ExitCode, Failure> {
     let mut inbox = Inbox::open()?;
     let ended = match supervise(&supervised, &mut listener, &mut inbox) {
         Ok(ended) => ended,
-        Err(error) => return unstartable(command, &error),
+        Err(error) => return unstartable(context, command, &error),
     };
     let over = listener.over();
     let client_report = listener.finish();
     let end = match (&ended.cause, over, &client_report.ending) {
         (EndCause::Signal(signal), _, _) => End::Interrupted { signal: *signal },
         (EndCause::WallLimit, _, _) => {
-            End::budget(format!("its time of {}", ending::span(command.max_time.unwrap_or_default())))
+            End::budget(format!("reached --max-time {}", ending::span(command.max_time.unwrap_or_default())))
         }
         (EndCause::IdleLimit, _, _) => {
-            End::budget(format!("{} without a word", ending::span(command.idle.unwrap_or_default())))
+            End::budget(format!("no output for {} (--idle)", ending::span(command.idle.unwrap_or_default())))
         }
         (EndCause::Listener, Some(over), _) => End::budget(over),
         (EndCause::Listener, None, _) => End::Interrupted { signal: 2 },
@@ -71,18 +71,24 @@ fn once(context: &Context, command: &Run) -> Result<ExitCode, Failure> {
         }
         (EndCause::Command, _, _) => End::Own { code: ended.exit.exit_code() },
     };
-    finish(command, &end, &ended, &client_report.ending)
+    finish(context, command, &end, &ended, &client_report.ending)
 }
 
-fn finish(command: &Run, end: &End, ended: &EndedRun, client_ending: &Ending) -> Result<ExitCode, Failure> {
+fn finish(
+    context: &Context,
+    command: &Run,
+    end: &End,
+    ended: &EndedRun,
+    client_ending: &Ending,
+) -> Result<ExitCode, Failure> {
     let view = RunView::once(end, ended, client_ending);
-    ending::print_end(command, &view)?;
+    ending::print_end(command, &view, context.is_json)?;
     Ok(end.exit_code())
 }
 
-fn unstartable(command: &Run, error: &StartError) -> Result<ExitCode, Failure> {
-    let end = End::Unstartable { problem: error.to_string() };
-    ending::print_end(command, &RunView::unstarted(&end))?;
+fn unstartable(context: &Context, command: &Run, error: &StartError) -> Result<ExitCode, Failure> {
+    let end = End::unstartable(error);
+    ending::print_end(command, &RunView::unstarted(&end), context.is_json)?;
     Ok(end.exit_code())
 }
 

@@ -4,60 +4,53 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use haltline_core::constraint::StateName;
-use haltline_core::loop_::{CircuitState, Nature, Pattern};
+use haltline_core::loop_::{AgentTree, Nature, Pattern};
 use haltline_core::{CircuitName, Instant, State};
+use haltline_engine::constraint_file::active_ids;
 use haltline_engine::store::{SCHEMA_VERSION, Store};
-use haltline_engine::{Incident, network_kind, set_aside_files};
+use haltline_engine::{
+    BreakerName, Overview, RecordedTrips, SESSION_MS, agent_tree_row, network_kind, set_aside_files,
+};
 
-use super::{constraint, memory, phase, trust};
+use super::{constraint, doctor, memory, pause, phase, trust};
+use crate::ancestry;
+use crate::cli::Status;
 use crate::context::Context;
 use crate::error::Failure;
-use crate::exit_code;
 use crate::front::text;
 use crate::view::SCHEMA;
 use crate::view::attempt::SliceView;
 use crate::view::claim::OpenDisputeView;
-use crate::view::constraint::AllView;
-use crate::view::session::{PatternView, ResourceView, SessionsView, TrippedCircuitView, agent_tree_row, state_name};
+use crate::view::overview::{OverviewView, ProjectView, ProjectsView};
+use crate::view::session::{PatternView, ResourceView, SessionView, SessionsView, TrippedCircuitView};
 use crate::view::status::{StatusView, StoreView};
 
-/// Shows the state of everything.
-pub fn run(context: &Context) -> Result<ExitCode, Failure> {
+type Rows = Vec<(CircuitName, State)>;
+
+/// Shows what needs the person, then everything else.
+pub fn run(context: &Context, command: &Status) -> Result<ExitCode, Failure> {
     let engine = &context.engine;
     engine.import_mirror();
-    let (store, project, config) = (engine.store(), engine.project(), engine.config());
-    let all = AllView::new(constraint::all_circuits(context)?);
-    let day_ago = engine.now().at.plus_millis(-86_400_000);
-    let rows: BTreeMap<CircuitName, State> = store.circuits(project.key)?.into_iter().collect();
-    let of_constraints = rows.values().filter_map(State::as_constraint).flat_map(|circuit| &circuit.trips);
-    let mut incidents_24h = of_constraints.filter(|trip| trip.tripped > day_ago).count();
-    let sessions = sessions(context, &rows, day_ago)?;
-    incidents_24h += sessions.incidents_24h.iter().map(|one| one.incidents).sum::<usize>();
-    let mut disputes = Vec::new();
-    for (name, claim) in rows.iter().filter_map(|(name, state)| Some((name, state.as_claim()?))) {
-        let over = claim.resolved_disputes.iter().map(|resolved| &resolved.dispute);
-        incidents_24h += over.chain(claim.dispute()).filter(|dispute| dispute.since.at > day_ago).count();
-        disputes.extend(OpenDisputeView::new(name, claim));
+    if command.is_all {
+        return all_projects(context);
     }
+    let (store, project, config) = (engine.store(), engine.project(), engine.config());
+    let day_ago = engine.now().at.plus_millis(-SESSION_MS);
+    let rows = store.circuits(project.key)?;
+    let constraints = active_ids(&project.root, config.constraint_directory(), &config.policy().constraint);
+    let overview = Overview::from_rows(store, project.key, &rows, engine.now(), constraints)?;
+    let recorded = RecordedTrips::read(store, project.key, day_ago)?;
+    let circuits = constraint::all_circuits(context)?;
     let mut phase_runs = Vec::new();
     for (name, state) in &rows {
         let State::PhaseRun(phase_run) = state else { continue };
-        incidents_24h += phase_run.history.iter().filter(|line| line.is_trip && line.at > day_ago).count();
         if phase_run.is_tripped() || phase_run.last_seen.at > day_ago {
             phase_runs.push(phase::view(context, name, phase_run)?);
         }
     }
     let begun =
         rows.iter().filter_map(|(name, state)| Some((name, state.as_slice().filter(|slice| slice.is_begun())?)));
-    let slices: Vec<SliceView> = begun.map(|(name, slice)| SliceView::new(name, slice)).collect();
-    let trips = rows.values().filter_map(State::as_slice).filter_map(|slice| slice.trip());
-    incidents_24h += trips.filter(|trip| trip.since.at > day_ago).count();
-    let head = store.head(project.key)?;
-    let bytes = ["", "-wal"].iter().filter_map(|suffix| {
-        let mut path = store.path().into_os_string();
-        path.push(suffix);
-        std::fs::metadata(path).ok().map(|file| file.len())
-    });
+    let claims = rows.iter().filter_map(|(name, state)| OpenDisputeView::new(name, state.as_claim()?));
     let mirrors = project.root.join(config.constraint_directory());
     let set_aside = set_aside_files(store.folder(), "state.db.corrupt-")
         .into_iter()
@@ -68,94 +61,123 @@ pub fn run(context: &Context) -> Result<ExitCode, Failure> {
         version: env!("CARGO_PKG_VERSION"),
         project: project.identity.display().to_string(),
         mode: config.policy().mode,
-        summary: all.summary,
-        attention: all.circuits.into_iter().filter(|circuit| circuit.state != StateName::Closed).collect(),
+        paused: pause::paused(context)?,
+        clients_off: clients_off(context),
+        at: engine.now().at.to_string(),
+        is_installed: doctor::is_installed(context)?,
+        overview: OverviewView::new(&overview, &recorded),
+        attention: circuits.into_iter().filter(|circuit| circuit.state != StateName::Closed).collect(),
         waiting: trust::waiting(context)?,
-        incidents_24h,
-        store: StoreView {
-            path: store.path().display().to_string(),
-            bytes: bytes.sum(),
-            bytes_max: config.state_bytes_max(),
-            schema: SCHEMA_VERSION,
-            newer_schema: store.newer_schema()?,
-            network: network_kind(store.folder()),
-            facts: head.seq,
-            head: head.short_hash(),
-        },
+        store: store_view(context)?,
+        slices: begun.map(|(name, slice)| SliceView::new(name, slice)).collect(),
+        disputes: claims.collect(),
         phase_runs,
-        slices,
-        disputes,
-        sessions,
+        sessions: sessions(context, &rows, day_ago, &overview, &recorded),
         memory: memory::usual_folders(context).iter().map(|folder| memory::view(context, folder)).collect(),
         set_aside: set_aside.map(|file| file.display().to_string()).collect(),
     };
-    context.print(&view, text::status)?;
-    Ok(exit_code::SUCCESS)
+    context.print(&view, |view| text::status(view, command.is_verbose))
+}
+
+/// Shows what needs the person in every project of the store.
+fn all_projects(context: &Context) -> Result<ExitCode, Failure> {
+    let engine = &context.engine;
+    let (store, now) = (engine.store(), engine.now());
+    let mut projects = Vec::new();
+    for project in store.projects()? {
+        let overview = Overview::read(store, project.key, now, None)?;
+        let recorded = RecordedTrips::read(store, project.key, now.at.plus_millis(-SESSION_MS))?;
+        let overview = OverviewView::new(&overview, &recorded);
+        projects.push(ProjectView { project: project.identity.display().to_string(), overview });
+    }
+    projects.sort_by_key(|one| (one.overview.needs.is_empty(), std::cmp::Reverse(one.overview.last_report.clone())));
+    let is_installed = doctor::is_installed(context)?;
+    let view = ProjectsView { schema: SCHEMA, at: now.at.to_string(), is_installed, projects };
+    context.print(&view, text::all_projects)
+}
+
+fn store_view(context: &Context) -> Result<StoreView, Failure> {
+    let engine = &context.engine;
+    let store = engine.store();
+    let head = store.head(engine.project().key)?;
+    let bytes = ["", "-wal"].iter().filter_map(|suffix| {
+        let mut path = store.path().into_os_string();
+        path.push(suffix);
+        std::fs::metadata(path).ok().map(|file| file.len())
+    });
+    Ok(StoreView {
+        path: store.path().display().to_string(),
+        bytes: bytes.sum(),
+        bytes_max: engine.config().state_bytes_max(),
+        schema: SCHEMA_VERSION,
+        newer_schema: store.newer_schema()?,
+        network: network_kind(store.folder()),
+        facts: head.seq,
+        head: head.short_hash(),
+    })
+}
+
+/// Counts the running clients that a person started with `HALTLINE=off`.
+fn clients_off(context: &Context) -> usize {
+    let folder = context.engine.state_folder();
+    let is_off = |client: &ancestry::AncestorProcess| {
+        ancestry::is_switched_off(folder, client, client.agent().unwrap_or_default())
+    };
+    ancestry::running_clients(folder).iter().filter(|client| is_off(client)).count()
 }
 
 /// The view of the sessions active after `since`; older ones are skipped.
-fn sessions(context: &Context, rows: &BTreeMap<CircuitName, State>, since: Instant) -> Result<SessionsView, Failure> {
+fn sessions(
+    context: &Context,
+    rows: &Rows,
+    since: Instant,
+    overview: &Overview,
+    recorded: &RecordedTrips,
+) -> SessionsView {
     let engine = &context.engine;
-    let now = engine.now();
-    let mut recent: BTreeMap<&CircuitName, &State> = BTreeMap::new();
-    let mut trees = BTreeMap::new();
-    let mut agents_24h = 0;
-    let mut newest = None;
+    let (limits, now) = (&engine.config().policy().loop_, engine.now());
+    let tree_of = |name: &CircuitName| {
+        let found = rows.iter().find(|(row, _)| row == name);
+        found.and_then(|(_, state)| state.as_tree())
+    };
+    // By the row of its tree: when the session was last active, and how many agents it had.
+    let mut active: BTreeMap<CircuitName, (Instant, usize)> = BTreeMap::new();
     for (name, state) in rows {
         let State::Agent(agent) = state else { continue };
-        if agent.last_seen.at <= since {
-            continue;
-        }
-        agents_24h += 1;
-        recent.insert(name, state);
-        let tree = agent_tree_row(name, agent);
-        if newest.as_ref().is_none_or(|(seen, _)| agent.last_seen.at > *seen) {
-            newest = Some((agent.last_seen.at, tree.clone()));
-        }
-        trees.insert(tree, ());
-    }
-    recent.extend(rows.iter().filter(|(name, _)| trees.contains_key(*name)));
-    let mut breakers = Vec::new();
-    let mut by_pattern: BTreeMap<Pattern, usize> = BTreeMap::new();
-    for (name, state) in recent {
-        let Some(circuits) = state.circuits().filter(|circuits| circuits.trips > 0) else { continue };
-        let incidents = engine.incidents_in(name)?;
-        let is_recent = |incident: &&Incident| incident.tripped.is_some_and(|tripped| tripped > since);
-        for pattern in incidents.iter().filter(is_recent).filter_map(Incident::loop_pattern) {
-            *by_pattern.entry(pattern).or_default() += 1;
-        }
-        for circuit in &circuits.tripped {
-            let trip = &circuit.trip;
-            let circuit_state = circuits.state_at(trip.key, now);
-            if circuit_state == CircuitState::Closed {
-                continue;
-            }
-            let (state, remaining_s) = state_name(circuit_state, now);
-            let incident = incidents.iter().find(|incident| incident.id == trip.incident);
-            breakers.push(TrippedCircuitView {
-                incident: trip.incident.clone(),
-                circuit: name.below(trip.pattern.as_str()).to_string(),
-                pattern: trip.pattern.as_str(),
-                state,
-                remaining_s,
-                until: trip.until().to_seconds_text(),
-                streak: trip.streak,
-                turn: incident.and_then(|incident| incident.turn),
-                why: incident.and_then(|incident| incident.reason.clone()),
-            });
+        if agent.last_seen.at > since {
+            let (last, agents) = active.entry(agent_tree_row(name, agent)).or_default();
+            *last = (*last).max(agent.last_seen.at);
+            *agents += 1;
         }
     }
+    let mut active: Vec<(CircuitName, (Instant, usize))> = active.into_iter().collect();
+    active.sort_by_key(|(_, (last, _))| std::cmp::Reverse(*last));
+    let list = active
+        .iter()
+        .map(|(name, (last, agents))| SessionView::new(name.scope(), *last, *agents, tree_of(name), limits, now));
+    let resources = active.first().map(|(name, _)| {
+        let none = AgentTree::new(now);
+        ResourceView::new(name.scope(), tree_of(name).unwrap_or(&none), limits, now)
+    });
+    let of_sessions = overview.unclosed.iter().filter(|circuit| circuit.breaker == BreakerName::Loop);
+    let mut breakers: Vec<TrippedCircuitView> = of_sessions.map(TrippedCircuitView::new).collect();
     // Circuits that stay open longest come first.
     breakers.sort_by(|one, other| other.until.cmp(&one.until));
-    let limits = &engine.config().policy().loop_;
-    let resources = newest.map(|(_, name)| match rows.get(&name).and_then(State::as_tree) {
-        Some(tree) => ResourceView::new(name.scope(), tree, limits, now),
-        None => ResourceView::new(name.scope(), &haltline_core::loop_::AgentTree::new(now), limits, now),
-    });
+    let mut by_pattern: BTreeMap<Pattern, usize> = BTreeMap::new();
+    for pattern in recorded.trips.iter().filter_map(|trip| trip.pattern) {
+        *by_pattern.entry(pattern).or_default() += 1;
+    }
     let incidents_24h = by_pattern.into_iter().map(|(pattern, incidents)| PatternView {
         pattern: pattern.as_str(),
         incidents,
         is_resource: pattern.nature() == Nature::Resource,
     });
-    Ok(SessionsView { agents_24h, breakers, resources, incidents_24h: incidents_24h.collect() })
+    SessionsView {
+        agents_24h: overview.agents_24h,
+        breakers,
+        resources,
+        incidents_24h: incidents_24h.collect(),
+        memory_cleanups_24h: recorded.memory_cleanups,
+        list: list.collect(),
+    }
 }

@@ -6,25 +6,36 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use haltline_core::loop_::{AgentState, AgentTree, CircuitState, Circuits, closest_to_trip, dollars};
-use haltline_core::{CircuitName, Moment, State};
+use haltline_core::control::Pause;
+use haltline_core::loop_::{closest_to_trip, dollars};
+use haltline_core::{CircuitName, Instant, Moment, State};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Config;
-use haltline_engine::load_trust;
+use haltline_engine::control::pauses;
 use haltline_engine::project::Project;
 use haltline_engine::store::{Sqlite, SqliteOptions, Store};
+use haltline_engine::{Overview, UnclosedCircuit, agent_tree_row, load_trust};
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use crate::ancestry;
 use crate::cli::Statusline;
 use crate::context::PROJECT_MARKERS;
 use crate::environment;
 use crate::exit_code;
-use crate::view::session::agent_tree_row;
+use crate::front::text;
+use crate::local_time;
+use crate::view::SCHEMA;
+use crate::view::backtest::usd;
+use crate::view::overview::UnclosedView;
+use crate::view::statusline::{NearView, OpenCountsView, StatuslineView, pattern_words};
 
 /// Timeout for the store; a status bar does not wait.
 const STORE_TIMEOUT: Duration = Duration::from_millis(200);
 /// Largest input that is read.
 const STDIN_BYTES_MAX: u64 = 1024 * 1024;
+/// A cause is cut to this many characters: a status bar is narrow.
+const CAUSE_MAX: usize = 72;
 
 /// Parses the arguments of a status bar. Unknown arguments are skipped, because a line must always be printed.
 pub fn arguments(args: &[&str]) -> Statusline {
@@ -36,64 +47,156 @@ pub fn arguments(args: &[&str]) -> Statusline {
             "--ascii" => arguments.is_ascii = true,
             "--state" => arguments.state_folder = args.next().map(PathBuf::from),
             "--config" => arguments.config = args.next().map(PathBuf::from),
+            "--json" => arguments.is_json = true,
+            "-C" | "--directory" => arguments.folder = args.next().map(PathBuf::from),
             _client_or_unknown => {}
         }
     }
     arguments
 }
 
-/// Prints the line.
-pub fn run(arguments: &Statusline, folder: Option<&Path>, clock: Clock) -> ExitCode {
-    let line = catch_unwind(AssertUnwindSafe(|| line(arguments, folder, clock)));
-    let line = line.ok().flatten().unwrap_or_else(|| shown(arguments, "?", ""));
+/// Prints the line, or the same as one JSON object.
+pub fn run(arguments: &Statusline, clock: Clock) -> ExitCode {
+    let view = catch_unwind(AssertUnwindSafe(|| view(arguments, clock)));
+    let view = view.ok().flatten().unwrap_or_else(unknown);
+    let line = match serde_json::to_string(&view) {
+        Ok(json) if arguments.is_json => json,
+        Ok(_) | Err(_) => shown(arguments, if arguments.is_segment { &view.segment } else { &view.text }),
+    };
     let mut out = std::io::stdout().lock();
     // If the client has closed the pipe, nobody needs the line.
     writeln!(out, "{line}").and_then(|()| out.flush()).ok();
     exit_code::SUCCESS
 }
 
-/// Formats the short part only, or the whole line.
-fn shown(arguments: &Statusline, short: &str, rest: &str) -> String {
-    let line = if arguments.is_segment { short.to_owned() } else { format!("haltline {short}{rest}") };
-    if !arguments.is_ascii {
-        return line;
+/// The view where nothing can be read.
+fn unknown() -> StatuslineView {
+    StatuslineView {
+        schema: SCHEMA,
+        state: "UNKNOWN",
+        segment: "?".to_owned(),
+        text: "haltline ?".to_owned(),
+        counts: None,
+        circuits: Vec::new(),
+        near: None,
+        cost_usd: None,
     }
-    line.replace('→', "-").chars().map(|letter| if letter.is_ascii() { letter } else { '?' }).collect()
 }
 
-/// Returns the line, or `None` if nothing can be read.
-fn line(arguments: &Statusline, folder: Option<&Path>, clock: Clock) -> Option<String> {
+/// Makes a line safe for a status bar.
+fn shown(arguments: &Statusline, line: &str) -> String {
+    let line = text::escape_line(line);
+    if !arguments.is_ascii {
+        return line.into_owned();
+    }
+    let plain = line.replace('→', "-").replace('…', "...");
+    plain.chars().map(|letter| if letter.is_ascii() { letter } else { '?' }).collect()
+}
+
+/// Returns the view, or `None` if nothing can be read.
+fn view(arguments: &Statusline, clock: Clock) -> Option<StatuslineView> {
     let status = status();
     let text = |path: &str| status.pointer(path).and_then(Value::as_str).map(str::to_owned);
     let reported = text("/workspace/project_dir").or_else(|| text("/cwd")).map(PathBuf::from);
-    let folder = folder.map(Path::to_owned).or(reported).unwrap_or_else(|| PathBuf::from("."));
+    let folder = arguments.folder.clone().or(reported).unwrap_or_else(|| PathBuf::from("."));
     let project = Project::find(&folder, PROJECT_MARKERS).ok()?;
     let state_folder = arguments.state_folder.clone().or_else(|| environment::state_folder().ok())?;
     let user_file = arguments.config.clone().or_else(|| environment::user_config().ok())?;
     let options = SqliteOptions { timeout: STORE_TIMEOUT, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
     let store = Sqlite::new(&state_folder, options);
-    let cost = status.pointer("/cost/total_cost_usd").and_then(Value::as_f64);
-    let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0).map(|cost| format!("${cost:.2}"));
-    let with_cost = |cost: Option<String>| cost.map(|cost| format!(" {cost}")).unwrap_or_default();
-    let Some(session) = text("/session_id").or_else(environment::session) else {
-        return Some(shown(arguments, "ok", &with_cost(cost)));
-    };
-    let row = CircuitName::agent(&session, None);
-    let agent = store.circuit(project.key, &row).ok()?;
-    let Some(agent) = agent.as_ref().and_then(State::as_agent) else {
-        return Some(shown(arguments, "ok", &with_cost(cost)));
-    };
-    let tree = store.circuit(project.key, &agent_tree_row(&row, agent)).ok()?;
-    let tree = tree.as_ref().and_then(State::as_tree);
+    let reported_cost = status.pointer("/cost/total_cost_usd").and_then(Value::as_f64);
+    let reported_cost = reported_cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
     let now = clock.now();
-    if let Some((short, rest)) = most_urgent_circuit(agent, tree, now) {
-        return Some(shown(arguments, &short, &rest));
+    let rows = store.circuits(project.key).ok()?;
+    let overview = Overview::from_rows(&store, project.key, &rows, now, None).ok()?;
+    let session = text("/session_id").or_else(environment::session);
+    let agent_row = session.as_deref().map(|session| CircuitName::agent(session, None));
+    let find = |name: &CircuitName| rows.iter().find(|(row, _)| row == name).map(|(_, state)| state);
+    let agent = agent_row.as_ref().and_then(|row| Some((row, find(row)?.as_agent()?)));
+    let tree = agent.and_then(|(row, agent)| find(&agent_tree_row(row, agent))).and_then(State::as_tree);
+    let spent = tree.map(|tree| tree.spent).filter(|spent| spent.is_priced);
+    let mut view = StatuslineView {
+        state: if overview.counts.open > 0 {
+            "OPEN"
+        } else if overview.counts.half_open > 0 {
+            "HALF_OPEN"
+        } else {
+            "CLOSED"
+        },
+        counts: Some(OpenCountsView::new(overview.counts)),
+        cost_usd: reported_cost.or(spent.map(|spent| usd(spent.micros))),
+        ..unknown()
+    };
+    if let Some(suspended) = suspension(&store, &state_folder, &project, session.as_deref(), now) {
+        view.text = format!("haltline {suspended}");
+        view.segment = suspended;
+        return Some(view);
     }
-    let config = Config::load(&user_file, Some(&project.root), || load_trust(&store, &state_folder, &project));
-    let near = closest_to_trip(agent, tree, &config.policy().loop_, now);
-    let short = near.map_or_else(|| "ok".to_owned(), |near| format!("ok {}/{}", near.count, near.limit));
-    let spent = tree.map(|tree| tree.spent).filter(|spent| spent.is_priced).map(|spent| dollars(spent.micros));
-    Some(shown(arguments, &short, &with_cost(cost.or(spent))))
+    let unclosed = most_urgent_first(&overview, session.as_deref());
+    view.circuits = unclosed.iter().map(|circuit| UnclosedView::new(circuit)).collect();
+    if let (Some(first), Some(shown)) = (unclosed.first(), view.circuits.first()) {
+        let (segment, rest) = halted(first, shown, unclosed.len() - 1, now);
+        view.text = format!("haltline {segment}{rest}");
+        view.segment = segment;
+        return Some(view);
+    }
+    view.segment = "ok".to_owned();
+    if let Some((_, agent)) = agent {
+        let config = Config::load(&user_file, Some(&project.root), || load_trust(&store, &state_folder, &project));
+        if let Some(near) = closest_to_trip(agent, tree, &config.policy().loop_, now) {
+            view.segment = format!("{}/{} {}", near.count, near.limit, pattern_words(near.pattern));
+            view.near = Some(NearView::new(&near));
+        }
+    }
+    let cost = reported_cost.map(|cost| format!("${cost:.2}")).or(spent.map(|spent| dollars(spent.micros)));
+    view.text = format!("haltline {}{}", view.segment, cost.map(|cost| format!(" {cost}")).unwrap_or_default());
+    Some(view)
+}
+
+/// The circuits that are not CLOSED: OPEN before HALF_OPEN, those of this session first, the longest cooldown first.
+fn most_urgent_first<'a>(overview: &'a Overview, session: Option<&str>) -> Vec<&'a UnclosedCircuit> {
+    let is_own = |circuit: &UnclosedCircuit| {
+        let row = &circuit.incident.row;
+        session.is_some_and(|session| row.belongs_to_session(session) || *row == CircuitName::tree(session))
+    };
+    let mut unclosed: Vec<&UnclosedCircuit> = overview.unclosed.iter().collect();
+    unclosed.sort_by_key(|circuit| {
+        (!circuit.is_open(), !is_own(circuit), std::cmp::Reverse(circuit.remaining_ms.unwrap_or(u64::MAX)))
+    });
+    unclosed
+}
+
+/// What is halted in words, and the rest of the line: until when, how many more, and what to type.
+fn halted(circuit: &UnclosedCircuit, shown: &UnclosedView, more: usize, now: Moment) -> (String, String) {
+    let verb = if circuit.is_open() { "stopped" } else { "half-open" };
+    let cause = shown.subject().replace('`', "");
+    let cause = match cause.char_indices().nth(CAUSE_MAX) {
+        Some((end, _)) => format!("{}…", &cause[..end]),
+        None => cause,
+    };
+    let is_waiting = circuit.is_open() && circuit.remaining_ms.is_some();
+    let local = |until: Instant| format!(", until {}", text::local(until, now.at, &TimeZone::system()));
+    let until = circuit.incident.until.filter(|_| is_waiting).map(local).unwrap_or_default();
+    let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    (format!("{verb}: {cause}{more}"), format!("{until} → haltline status"))
+}
+
+/// Says that haltline does not watch: `off` in a client that a person started with `HALTLINE=off`, or until when it is
+/// paused.
+fn suspension(
+    store: &Sqlite,
+    state_folder: &Path,
+    project: &Project,
+    session: Option<&str>,
+    now: Moment,
+) -> Option<String> {
+    if ancestry::is_client_switched_off(state_folder) {
+        return Some("off".to_owned());
+    }
+    let pauses = pauses(store, state_folder, project.key, now).ok()?;
+    let covers = |pause: &Pause| pause.session.is_none() || session.is_some_and(|session| pause.covers(session));
+    let found = pauses.into_iter().find(|found| covers(&found.pause))?;
+    Some(format!("paused until {}", local_time::clock_time(found.pause.until(), now.at)))
 }
 
 /// Reads the client's status as JSON; `Null` when a person runs the command by hand.
@@ -107,33 +210,4 @@ fn status() -> Value {
         Ok(_read) => serde_json::from_slice(&text).unwrap_or_default(),
         Err(_closed) => Value::Null,
     }
-}
-
-/// Returns the text for the most urgent circuit: OPEN before HALF_OPEN, the longest cooldown first.
-fn most_urgent_circuit(agent: &AgentState, tree: Option<&AgentTree>, now: Moment) -> Option<(String, String)> {
-    let circuit_sets: Vec<&Circuits> =
-        std::iter::once(&agent.circuits).chain(tree.map(|tree| &tree.circuits)).collect();
-    let mut half_open = None;
-    let mut open: Option<(u64, (String, String))> = None;
-    for circuits in circuit_sets {
-        for circuit in &circuits.tripped {
-            let (trip, pattern) = (&circuit.trip, circuit.trip.pattern.as_str());
-            match circuits.state_at(trip.key, now) {
-                CircuitState::Open(_) => {
-                    let until = trip.until().to_seconds_text();
-                    let clock = until.split_once('T').map_or(until.as_str(), |(_, time)| time).trim_end_matches('Z');
-                    let rest = format!(" until {clock} UTC → haltline why");
-                    let left = trip.remaining_ms(now).unwrap_or_default();
-                    if open.as_ref().is_none_or(|(longest, _)| left > *longest) {
-                        open = Some((left, (format!("OPEN {pattern}"), rest)));
-                    }
-                }
-                CircuitState::HalfOpen(..) | CircuitState::Probing(_) => {
-                    half_open = Some((format!("probe {pattern}"), " → haltline why".to_owned()));
-                }
-                CircuitState::Closed => {}
-            }
-        }
-    }
-    open.map(|(_, line)| line).or(half_open)
 }

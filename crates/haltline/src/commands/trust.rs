@@ -7,15 +7,12 @@ use haltline_core::{ConstraintId, Event, State, constraint};
 use haltline_engine::EngineError;
 use haltline_engine::store::Store;
 
-use super::constraint::audit;
 use crate::cli::Trust;
 use crate::context::Context;
 use crate::error::Failure;
-use crate::exit_code;
 use crate::front::text;
-use crate::operator::{Proof, confirm};
-use crate::view::SCHEMA;
 use crate::view::status::{TrustView, WaitingView};
+use crate::view::{AuditView, SCHEMA};
 
 /// Lists what waits for trust, and accepts it unless only the list was requested.
 pub fn run(context: &Context, command: &Trust) -> Result<ExitCode, Failure> {
@@ -23,10 +20,9 @@ pub fn run(context: &Context, command: &Trust) -> Result<ExitCode, Failure> {
     let waiting = waiting(context)?;
     if command.is_list || waiting.is_empty() {
         let view = TrustView { schema: SCHEMA, waiting, is_accepted: false, audit: None };
-        context.print(&view, text::trust)?;
-        return Ok(exit_code::SUCCESS);
+        return context.print(&view, text::trust);
     }
-    let operator = confirm("trust", command.reason.as_deref(), Proof::Presence, engine.config())?;
+    let operator = context.confirm("trust", command.reason.as_deref())?;
     let mut accepted = None;
     for (id, _) in loosened_rules(context)? {
         let event = constraint::ConstraintEvent::TrustRule(operator.clone());
@@ -46,10 +42,9 @@ pub fn run(context: &Context, command: &Trust) -> Result<ExitCode, Failure> {
             Err(EngineError::Store(error)) => return Err(error.into()),
         }
     }
-    let audit = accepted.map(|committed| audit(&committed, operator.who, command.reason.as_deref()));
+    let audit = accepted.map(|committed| AuditView::new(&committed, operator));
     let view = TrustView { schema: SCHEMA, waiting, is_accepted: true, audit };
-    context.print(&view, text::trust)?;
-    Ok(exit_code::SUCCESS)
+    context.print(&view, text::trust)
 }
 
 /// Returns everything that waits for trust, from the configuration and from constraint files.

@@ -12,10 +12,9 @@ use crate::cli::Uninstall;
 use crate::context::Context;
 use crate::diff::unified;
 use crate::error::Failure;
-use crate::exit_code;
 use crate::front::text;
 use crate::installation::{
-    ForeignFile, InstallScope, Installation, InstallationRecord, digest, keep_backup, remove_folders,
+    ForeignFile, InstallScope, Installation, InstallationRecord, digest, git_exclude, keep_backup, remove_folders,
 };
 use crate::operator::{Proof, confirm};
 use crate::view::SCHEMA;
@@ -24,8 +23,9 @@ use crate::view::install::{OwnFileChange, UninstallOutcome, UninstallView};
 /// Removes haltline's entries, or only shows the change.
 pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> {
     let engine = &context.engine;
+    let verb = if command.is_purge { "uninstall --purge" } else { "uninstall" };
     if !command.is_dry_run {
-        confirm("uninstall", None, Proof::Presence, engine.config())?;
+        confirm(verb, None, Proof::Presence, engine.config())?;
     }
     let (client, scope) = (command.client, InstallScope::from_project_flag(command.is_project));
     let own = as_text(&own_binary()?)?;
@@ -33,6 +33,14 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
     let state = engine.store().folder();
     let record = InstallationRecord::read(state)?;
     let known = record.find(&settings);
+    if command.is_purge
+        && let Some(other) = record.others(&settings).next()
+    {
+        let settings = other.settings.display();
+        return Err(Failure::Plain(format!(
+            "the hooks in {settings} still use this state; uninstall them first; nothing was changed"
+        )));
+    }
     let found = match &file.text {
         Some(text) => {
             find(text, client, &own).map_err(|error| file.failure(format!("{error}; nothing was changed")))?
@@ -67,12 +75,17 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
         },
         outcome,
         is_dry_run: command.is_dry_run,
+        backup: None,
         also: also(context, client, scope, &settings, &own),
+        state: state.is_dir().then(|| state.display().to_string()),
+        is_purge: command.is_purge,
+        left_in_state: Vec::new(),
         handlers: handlers.collect(),
     };
     if !command.is_dry_run {
         if outcome != UninstallOutcome::Unchanged {
-            keep_backup(state, engine.now().at, &settings, before)?;
+            let backup = keep_backup(state, engine.now().at, &settings, before)?;
+            view.backup = Some(backup.display().to_string());
         }
         let changed = match outcome {
             UninstallOutcome::Unchanged => Ok(()),
@@ -94,9 +107,56 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
         }
         remove_folders(known.map_or(&[], |known| &known.folders));
         record.without(&settings).write(state)?;
+        if let Some(path) = git_exclude::remove(engine.project())?.filter(|_| !context.is_json) {
+            text::note(&format!("{}: haltline's lines are removed", path.display()));
+        }
+        if command.is_purge {
+            view.left_in_state = purge(state)?;
+        }
     }
-    context.print(&view, text::uninstall)?;
-    Ok(exit_code::SUCCESS)
+    context.print(&view, text::uninstall)
+}
+
+/// What haltline keeps in its state folder.
+const STATE_NAMES: [&str; 16] = [
+    "backtest.json",
+    "backup",
+    "clients",
+    "courses",
+    "guards",
+    "installed.json",
+    "latches",
+    "memory",
+    "mirrors",
+    "paused",
+    "runs",
+    "slices",
+    "snapshots",
+    "spool",
+    "told",
+    "trust",
+];
+/// The store's files and locks begin with one of these.
+const STATE_PREFIXES: [&str; 2] = ["state.", "spool."];
+
+/// Deletes haltline's files in the state folder, and the folder if nothing else is in it. Returns what else is in it.
+fn purge(state: &Path) -> Result<Vec<String>, Failure> {
+    let problem = |error: std::io::Error| Failure::Plain(format!("{}: {error}", state.display()));
+    let mut left = Vec::new();
+    for entry in fs::read_dir(state).map_err(problem)?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_own = STATE_NAMES.contains(&name.as_str()) || STATE_PREFIXES.iter().any(|own| name.starts_with(own));
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        match (is_own, is_folder) {
+            (false, _) => left.push(name),
+            (true, true) => fs::remove_dir_all(entry.path()).map_err(problem)?,
+            (true, false) => fs::remove_file(entry.path()).map_err(problem)?,
+        }
+    }
+    if left.is_empty() {
+        fs::remove_dir(state).map_err(problem)?;
+    }
+    Ok(left)
 }
 
 /// Returns the settings without haltline, and how they differ from the original.

@@ -2,68 +2,65 @@
 
 use std::process::ExitCode;
 
-use haltline_core::{State, shorten};
-use haltline_engine::Incident;
+use haltline_core::{State, code_page};
 use haltline_engine::replay::TripsFile;
 use haltline_engine::store::Store;
+use haltline_engine::{IncidentLookup, IncidentRecord, agent_tree_row};
 
+use super::{circuits, explain};
 use crate::context::Context;
 use crate::error::Failure;
-use crate::exit_code;
 use crate::front::text;
-use crate::view::incident::{ReplayWhyView, SessionNow, WhyView};
-use crate::view::session::agent_tree_row;
+use crate::view::constraint::configuration;
+use crate::view::incident::{ReplayWhyView, WhyView};
 
 pub fn run(context: &Context, wanted: Option<&str>) -> Result<ExitCode, Failure> {
     let engine = &context.engine;
     engine.import_mirror();
-    let mut incidents = engine.known_incidents()?;
-    if let Some(id) = wanted {
-        incidents.retain(|incident| incident.id == id);
+    if let Some(code) = wanted.filter(|wanted| code_page(wanted).is_some()) {
+        return explain::run(context, code);
     }
-    // Without an id, explain the newest incident.
-    let Some(found) = incidents.into_iter().max_by_key(|incident| incident.tripped) else {
-        let state_folder = engine.store().folder();
-        if let Some(trip) = wanted.and_then(|id| TripsFile::find(state_folder, id)) {
-            context.print(&ReplayWhyView::new(trip), text::why_replay)?;
-            return Ok(exit_code::SUCCESS);
-        }
-        return Err(Failure::Plain(match wanted {
-            Some(id) => format!(
-                "incident {}: nothing here has that name; `haltline why` shows the newest, `haltline status` what is open",
-                shorten(id)
-            ),
-            None => "there is no incident in this project: nothing has tripped".to_owned(),
-        }));
-    };
-    let view = match found.loop_pattern() {
-        Some(_pattern) => session_view(context, &found)?,
-        None => WhyView::new(&found),
-    };
-    context.print(&view, text::why)?;
-    Ok(exit_code::SUCCESS)
+    if let Some(id) = wanted
+        && let Err(IncidentLookup::Unknown) = engine.find_incident(wanted, |_| true)?
+        && let Some(trip) = TripsFile::find(engine.store().folder(), id)
+    {
+        return context.print(&ReplayWhyView::new(trip), text::why_replay);
+    }
+    let nothing = "Nothing has tripped in this project.";
+    if let Err(IncidentLookup::Nothing) = engine.find_incident(wanted, |_| true)? {
+        return context.print_nothing(nothing);
+    }
+    let record = circuits::find(context, wanted, nothing, |_| true)?;
+    context.print(&view(context, &record)?, text::why)
 }
 
-fn session_view(context: &Context, incident: &Incident) -> Result<WhyView, Failure> {
+fn view(context: &Context, record: &IncidentRecord) -> Result<WhyView, Failure> {
     let engine = &context.engine;
     let (store, key) = (engine.store(), engine.project().key);
-    let state = store.circuit(key, &incident.row)?;
-    let tree = match &state {
-        Some(State::Agent(agent)) => store.circuit(key, &agent_tree_row(&incident.row, agent))?,
+    let incident = engine.explain_incident(record)?;
+    let mut view = WhyView::new(&incident, record, engine.config(), engine.now());
+    match store.circuit(key, &record.row)? {
+        Some(State::Agent(agent)) => {
+            let tree = store.circuit(key, &agent_tree_row(&record.row, &agent))?;
+            view.set_cost(tree.as_ref().and_then(State::as_tree));
+        }
+        Some(State::Tree(tree)) => view.set_cost(Some(&tree)),
+        Some(State::Constraint(circuit)) => {
+            let defaults = engine.config().policy().constraint;
+            let id = haltline_core::ConstraintId::parse(record.row.scope()).ok();
+            let file = id.and_then(|id| engine.constraint_file(&id, Some(&circuit)));
+            view.set_limits(configuration(circuit.limits(), &defaults, file.as_ref()));
+        }
         Some(
-            State::Tree(_)
-            | State::Constraint(_)
-            | State::Exemptions(_)
+            State::Exemptions(_)
             | State::PhaseRun(_)
             | State::Slice(_)
             | State::Claim(_)
             | State::Pipeline(_)
-            | State::Trust(_),
+            | State::Trust(_)
+            | State::Control(_),
         )
-        | None => state.clone(),
-    };
-    let circuits = state.as_ref().and_then(State::circuits);
-    let tree = tree.as_ref().and_then(State::as_tree);
-    let session = SessionNow { circuits, tree, config: engine.config(), now: engine.now() };
-    Ok(WhyView::new(incident).with_session(incident, &session))
+        | None => {}
+    }
+    Ok(view)
 }

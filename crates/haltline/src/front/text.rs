@@ -1,4 +1,4 @@
-//! Plain text output: 80 columns, readable without colour, the same through a pipe.
+//! Text output: readable without colour; 80 columns and no colour through a pipe.
 
 mod attempt;
 mod backtest;
@@ -6,17 +6,25 @@ mod claim;
 mod claim_ledger;
 mod config;
 mod constraint;
+mod control;
+mod demo;
 mod doctor;
 mod escape;
+mod explain;
 mod incident;
+mod incidents;
 mod install;
 mod journal;
 mod memory;
+mod page;
 mod phase;
 mod ralph;
+mod screen;
 mod session;
 mod status;
+mod time;
 
+use std::io::IsTerminal;
 use std::path::Path;
 
 use haltline_engine::store::Salvage;
@@ -25,23 +33,44 @@ pub use attempt::{attempt_answer, attempt_history, attempt_scope, attempt_status
 pub use backtest::{backtest, why_replay};
 pub use claim::{claim_answer, claim_list, claim_show};
 pub use claim_ledger::claim_ledger;
-pub use config::{config_check, config_path, config_show};
-pub use constraint::{all, change, check, configuration, history, one};
+pub use config::{config_change, config_check, config_path, config_show};
+pub use constraint::{all, change, check, configuration, history, new_constraint, one};
+pub use control::pause;
+pub use demo::demo;
 pub use doctor::doctor;
 pub use escape::{escape_line, escape_lines};
+pub use explain::explain;
 pub use incident::{circuits, false_positives, why};
+pub use incidents::incidents;
 pub use install::{init, init_done, uninstall};
 pub use journal::{show, verify};
 pub use memory::{memory_clean, memory_report};
-pub use phase::{open_block, phase_answer, phase_history, phase_report, phase_status};
+use page::{Page, Style, cut, join};
+pub use page::{count, fit};
+pub use phase::{BlockForm, open_block, phase_answer, phase_history, phase_report, phase_status};
 pub use ralph::{ralph_halt, ralph_reset, ralph_status};
-pub use session::sessions;
-pub use status::{status, trust};
+pub use screen::{ColorChoice, set_screen};
+use screen::{stamp, when};
+pub use status::{all_projects, status, trust};
+pub use time::local;
 
 use crate::error::Failure;
 
-/// Maximum width of a line.
-const WIDTH: usize = 80;
+/// Makes the text of a page safe for a terminal: escapes what others wrote, then adds the page's colours.
+pub fn for_terminal(text: &str) -> String {
+    page::paint(&escape_lines(text))
+}
+
+/// Like [`for_terminal`] for standard error, which may be a file while standard output is a terminal.
+pub fn for_stderr(text: &str) -> String {
+    let safe = escape_lines(text);
+    if std::io::stderr().is_terminal() { page::paint(&safe) } else { page::without_marks(&safe) }
+}
+
+/// Adds the page's colours to a text whose bytes must stay.
+pub fn with_colour(text: &str) -> String {
+    page::paint(text)
+}
 
 /// Prints why a command failed to standard error.
 pub fn print_failure(failure: &Failure) {
@@ -77,69 +106,5 @@ pub fn salvage(salvage: &Salvage, folder: &Path) -> String {
             "the store in {} was gone; {latched} circuits that are not CLOSED were restored from their latches",
             folder.display()
         ),
-    }
-}
-
-/// A heading with a rule under it.
-fn heading(text: &str) -> String {
-    format!("{text}\n{}\n", "-".repeat(text.chars().count().min(WIDTH)))
-}
-
-/// Makes a text fit on one line: escapes it for the terminal and cuts it with an ellipsis.
-pub fn fit(text: &str, width: usize) -> String {
-    let shown = escape_line(text);
-    if shown.chars().count() <= width {
-        return shown.into_owned();
-    }
-    let mut cut: String = shown.chars().take(width.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
-}
-
-/// Formats a number with its noun: `1 violation`, `2 violations`.
-pub fn count(number: impl Into<u64>, noun: &str) -> String {
-    let number = number.into();
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
-}
-
-/// Breaks a sentence into lines of at most 80 columns; later lines are indented to the width of the label.
-fn wrap(label: &str, text: &str) -> String {
-    let indent = label.chars().count();
-    let mut out = String::from(label);
-    let mut column = indent;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > indent && column + 1 + length > WIDTH {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if column > indent {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_or_odd_texts_fit_on_one_line() {
-        assert_eq!(fit("short", 10), "short");
-        assert_eq!(fit("0123456789abc", 10), "012345678…");
-        assert_eq!(fit("a\nb\u{1b}[31m", 20), "a\\nb\\u{1b}[31m");
-    }
-
-    #[test]
-    fn sentences_wrap_at_eighty_columns_under_their_label() {
-        let text = wrap("Reason:  ", &"word ".repeat(30));
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("         word")), "{text}");
     }
 }

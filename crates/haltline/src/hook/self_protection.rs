@@ -7,10 +7,14 @@ use std::process::{Command, Stdio};
 
 use haltline_agents::hook::HookCall;
 use haltline_agents::{Client, install};
+use haltline_engine::file::{Links, read_regular};
 
 use crate::ancestry;
 use crate::environment::variable;
 use crate::installation::InstallationRecord;
+
+/// Largest settings file that is read.
+const SETTINGS_BYTES_MAX: u64 = 16 << 20;
 
 /// Records which process the client is, and returns whether an agent started it (L8). A session that another session
 /// started belongs to that session's tree, whichever client runs it.
@@ -34,7 +38,8 @@ pub fn has_lost_hooks(file: &str, state_folder: &Path) -> bool {
     let lost = || -> Option<bool> {
         let record = InstallationRecord::read(state_folder).ok()?;
         let installed = record.find(&fs::canonicalize(file).unwrap_or_else(|_gone| PathBuf::from(file)))?;
-        let text = fs::read_to_string(file).unwrap_or_default();
+        let text = read_regular(Path::new(file), SETTINGS_BYTES_MAX, Links::Follow).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
         let client = Client::ALL.into_iter().find(|client| client.name() == installed.client)?;
         let left = install::find(&text, client, installed.binary.to_str()?).unwrap_or_default();
         let is_left = |event: &str| left.iter().any(|found| found.event == event && !found.is_restricted);

@@ -8,7 +8,8 @@
 use std::path::Path;
 
 use haltline_agents::hook::{HookCall, HookEvent, StopMethod};
-use haltline_core::Verdict;
+use haltline_core::loop_::TURN_ENDS;
+use haltline_core::{Reason, Verdict};
 use haltline_engine::config::Config;
 
 use super::SELF_TEST_PREFIX;
@@ -34,6 +35,22 @@ pub fn process_to_interrupt(
     let client = hook_call.client.name();
     let process = ancestry::recorded_client(state_folder, client, &hook_call.agent.session)?;
     is_unattended(&process.arguments(client)).then_some(process)
+}
+
+/// The verdict in words that hold in this client: where nothing ends the turn, haltline asks the agent to end it, and
+/// does not say once per call that it has ended.
+pub fn with_honest_ending(hook_call: &HookCall, verdict: Verdict, is_interrupted: bool) -> Verdict {
+    let ends_turn = match hook_call.client.protocol().stop {
+        StopMethod::Answer => true,
+        StopMethod::Interrupt { .. } | StopMethod::DenyOnly => is_interrupted || hook_call.event == HookEvent::Stop,
+    };
+    match verdict {
+        Verdict::Stop(reason) if !ends_turn => {
+            let text = reason.text.replace(TURN_ENDS, "End your turn now: say what you tried and what is missing.");
+            Verdict::Stop(Reason { text, ..reason })
+        }
+        Verdict::Pass | Verdict::Warn(_) | Verdict::Deny(_) | Verdict::Stop(_) => verdict,
+    }
 }
 
 pub fn interrupt(client: &AncestorProcess) {

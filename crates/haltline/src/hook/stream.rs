@@ -16,7 +16,7 @@ use haltline_engine::clock::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, wait};
 
-use super::{Arguments, STDIN_BYTES_MAX, STORE_TIMEOUT, answer_event, catch_panic, notice_once, stop};
+use super::{Arguments, STDIN_BYTES_MAX, STORE_TIMEOUT, answer_event, catch_panic, stop};
 
 /// The answer that says nothing, because the client waits for a line.
 const EMPTY_ANSWER: &str = "{}";
@@ -35,12 +35,13 @@ pub fn run(client: Client, arguments: &Arguments, clock: Clock) {
             return;
         }
         reap_notifiers();
-        let answer = catch_panic(Some(client), || {
+        let answer = catch_panic(Some(client), arguments, || {
             if is_complete {
                 answer_event(client, arguments, &line, timeout, clock).0
             } else {
-                let text = "haltline was told an event that is too long to read; the agent goes on unwatched this time";
-                notice_once::failure_notice(Some(client), "stdin", text).into()
+                let text =
+                    "an event was too long for haltline to read; the agent continues, and haltline did not check it";
+                arguments.notice_files().failure_notice(Some(client), "stdin", text).into()
             }
         });
         let mut out = io::stdout().lock();

@@ -13,6 +13,7 @@ use haltline_core::loop_::{Activity, AgentFact, AgentRef, AgentState, CallIds, L
 use haltline_core::{CircuitName, Fact, Recorded, State};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
+use haltline_engine::file::open_linked;
 use haltline_engine::store::{Sqlite, Store, StoreError};
 
 use crate::installation::user_folder;
@@ -103,7 +104,7 @@ fn path(parsed: &ParsedHook) -> Option<PathBuf> {
 pub fn complete_outcome(parsed: &mut ParsedHook) {
     let Some(transcript) = &parsed.hook.client.protocol().transcript else { return };
     let (Some(pending), Some(path)) = (&parsed.pending_outcome, path(parsed)) else { return };
-    let end = File::open(path).ok().and_then(|mut file| {
+    let end = open_linked(&path).ok().and_then(|mut file| {
         let length = file.metadata().ok()?.len();
         read_chunk(&mut file, length.saturating_sub(BYTES_MAX))
     });
@@ -132,7 +133,7 @@ fn read_new_part(
     engine: &Engine<Sqlite>,
     parsed: &mut ParsedHook,
 ) -> Option<LoopEvent> {
-    let mut file = File::open(path).ok()?;
+    let mut file = open_linked(path).ok()?;
     let length = file.metadata().ok()?.len();
     let (from, last) = agent_state.map_or((0, None), |agent| (agent.transcript_offset, agent.last_response.as_deref()));
     // A transcript that got shorter was rewritten; responses that were counted before are recognised by their ids.

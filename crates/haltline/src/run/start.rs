@@ -33,6 +33,17 @@ pub enum StartError {
     Other(OsString, std::io::Error),
 }
 
+impl StartError {
+    /// The code with which shells exit when they cannot start a command.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            StartError::NotFound(_) | StartError::NoInterpreter(_) => 127,
+            StartError::NotExecutable(_) | StartError::NotAProgram(_) => 126,
+            StartError::Empty | StartError::NoFolder(_) | StartError::Other(..) => 1,
+        }
+    }
+}
+
 impl fmt::Display for StartError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

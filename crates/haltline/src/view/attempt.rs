@@ -1,18 +1,16 @@
 //! Views of slices: the seed's eight fields for each test, and what else is known.
 
 use haltline_core::attempt::{
-    self, Attempted, Deviation, Fact as AttemptFact, Justification, Origin, Prior, Slice, TestName, TestState, Totals,
+    self, Attempted, Deviation, Fact as AttemptFact, Justification, Origin, Prior, Slice, TestName, TestResult,
+    TestState, Totals,
 };
-use haltline_core::{CircuitName, Fact, Reason, Verdict};
+use haltline_core::{CircuitName, Fact, Reason};
 use haltline_engine::redact::mask;
 use haltline_engine::slice_options;
 use haltline_engine::store::{Committed, Entry};
 use serde::Serialize;
 
-use super::SCHEMA;
-use super::constraint::AuditView;
-use super::phase::CountView;
-use super::verdict::VerdictName;
+use super::{AnswerView, AuditView, CountView, SCHEMA, VerdictName};
 
 #[derive(Debug, Serialize)]
 pub struct SliceView {
@@ -88,7 +86,7 @@ pub struct AttemptView {
     pub files: Vec<String>,
     #[serde(skip_serializing_if = "is_zero")]
     pub files_more: u64,
-    pub result: &'static str,
+    pub result: TestResult,
     #[serde(rename = "said")]
     pub summary: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -129,6 +127,11 @@ pub fn slice_id(name: &CircuitName) -> &str {
     name.scope().split('@').next().unwrap_or_default()
 }
 
+/// What was tried, or that nobody said so.
+pub fn shown_strategy(attempt: &Attempted) -> String {
+    if attempt.strategy.is_empty() { "not given".to_owned() } else { attempt.strategy.clone() }
+}
+
 impl SliceView {
     pub fn new(name: &CircuitName, slice: &Slice) -> Self {
         let owed = slice.failing().filter(|(_, state)| state.report.is_none());
@@ -138,7 +141,7 @@ impl SliceView {
             slice: slice_id(name).to_owned(),
             circuit: name.to_string(),
             state: slice.state.as_str(),
-            begun: slice.begun.at.to_seconds_text(),
+            begun: slice.begun.at.to_string(),
             total_failed_attempts: CountView {
                 count: slice.total_failed_attempts,
                 threshold: Slice::SLICE_FAILURES_MAX,
@@ -160,7 +163,7 @@ impl SliceView {
                 incident: trip.incident.clone(),
                 cause: trip.cause.as_str(),
                 code: trip.cause.code(),
-                since: trip.since.at.to_seconds_text(),
+                since: trip.since.at.to_string(),
                 reason: attempt::trip_text(trip),
                 denied: trip.denials,
             }),
@@ -201,11 +204,11 @@ impl AttemptView {
     fn new(attempt: &Attempted) -> Self {
         Self {
             attempt: attempt.number,
-            at: attempt.at.to_seconds_text(),
-            strategy: attempt.strategy.clone(),
+            at: attempt.at.to_string(),
+            strategy: shown_strategy(attempt),
             files: attempt.files.clone(),
             files_more: attempt.files_more,
-            result: attempt.result.as_str(),
+            result: attempt.result,
             summary: attempt.summary.clone(),
             is_declared: attempt.is_declared,
             is_stale: attempt.is_stale,
@@ -221,14 +224,24 @@ impl DeviationView {
     }
 }
 
+/// A verb of `haltline attempt` that is answered with the slice. `record` answers as `run` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AttemptVerb {
+    Begin,
+    Check,
+    Run,
+    Deviate,
+    Rollback,
+    Reset,
+    End,
+}
+
 /// The result of a verb.
 #[derive(Debug, Serialize)]
 pub struct AttemptAnswerView {
-    pub schema: u32,
-    pub verb: &'static str,
-    pub verdict: VerdictName,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    #[serde(flatten)]
+    pub answer: AnswerView<AttemptVerb>,
     /// The attempt that was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptView>,
@@ -258,17 +271,13 @@ pub struct RollbackView {
 }
 
 impl AttemptAnswerView {
-    pub fn new(verb: &'static str, name: &CircuitName, committed: &Committed, slice: &Slice) -> Self {
-        let verdict: &Verdict = &committed.decision.verdict;
+    pub fn new(verb: AttemptVerb, name: &CircuitName, committed: &Committed, slice: &Slice) -> Self {
         let attempted = committed.decision.facts.iter().find_map(|recorded| match &recorded.fact {
             Fact::Attempt(AttemptFact::Attempted { test, attempt, .. }) => Some((test, attempt.as_ref())),
             _other => None,
         });
         Self {
-            schema: SCHEMA,
-            verb,
-            verdict: verdict.into(),
-            reason: verdict.reason().cloned(),
+            answer: AnswerView::new(verb, &committed.decision.verdict),
             test: attempted.map(|(test, _)| test.to_string()),
             attempt: attempted.map(|(_, attempt)| AttemptView::new(attempt)),
             slice: SliceView::new(name, slice),
@@ -298,13 +307,6 @@ pub struct PathView {
     pub reason: Option<Reason>,
 }
 
-impl PathView {
-    /// True if the file must not be changed.
-    pub fn is_denied(&self) -> bool {
-        self.verdict.denies()
-    }
-}
-
 /// Everything that happened to a slice.
 #[derive(Debug, Serialize)]
 pub struct SliceHistoryView {
@@ -328,7 +330,7 @@ impl SliceHistoryView {
         let lines = entries.iter().filter_map(|entry| {
             let read = entry.read().ok()?;
             let Fact::Attempt(fact) = read.fact? else { return None };
-            let at = read.at.at.to_seconds_text();
+            let at = read.at.at.to_string();
             Some(SliceHistoryLine { at, kind: fact.as_str(), text: describe_fact(&fact) })
         });
         let (totals, priors) = (slice.totals, slice.priors.clone());

@@ -1,9 +1,11 @@
 //! Views of a replay of recorded sessions.
 
+use haltline_core::loop_::CAPACITY_CODE;
 use haltline_engine::replay::{ReplayedSession, SessionVerdicts, Severity, Trip};
 use serde::Serialize;
 
-/// One session, one line of `haltline backtest --json`. It has exactly the fields that EVENTS.md defines.
+/// One session, one line of `haltline backtest --json`: the fields of docs/reference/events.md, and `limits` where a session
+/// reached one.
 #[derive(Debug, Serialize)]
 pub struct SessionView<'a> {
     pub session: &'a str,
@@ -14,6 +16,17 @@ pub struct SessionView<'a> {
     pub cost_usd: Option<f64>,
     pub first: FirstView<'a>,
     pub trips: Vec<TripView<'a>>,
+    /// Calls denied because of a limit on a number, which is not a detected loop.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<SessionLimitView>,
+}
+
+/// A limit that a session reached.
+#[derive(Debug, Serialize)]
+pub struct SessionLimitView {
+    pub code: &'static str,
+    pub key: &'static str,
+    pub denied: u64,
 }
 
 /// The first verdict of each kind.
@@ -71,6 +84,11 @@ impl<'a> SessionView<'a> {
             cost_usd: session.micros.map(usd),
             first: FirstView { warn: first(Severity::Warn), deny: first(Severity::Deny), stop: first(Severity::Stop) },
             trips: result.trips.iter().map(trip).collect(),
+            limits: Some(result.capacity_denials)
+                .filter(|denied| *denied > 0)
+                .map(|denied| SessionLimitView { code: CAPACITY_CODE, key: CAPACITY_KEY, denied })
+                .into_iter()
+                .collect(),
         }
     }
 }
@@ -130,10 +148,35 @@ pub struct VerdictsView {
     /// Denials because a limit on a number was reached, which is not a detected loop.
     pub limits_reached: u64,
     pub limits_reached_sessions: u64,
+    /// The limits that were reached, with their keys and sessions.
+    pub limits: Vec<LimitReachedView>,
     pub circuits: Vec<CircuitView>,
     /// Likely false positives first, then those with the most calls after them.
     #[serde(rename = "look_first")]
     pub review_first: Vec<TripToReviewView>,
+}
+
+/// The key that raises the capacity limit.
+pub const CAPACITY_KEY: &str = "agents.max_concurrent";
+
+/// A limit on a number that sessions reached.
+#[derive(Debug, Serialize)]
+pub struct LimitReachedView {
+    pub code: &'static str,
+    /// The configuration key that raises it.
+    pub key: &'static str,
+    pub value: u32,
+    /// Denied sub-agent starts.
+    pub denied: u64,
+    /// The first 20 sessions that reached it.
+    pub sessions: Vec<LimitedSessionView>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct LimitedSessionView {
+    pub session: String,
+    pub source: String,
+    pub denied: u64,
 }
 
 /// How many sessions met a circuit.

@@ -177,7 +177,7 @@ impl ClaimView {
             .map(|resolved| ResolvedDisputeView::new(&circuit, resolved, display, masked))
             .collect();
         let line = |line: &HistoryLine| HistoryLineView {
-            at: line.at.to_seconds_text(),
+            at: line.at.to_string(),
             kind: line.kind.clone(),
             text: line.text.clone(),
         };
@@ -201,8 +201,8 @@ impl ClaimView {
             resolved_disputes,
             totals: claim.totals,
             history: claim.history.iter().map(line).collect(),
-            created: claim.created.to_seconds_text(),
-            updated: claim.updated.to_seconds_text(),
+            created: claim.created.to_string(),
+            updated: claim.updated.to_string(),
             is_masked,
             is_verbatim: display.is_verbatim,
         }
@@ -225,7 +225,7 @@ impl ObjectionView {
 
 impl DisputeView {
     fn new(circuit: &CircuitName, dispute: &Dispute, display: TextDisplay, is_masked: &mut bool) -> Self {
-        let when = |at: Instant| at.to_seconds_text();
+        let when = |at: Instant| at.to_string();
         let queued =
             |queued: &Queued| QueuedView { base: queued.base.to_string(), fell: queued.fell, at: when(queued.at) };
         Self {
@@ -277,7 +277,7 @@ impl ResolvedDisputeView {
             dispute,
             resolution: resolved.how.as_str(),
             status: resolved.to,
-            resolved: resolved.at.to_seconds_text(),
+            resolved: resolved.at.to_string(),
             explanation,
             human_override_rationale,
             who,

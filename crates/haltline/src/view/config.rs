@@ -48,8 +48,30 @@ impl ValueView {
             Origin::Project(path) => ("project", Some(path.display().to_string())),
         };
         let waiting = setting.waiting.last().map(|waiting| Json::from(&waiting.value));
-        Self { key: setting.key.name, value: Json::from(&setting.value), origin, file, waiting }
+        Self { key: setting.key.name, value: shown(setting), origin, file, waiting }
     }
+}
+
+/// A value as it may be shown: the addresses of notifications carry secrets, so only their hosts are.
+fn shown(setting: &Setting) -> Json {
+    let value = Json::from(&setting.value);
+    if !setting.key.name.starts_with("notify.") {
+        return value;
+    }
+    match value {
+        Json::String(text) => Json::String(without_path(&text)),
+        Json::Array(texts) => texts.iter().filter_map(Json::as_str).map(without_path).collect(),
+        other => other,
+    }
+}
+
+/// An address without what follows its host; a topic of ntfy is a secret as well.
+fn without_path(text: &str) -> String {
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let host = rest.split('/').next().unwrap_or_default().rsplit('@').next().unwrap_or_default();
+        return if rest.contains('/') { format!("{scheme}://{host}/…") } else { format!("{scheme}://{host}") };
+    }
+    if text.starts_with("ntfy:") { "ntfy:…".to_owned() } else { text.to_owned() }
 }
 
 /// Where files and folders are.
@@ -72,4 +94,31 @@ pub struct CheckView {
     pub warnings: Vec<String>,
     /// What waits for trust.
     pub waiting: Vec<String>,
+}
+
+/// The result of `config get`.
+#[derive(Debug, Serialize)]
+pub struct GetView {
+    pub schema: u32,
+    #[serde(flatten)]
+    pub value: ValueView,
+}
+
+/// The result of `config set`, `config unset` and `config edit`.
+#[derive(Debug, Serialize)]
+pub struct ChangeView {
+    pub schema: u32,
+    pub file: String,
+    /// Missing if the person edited the whole file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The value in the file before, as TOML.
+    pub from: Option<String>,
+    /// The value in the file now, as TOML.
+    pub to: Option<String>,
+    /// True if the project's file has values that wait for trust.
+    pub waits: bool,
+    /// Missing if nothing was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<super::AuditView>,
 }

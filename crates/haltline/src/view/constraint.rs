@@ -3,14 +3,13 @@
 use haltline_core::constraint::{
     Check, Circuit, CircuitStateAt, Cooldown, Fact as ConstraintFact, Limits, Loosened, StateName, Totals, Weight,
 };
-use haltline_core::{CircuitName, Fact, Instant, Moment, Reason, Retry};
+use haltline_core::{CircuitName, ClockDoubt, Fact, Instant, Moment, Reason, Retry};
 use haltline_engine::constraint_file::ConstraintFile;
 use haltline_engine::mirror::{Violation, violations};
 use haltline_engine::store::{Committed, Entry};
 use serde::Serialize;
 
-use super::SCHEMA;
-use super::verdict::VerdictName;
+use super::{AuditView, SCHEMA, VerdictName};
 
 #[derive(Debug, Serialize)]
 pub struct CircuitView {
@@ -28,6 +27,8 @@ pub struct CircuitView {
     pub last_trip: Option<String>,
     pub last_reset: Option<String>,
     pub totals: Totals,
+    /// True if the constraint guards an action: without a guard, haltline counts violations and denies no call.
+    pub has_guard: bool,
     /// What the constraint's file would loosen, once trusted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Loosened>,
@@ -42,6 +43,9 @@ pub struct TripView {
     /// The trip lies in the future of this clock; the circuit stays OPEN.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_clock_behind: bool,
+    /// Why the end of the cooldown cannot be told; the circuit stays OPEN until a person decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_doubt: Option<&'static str>,
 }
 
 impl CircuitView {
@@ -77,14 +81,16 @@ impl CircuitView {
             severity: file.and_then(|file| file.severity.clone()),
             trip: trip.map(|(trip, until, is_clock_behind)| TripView {
                 incident: trip.incident.clone(),
-                since: trip.since.at.to_seconds_text(),
-                until: until.to_seconds_text(),
+                since: trip.since.at.to_string(),
+                until: until.to_string(),
                 is_clock_behind,
+                clock_doubt: now.doubt_since(trip.since).map(ClockDoubt::explain).filter(|_| is_clock_behind),
             }),
-            override_until: circuit.ready_override(now).map(|granted| granted.until().to_seconds_text()),
-            last_trip: circuit.last_trip.map(Instant::to_seconds_text),
-            last_reset: circuit.last_reset.map(Instant::to_seconds_text),
+            override_until: circuit.ready_override(now).map(|granted| granted.until().to_string()),
+            last_trip: circuit.last_trip.map(|at| at.to_string()),
+            last_reset: circuit.last_reset.map(|at| at.to_string()),
             totals: circuit.totals,
+            has_guard: !circuit.rule.guards.is_empty(),
             waiting: requested.map(|requested| circuit.rule.loosened_by(requested)).unwrap_or_default(),
         }
     }
@@ -95,9 +101,12 @@ pub struct AllView {
     pub schema: u32,
     pub circuits: Vec<CircuitView>,
     pub summary: Summary,
+    /// Files that are no constraints because of their names, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unusable: Vec<String>,
 }
 
-/// Number of circuits in each state.
+/// Number of constraints in each state.
 #[derive(Debug, Default, Serialize)]
 pub struct Summary {
     pub closed: usize,
@@ -106,14 +115,14 @@ pub struct Summary {
 }
 
 impl AllView {
-    pub fn new(circuits: Vec<CircuitView>) -> Self {
+    pub fn new(circuits: Vec<CircuitView>, unusable: Vec<String>) -> Self {
         let count = |state| circuits.iter().filter(|circuit| circuit.state == state).count();
         let summary = Summary {
             closed: count(StateName::Closed),
             open: count(StateName::Open),
             half_open: count(StateName::HalfOpen),
         };
-        Self { schema: SCHEMA, circuits, summary }
+        Self { schema: SCHEMA, circuits, summary, unusable }
     }
 }
 
@@ -137,13 +146,21 @@ pub struct LimitView {
     pub origin: String,
 }
 
-/// Returns where each limit comes from: a value that differs from the default was set by the file.
-pub fn configuration(limits: &Limits, defaults: &Limits, source: Option<&str>) -> Vec<LimitView> {
+/// Returns where each limit comes from: the file if it sets the value, the default if it is that, and otherwise an earlier
+/// file or default, which holds until a person trusts the change.
+pub fn configuration(limits: &Limits, defaults: &Limits, file: Option<&ConstraintFile>) -> Vec<LimitView> {
+    let sets = |key: &str| file.is_some_and(|file| file.own_limits.iter().any(|own| own == key));
+    let file_values = file.map(|file| file.seen.rule.limits.values());
     std::iter::zip(limits.values(), defaults.values())
-        .map(|((key, value), (_, default))| LimitView {
-            key,
-            value,
-            origin: if value == default { "default" } else { source.unwrap_or("kept from before") }.to_owned(),
+        .enumerate()
+        .map(|(index, ((key, value), (_, default)))| {
+            let is_of_file = sets(key) && file_values.as_ref().is_some_and(|values| values[index].1 == value);
+            let origin = match file {
+                Some(file) if is_of_file => file.seen.source.path.as_str(),
+                Some(_) | None if value == default => "default",
+                Some(_) | None => "kept from before",
+            };
+            LimitView { key, value, origin: origin.to_owned() }
         })
         .collect()
 }
@@ -158,14 +175,18 @@ pub struct ViolationView {
     /// This violation tripped the circuit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_trip: bool,
-    #[serde(skip)]
+    #[serde(serialize_with = "as_text")]
     pub at: Instant,
+}
+
+fn as_text<S: serde::Serializer>(at: &Instant, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(at)
 }
 
 impl ViolationView {
     fn new(violation: Violation, is_trip: bool) -> Self {
         Self {
-            timestamp: violation.at.to_seconds_text(),
+            timestamp: violation.at.to_string(),
             action: violation.action,
             session: violation.session,
             weight: violation.weight,
@@ -243,7 +264,7 @@ impl CheckView {
 
 fn retry_at(reason: &Reason) -> Option<String> {
     match reason.retry {
-        Retry::At(at) => Some(at.to_seconds_text()),
+        Retry::At(at) => Some(at.to_string()),
         Retry::Now | Retry::Person => None,
     }
 }
@@ -312,17 +333,6 @@ pub struct ChangeView {
     pub audit: Option<AuditView>,
 }
 
-/// An operator action, as the journal has it.
-#[derive(Debug, Serialize)]
-pub struct AuditView {
-    pub who: String,
-    pub when: String,
-    pub reason: Option<String>,
-    /// The end of the journal after the action. Noted elsewhere, it reveals later edits of the journal.
-    pub journal_seq: u64,
-    pub journal_head: String,
-}
-
 impl ChangeView {
     pub fn new(id: &str, verb: ConstraintVerb, committed: &Committed, now: Moment) -> Self {
         let name = CircuitName::from_stored(format!("constraint/{id}"));
@@ -380,8 +390,6 @@ pub struct HistoryView {
     pub outside_window: usize,
     pub totals: Totals,
     pub resets: usize,
-    #[serde(skip)]
-    pub window_began: Instant,
 }
 
 #[derive(Debug, Serialize)]

@@ -1,25 +1,27 @@
 //! Views of incidents, and of operator actions on them.
 
-use haltline_core::claim::PipelineName;
-use haltline_core::loop_::{AgentTree, CircuitState, Circuits, Exemption, Pattern, dollars};
-use haltline_core::{Instant, Moment};
+use haltline_core::loop_::{AgentTree, Exemption, Nature, Pattern, dollars};
+use haltline_core::{Instant, Mode, Moment, code_page};
 use haltline_engine::config::Config;
 use haltline_engine::replay::KeptTrip;
-use haltline_engine::{Incident, IncidentBreaker, IncidentEvent, IncidentState};
+use haltline_engine::{Incident, IncidentBreaker, IncidentEvent, IncidentRecord, IncidentState};
 use serde::Serialize;
+use serde_json::Value as Json;
 
-use super::SCHEMA;
 use super::config::ValueView;
-use super::constraint::AuditView;
+use super::constraint::LimitView;
+use super::explain::{limits, limits_below};
+use super::{AuditView, SCHEMA};
 
 /// The result of `haltline why`.
 #[derive(Debug, Serialize)]
 pub struct WhyView {
     pub schema: u32,
     pub incident: String,
+    pub breaker: &'static str,
     pub circuit: String,
-    pub pattern: &'static str,
-    pub code: &'static str,
+    pub pattern: String,
+    pub code: String,
     /// `OPEN`, `HALF_OPEN` or `CLOSED`; `DISPUTED` for a claim.
     pub state: IncidentState,
     pub tripped: String,
@@ -28,16 +30,20 @@ pub struct WhyView {
     /// Length of the streak of trips, starting at 1; 0 for a limit.
     #[serde(rename = "level")]
     pub streak: u32,
+    /// What it is about, such as a command.
+    pub about: Option<String>,
     pub why: String,
+    /// When the cooldown ends, while it runs.
     pub until: Option<String>,
     pub remaining_s: Option<u64>,
-    /// The current limits of the pattern.
-    pub limits: Vec<ValueView>,
+    /// The limits in force.
+    pub limits: Vec<LimitLineView>,
     /// What led to the trip, newest first where it has an order.
     pub evidence: Vec<IncidentEventView>,
-    /// Number of calls denied because of it.
+    /// Number of calls denied because of it; in observe mode, that would have been denied.
     #[serde(rename = "refused")]
     pub denied: u32,
+    pub mode: Mode,
     /// What happened afterwards, oldest first.
     pub after: Vec<IncidentEventView>,
     pub followed_by: Option<String>,
@@ -48,6 +54,15 @@ pub struct WhyView {
     pub next: Vec<String>,
 }
 
+/// A limit and where its value comes from.
+#[derive(Debug, Serialize)]
+pub struct LimitLineView {
+    pub key: String,
+    pub value: Json,
+    pub origin: String,
+    pub file: Option<String>,
+}
+
 #[derive(Debug, Serialize)]
 pub struct IncidentEventView {
     pub at: String,
@@ -56,40 +71,43 @@ pub struct IncidentEventView {
     #[serde(rename = "what")]
     pub kind_before: &'static str,
     pub text: Option<String>,
+    /// The person who did it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
 }
 
 impl IncidentEventView {
     fn new(event: &IncidentEvent) -> Self {
-        let IncidentEvent { at, kind, text } = event;
-        Self { at: at.to_seconds_text(), kind, kind_before: kind, text: text.clone() }
+        let IncidentEvent { at, kind, text, who } = event;
+        Self { at: at.to_string(), kind, kind_before: kind, text: text.clone(), who: who.clone() }
     }
 }
 
-/// What a session's row and tree say about its incident now.
-pub struct SessionNow<'a> {
-    pub circuits: Option<&'a Circuits>,
-    pub tree: Option<&'a AgentTree>,
-    pub config: &'a Config,
-    pub now: Moment,
-}
-
 impl WhyView {
-    pub fn new(incident: &Incident) -> Self {
+    pub fn new(incident: &Incident, record: &IncidentRecord, config: &Config, now: Moment) -> Self {
+        let remaining_ms = |until: Instant| u64::try_from(until.as_millis() - now.at.as_millis()).ok();
+        let remaining = record.until.filter(|_| record.state == IncidentState::Open).and_then(remaining_ms);
+        let limits = match record.row.scope().starts_with("run/") && record.breaker() == "phase" {
+            true => limits_below(config, "run."),
+            false => code_page(&record.code).map(|page| limits(config, page)).unwrap_or_default(),
+        };
         Self {
             schema: SCHEMA,
-            incident: incident.id.clone(),
-            circuit: incident.circuit().to_string(),
-            pattern: incident.pattern.unwrap_or_default(),
-            code: incident.code.unwrap_or_default(),
-            state: incident.state,
-            tripped: incident.tripped.map(Instant::to_seconds_text).unwrap_or_default(),
+            incident: record.id.clone(),
+            breaker: record.breaker(),
+            circuit: record.circuit().to_string(),
+            pattern: record.pattern.clone(),
+            code: record.code.clone(),
+            state: record.state,
+            tripped: record.tripped.to_string(),
             turn: incident.turn,
-            count: incident.count,
+            count: record.count,
             streak: incident.streak,
+            about: incident.about.clone(),
             why: incident.reason.clone().unwrap_or_else(|| "its texts were purged".to_owned()),
-            until: incident.until.map(Instant::to_seconds_text),
-            remaining_s: None,
-            limits: Vec::new(),
+            until: remaining.and(record.until).map(|at| at.to_string()),
+            remaining_s: remaining.map(|left| left.div_ceil(1000)),
+            limits: limits.into_iter().map(LimitLineView::from).collect(),
             evidence: incident
                 .evidence
                 .iter()
@@ -97,33 +115,38 @@ impl WhyView {
                 .map(|entry| IncidentEventView::new(&entry.event))
                 .collect(),
             denied: incident.denied,
+            mode: config.policy().mode,
             after: incident.after.iter().map(IncidentEventView::new).collect(),
             followed_by: incident.followed_by.clone(),
             ended: incident.closed.as_ref().map(IncidentEventView::new),
             session_cost: incident.cost_micros.map_or("unknown".to_owned(), dollars),
-            next: next(incident, incident.state),
+            next: next(incident, record),
         }
     }
 
-    /// Adds what only the session's current state tells.
-    pub fn with_session(mut self, incident: &Incident, session: &SessionNow<'_>) -> Self {
-        let IncidentBreaker::Loop { pattern, key } = incident.breaker else { return self };
-        let SessionNow { circuits, tree, config, now } = *session;
-        let circuit_state = circuits.filter(|circuits| circuits.tripped_by(&incident.id).is_some());
-        let circuit_state = circuit_state.map_or(CircuitState::Closed, |circuits| circuits.state_at(key, now));
-        let is_limit_reached = circuits.is_some_and(|circuits| circuits.has_incident(&incident.id));
-        let (state, remaining) = match circuit_state {
-            CircuitState::Open(trip) => (IncidentState::Open, trip.remaining_ms(now)),
-            CircuitState::HalfOpen(..) | CircuitState::Probing(_) => (IncidentState::HalfOpen, None),
-            CircuitState::Closed if is_limit_reached => (IncidentState::Open, None),
-            CircuitState::Closed => (IncidentState::Closed, None),
-        };
-        self.state = state;
-        self.remaining_s = remaining.map(|left| left.div_ceil(1000));
-        self.limits = limits(config, pattern);
+    /// Adds what the session has cost.
+    pub fn set_cost(&mut self, tree: Option<&AgentTree>) {
         self.session_cost = cost(tree);
-        self.next = next(incident, state);
-        self
+    }
+
+    /// Shows the limits of one constraint.
+    pub fn set_limits(&mut self, limits: Vec<LimitView>) {
+        self.limits = limits
+            .into_iter()
+            .map(|LimitView { key, value, origin }| LimitLineView {
+                key: key.to_owned(),
+                value: value.into(),
+                origin,
+                file: None,
+            })
+            .collect();
+    }
+}
+
+impl From<ValueView> for LimitLineView {
+    fn from(value: ValueView) -> Self {
+        let ValueView { key, value, origin, file, .. } = value;
+        Self { key: key.to_owned(), value, origin: origin.to_owned(), file }
     }
 }
 
@@ -177,7 +200,7 @@ pub struct ResultView {
 impl ReplayWhyView {
     pub fn new(trip: KeptTrip) -> Self {
         let result_view = |(at, result): (Option<Instant>, String)| ResultView {
-            at: at.map(Instant::to_seconds_text),
+            at: at.map(|at| at.to_string()),
             kind: "ended",
             text: result.clone(),
             result,
@@ -195,7 +218,7 @@ impl ReplayWhyView {
             verdict: trip.verdict,
             call: trip.call,
             calls: trip.calls,
-            at: trip.at.map(Instant::to_seconds_text),
+            at: trip.at.map(|at| at.to_string()),
             reason: trip.reason,
             evidence: trip.evidence.into_iter().map(result_view).collect(),
             calls_after: trip.calls_after,
@@ -214,64 +237,57 @@ pub fn cost(tree: Option<&AgentTree>) -> String {
     }
 }
 
-fn limits(config: &Config, pattern: Pattern) -> Vec<ValueView> {
-    let own = format!("loop.{}.", pattern.as_str());
-    let other = match pattern {
-        Pattern::AgentSpawn => "agents.",
-        Pattern::ExternalApi => "api.",
-        Pattern::Budget => "budget.",
-        _own => "\0",
-    };
-    let is_limit = |name: &str| {
-        (name.starts_with(&own) || name.starts_with(other))
-            && !["enabled", "commands", "tools", "usd_per_call"].iter().any(|end| name.ends_with(end))
-    };
-    config.settings().iter().filter(|setting| is_limit(setting.key.name)).map(ValueView::new).collect()
-}
-
-/// What a person can do now, as commands.
-fn next(incident: &Incident, state: IncidentState) -> Vec<String> {
-    let scope = incident.row.scope();
-    let show = match &incident.breaker {
-        IncidentBreaker::Loop { .. } => return next_for_session(incident, state),
-        IncidentBreaker::Constraint => {
-            return vec![
-                format!("haltline constraint status {scope}"),
-                format!("haltline constraint reset {scope} --reason TEXT"),
-            ];
-        }
-        IncidentBreaker::Phase { .. } => match scope.split_once('/') {
-            Some(("run", run)) => format!("haltline phase status --run={}", run.split('@').next().unwrap_or(run)),
-            Some(_) | None => "haltline phase status".to_owned(),
-        },
-        IncidentBreaker::Attempt => return incident.options.clone(),
-        IncidentBreaker::Claim { .. } if state == IncidentState::Closed => return Vec::new(),
-        IncidentBreaker::Claim { .. } => match scope.split_once('/') {
-            Some((PipelineName::DEFAULT, id)) => format!("haltline claim show {id}"),
-            Some((pipeline, id)) => format!("haltline claim show {id} --pipeline {pipeline}"),
-            None => format!("haltline claim show {scope}"),
-        },
-    };
-    let mut next = vec![show];
-    next.extend(incident.options.iter().cloned());
-    next
-}
-
-fn next_for_session(incident: &Incident, state: IncidentState) -> Vec<String> {
-    let id = &incident.id;
+/// What a person can do now, as commands that work in this state.
+fn next(incident: &Incident, record: &IncidentRecord) -> Vec<String> {
+    let id = &record.id;
     if let Some(later) = &incident.followed_by {
         return vec![format!("haltline why {later}")];
     }
-    if state == IncidentState::Closed {
-        return Vec::new();
+    let is_trip = record.until.is_some();
+    let exempt = format!("haltline false-positive {id}");
+    if !record.is_open() {
+        let is_exempt = record.end.as_ref().is_some_and(|end| end.how == "false_alarm");
+        return match (record.loop_pattern().map(Pattern::nature), is_exempt) {
+            (Some(_), true) => vec![format!("haltline false-positive --revoke {id}")],
+            (Some(Nature::Loop), false) if is_trip => vec![exempt],
+            (Some(_) | None, _) => Vec::new(),
+        };
     }
-    let mut next = Vec::new();
-    if incident.until.is_some() {
-        next.push(format!("haltline resume {id} --hint TEXT"));
-        next.push(format!("haltline false-positive {id}"));
+    let scope = record.row.scope();
+    match record.breaker() {
+        "constraint" => vec![
+            format!("haltline resume {id} --reason TEXT"),
+            format!("haltline constraint override {scope} --reason TEXT"),
+            format!("haltline constraint status {scope}"),
+        ],
+        "phase" => {
+            let mut next = vec![format!("haltline resume {id}"), format!("haltline resume {id} --hint TEXT")];
+            let others = incident.options.iter().filter(|option| option.contains("skip") || option.contains("abort"));
+            next.extend(others.cloned());
+            next
+        }
+        "attempt" => {
+            let mut next = vec![format!("haltline resume {id} --hint TEXT")];
+            next.extend(incident.options.iter().filter(|option| !option.contains(" reset ")).cloned());
+            next
+        }
+        "claim" => incident.options.clone(),
+        _session => {
+            let nature = record.loop_pattern().map(Pattern::nature);
+            let mut next = Vec::new();
+            if nature != Some(Nature::Rule) {
+                next.push(format!("haltline resume {id} --hint TEXT"));
+            }
+            if is_trip && record.pattern != Pattern::AgentSpawn.as_str() {
+                next.push(exempt);
+            }
+            if is_trip {
+                next.push(format!("haltline reset {id}"));
+            }
+            next.push(format!("haltline explain {}", record.code));
+            next
+        }
     }
-    next.push(format!("haltline reset {id}"));
-    next
 }
 
 /// An operator action on the circuits of sessions.
@@ -302,6 +318,13 @@ pub struct CircuitsView {
     pub schema: u32,
     pub verb: IncidentVerb,
     pub incident: Option<String>,
+    /// What the incident is about, such as a command.
+    pub about: Option<String>,
+    pub pattern: Option<String>,
+    /// A limit was reached; it has no circuit.
+    pub is_limit: bool,
+    /// The cooldown was over before the person acted.
+    pub was_cooled_down: bool,
     pub circuits: Vec<String>,
     pub audit: AuditView,
 }
@@ -316,14 +339,17 @@ pub struct FalsePositivesView {
 #[derive(Debug, Serialize)]
 pub struct ExemptionView {
     pub incident: String,
+    /// The exempt call, unless it was purged.
+    pub about: Option<String>,
     pub pattern: &'static str,
     pub who: String,
     pub at: String,
 }
 
 impl ExemptionView {
-    pub fn new(exemption: &Exemption) -> Self {
+    pub fn new(exemption: &Exemption, about: Option<String>) -> Self {
         let Exemption { pattern, incident, who, at, .. } = exemption;
-        Self { incident: incident.clone(), pattern: pattern.as_str(), who: who.clone(), at: at.to_seconds_text() }
+        let (incident, who) = (incident.clone(), who.clone());
+        Self { incident, about, pattern: pattern.as_str(), who, at: at.to_string() }
     }
 }

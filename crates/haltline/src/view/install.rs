@@ -32,6 +32,10 @@ pub struct InitView {
     pub afterwards: Option<&'static str>,
     /// Other clients that are in use here and have no hooks yet.
     pub also: Vec<&'static str>,
+    /// True if the client's program or its settings folder is on this machine.
+    pub is_client_found: bool,
+    /// What shows that the client is here, or that it is not.
+    pub client_evidence: String,
     /// The work tree from which the client reads the project's hooks, if it is not this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_checkout: Option<String>,
@@ -40,6 +44,13 @@ pub struct InitView {
     /// Each handler as the file has it. The text output shows the handler once instead of twelve times.
     #[serde(skip)]
     pub handlers: Vec<String>,
+}
+
+/// The result of `haltline init` for several clients.
+#[derive(Debug, Serialize)]
+pub struct InitAllView {
+    pub schema: u32,
+    pub clients: Vec<InitView>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -107,8 +118,17 @@ pub struct UninstallView {
     pub diff: String,
     pub outcome: UninstallOutcome,
     pub is_dry_run: bool,
+    /// Copy of the settings before the change.
+    pub backup: Option<String>,
     /// Other settings that still contain haltline's hooks.
     pub also: Option<String>,
+    /// haltline's state folder, if it exists.
+    pub state: Option<String>,
+    /// True if the state folder is deleted as well.
+    pub is_purge: bool,
+    /// What is left in the state folder because haltline did not write it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_in_state: Vec<String>,
     /// Each handler as the file has it.
     #[serde(skip)]
     pub handlers: Vec<String>,

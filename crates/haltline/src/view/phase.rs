@@ -3,15 +3,13 @@
 use haltline_core::phase::{
     self, Bounds, Fact as PhaseFact, Finish, HistoryEvent, HistoryLine, Iterated, PhaseName, PhaseRun, RunState, Totals,
 };
-use haltline_core::{CircuitName, Fact, Moment, Reason, Verdict};
+use haltline_core::{CircuitName, Fact, Moment, Verdict};
 use haltline_engine::phase_run_options;
 use haltline_engine::store::{Committed, Entry};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::SCHEMA;
-use super::constraint::AuditView;
-use super::verdict::VerdictName;
+use super::{AnswerView, AuditView, CountView, SCHEMA};
 
 #[derive(Debug, Serialize)]
 pub struct PhaseRunView {
@@ -50,13 +48,6 @@ pub struct PhaseRunView {
     /// What a person can do, as commands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-}
-
-/// A count and its limit.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct CountView {
-    pub count: u32,
-    pub threshold: u32,
 }
 
 /// The trip that keeps a phase run open.
@@ -109,16 +100,16 @@ impl PhaseRunView {
             state: phase_run.state_name_at(now),
             phase: phase_run.phase.as_ref().map(ToString::to_string),
             iteration: phase_run.iteration,
-            underway_since: phase_run.underway.map(|underway| underway.since.at.to_seconds_text()),
+            underway_since: phase_run.underway.map(|underway| underway.since.at.to_string()),
             no_progress: counted(phase_run.no_progress, bounds.thresholds.no_progress),
             same_error: counted(phase_run.same_error, bounds.thresholds.same_error),
             permission_denials: bounds.permission_denials.map(|limit| counted(phase_run.permission_denials, limit)),
             metrics: metrics(phase_run),
             trip: phase_run.trip().map(|trip| PhaseRunTripView {
                 incident: trip.incident.clone(),
-                since: trip.since.at.to_seconds_text(),
+                since: trip.since.at.to_string(),
                 reason: phase::trip_text(trip),
-                until: trip.until().map(|until| until.to_seconds_text()),
+                until: trip.until().map(|until| until.to_string()),
             }),
             last: phase_run.last.as_ref().map(|last| IterationView::new(last, enough)),
             last_error: last_error(history),
@@ -132,6 +123,20 @@ impl PhaseRunView {
             recommendation: phase_run.recommendation(),
             options: if is_open { phase_run_options(name) } else { Vec::new() },
         }
+    }
+
+    /// True for the phase run of `run --loop`, which has one phase and none to skip to.
+    pub fn is_loop(&self) -> bool {
+        self.phase.as_deref() == Some(PhaseName::LOOP)
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.state == "OPEN"
+    }
+
+    /// The last value of a metric, if it is a whole number.
+    pub fn metric(&self, name: &str) -> Option<u64> {
+        self.metrics.get(name).and_then(Value::as_u64)
     }
 
     /// True if the last iteration improved any metric.
@@ -191,14 +196,20 @@ fn last_error(history: &[Entry]) -> Option<String> {
     None
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PhaseVerb {
+    Begin,
+    Check,
+    Report,
+    Decide,
+}
+
 /// The result of `phase check`, `begin`, `report` and `decide`.
 #[derive(Debug, Serialize)]
 pub struct PhaseAnswerView {
-    pub schema: u32,
-    pub verb: &'static str,
-    pub verdict: VerdictName,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    #[serde(flatten)]
+    pub answer: AnswerView<PhaseVerb>,
     /// Guidance that was handed out just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guidance: Option<String>,
@@ -213,25 +224,21 @@ pub struct PhaseAnswerView {
 
 impl PhaseAnswerView {
     /// The result where no phase has begun.
-    pub fn nothing(verb: &'static str) -> Self {
-        let (reason, guidance, log, phase_run, audit) = (None, None, Vec::new(), None, None);
-        Self { schema: SCHEMA, verb, verdict: VerdictName::Pass, reason, guidance, log, phase_run, audit }
+    pub fn nothing(verb: PhaseVerb) -> Self {
+        let answer = AnswerView::new(verb, &Verdict::Pass);
+        Self { answer, guidance: None, log: Vec::new(), phase_run: None, audit: None }
     }
 
     /// The result of a committed event.
-    pub fn new(verb: &'static str, committed: &Committed, phase_run: Option<PhaseRunView>) -> Self {
+    pub fn new(verb: PhaseVerb, committed: &Committed, phase_run: Option<PhaseRunView>) -> Self {
         let facts = || {
             committed.decision.facts.iter().filter_map(|recorded| match &recorded.fact {
                 Fact::Phase(fact) => Some(fact),
                 _other => None,
             })
         };
-        let verdict: &Verdict = &committed.decision.verdict;
         Self {
-            schema: SCHEMA,
-            verb,
-            verdict: verdict.into(),
-            reason: verdict.reason().cloned(),
+            answer: AnswerView::new(verb, &committed.decision.verdict),
             guidance: facts().find_map(|fact| match fact {
                 PhaseFact::Guided { guidance } => Some(guidance.clone()),
                 _other => None,
@@ -256,6 +263,8 @@ pub struct PhaseHistoryView {
 
 #[derive(Debug, Serialize)]
 pub struct HistoryLineView {
+    pub at: String,
+    /// The same instant, under the key of the first version.
     pub timestamp: String,
     pub event: HistoryEvent,
     pub from_state: String,
@@ -267,7 +276,8 @@ pub struct HistoryLineView {
 impl PhaseHistoryView {
     pub fn new(name: &CircuitName, phase_run: &PhaseRun, limit: usize) -> Self {
         let line = |line: &HistoryLine| HistoryLineView {
-            timestamp: line.at.to_seconds_text(),
+            at: line.at.to_string(),
+            timestamp: line.at.to_string(),
             event: line.event,
             from_state: line.from.clone(),
             to_state: line.to.clone(),

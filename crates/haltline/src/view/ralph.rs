@@ -6,9 +6,7 @@ use haltline_engine::ralph_file;
 use haltline_engine::store::Committed;
 use serde::Serialize;
 
-use super::SCHEMA;
-use super::constraint::AuditView;
-use super::phase::CountView;
+use super::{AuditView, CountView, SCHEMA};
 
 #[derive(Debug, Serialize)]
 pub struct RalphView {
@@ -25,9 +23,6 @@ pub struct RalphView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenView>,
     pub totals: Totals,
-    /// State changes of this event, in the wording of Ralph's scripts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub transitions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditView>,
 }
@@ -69,7 +64,6 @@ impl RalphView {
             total_opens: phase_run.open_count,
             open,
             totals: phase_run.totals,
-            transitions: Vec::new(),
             audit: None,
         }
     }

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::constraint::{CircuitView, Summary};
+use super::constraint::CircuitView;
 use super::memory::MemoryView;
+use super::overview::OverviewView;
 
 /// The result of `haltline status`.
 #[derive(Debug, Serialize)]
@@ -12,12 +13,19 @@ pub struct StatusView {
     pub version: &'static str,
     pub project: String,
     pub mode: haltline_core::Mode,
-    pub summary: Summary,
-    /// Circuits that are not CLOSED.
+    /// The pauses in force for this project.
+    pub paused: Vec<super::control::PausedView>,
+    /// Number of running clients that a person started with `HALTLINE=off`.
+    pub clients_off: usize,
+    pub at: String,
+    /// True if a client's settings contain haltline's hooks.
+    pub is_installed: bool,
+    #[serde(flatten)]
+    pub overview: OverviewView,
+    /// Constraints that are not CLOSED.
     pub attention: Vec<CircuitView>,
     /// What waits for the operator's trust.
     pub waiting: Vec<WaitingView>,
-    pub incidents_24h: usize,
     pub store: StoreView,
     /// Phase runs: of phases, loops and Ralph.
     #[serde(rename = "courses")]
@@ -51,7 +59,7 @@ pub struct TrustView {
     /// True if it was accepted just now.
     pub is_accepted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub audit: Option<super::constraint::AuditView>,
+    pub audit: Option<super::AuditView>,
 }
 
 #[derive(Debug, Serialize)]

@@ -91,7 +91,7 @@ fn mistakes_exit_with_1_or_2_on_one_line() {
         (&["round", "C-1", "--objection", "z", "--same-as", "O-7"], "same-as: expected an objection to this claim"),
         (&["show", "C-9"], "claim C-9 is not there"),
         (&["list", "--status", "OPEN"], "status \"OPEN\": expected one such as VERIFIED or DISPUTED"),
-        (&["list", "--pipeline", "none"], "this pipeline has no claims"),
+        (&["ledger", "--pipeline", "none"], "this pipeline has no claims"),
         (&["ledger", "--pipeline", "../x"], "pipeline \"../x\": expected letters"),
         (&["resolve", "drop", "C-1", "--rationale", "z"], "claim C-1 is not DISPUTED"),
         (&["cycle", "end"], "no cycle has begun"),
@@ -146,7 +146,8 @@ fn a_direction_mark_in_a_claim_reaches_the_terminal_only_escaped() {
     for _round in 0..3 {
         claim(&site, &["round", "C-1", "--objection", text, "--answer", text]);
     }
-    for args in [&["claim", "show", "C-1"][..], &["claim", "list"], &["claim", "ledger"], &["why"], &["status"]] {
+    assert!(!site.run(&["status"]).out.contains('\u{202e}'));
+    for args in [&["claim", "show", "C-1"][..], &["claim", "list"], &["claim", "ledger"], &["why"]] {
         let shown = site.run(args).out;
         assert!(shown.contains("\\u{202e}") && !shown.contains('\u{202e}'), "{args:?} {shown}");
     }
@@ -261,7 +262,11 @@ fn a_dispute_is_in_status_and_why_and_reset_points_to_its_resolutions() {
     let status = site.run(&["status", "--json"]).json();
     assert_eq!(status["disputes"][0]["circuit"], "claim/main/C-1");
     assert_eq!(status["incidents_24h"], 1);
-    assert!(site.run(&["status"]).out.contains("Disputed claims:\n  DISPUTED  claim/main/C-1\n"));
+    assert!(
+        site.run(&["status"])
+            .out
+            .contains("  claim      main/C-1: 3 rounds on objection O-1 changed nothing\n             DISPUTED since ")
+    );
     let incident = status["disputes"][0]["incident"].as_str().expect("a name").to_owned();
     let why = site.run(&["why", &incident, "--json"]).json();
     assert_eq!((&why["code"], &why["state"], &why["count"]), (&json!("HL-CLAIM-01"), &json!("DISPUTED"), &json!(3)));
@@ -271,7 +276,7 @@ fn a_dispute_is_in_status_and_why_and_reset_points_to_its_resolutions() {
     let why = site.run(&["why", &incident, "--json"]).json();
     assert_eq!(
         (&why["state"], &why["ended"]["what"], &why["ended"]["text"]),
-        (&json!("CLOSED"), &json!("drop"), &json!("enough"))
+        (&json!("CLOSED"), &json!("claim dropped"), &json!("enough"))
     );
     assert_eq!(site.run(&["status", "--json"]).json()["disputes"], json!([]));
 }
@@ -327,7 +332,7 @@ fn rounds_come_as_plain_events_too() {
     let verdicts: Vec<&Value> = answers.iter().map(|answer| &answer["verdict"]).collect();
     assert_eq!(verdicts, [&json!("pass"), &json!("pass"), &json!("warn"), &json!("deny"), &Value::Null]);
     assert_eq!((&answers[2]["code"], &answers[3]["code"]), (&json!("HL-CLAIM-01"), &json!("HL-CLAIM-02")));
-    assert!(answers[4]["error"].as_str().is_some_and(|error| error.starts_with("claim C-9 is not there")));
+    assert!(answers[4]["error"]["message"].as_str().is_some_and(|error| error.starts_with("claim C-9 is not there")));
     assert_eq!(run_with_input(&site, &["event"], event("C-1", "R2").as_bytes()).code, Some(77));
 }
 
@@ -415,9 +420,9 @@ fn a_stage_never_closes_over_a_dispute_while_rounds_come_in() {
     }
 }
 
-/// A fenced block of the breaker's page, by its title.
+/// A fenced block of the reference page, by its title.
 fn block(title: &str) -> String {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/families/claim.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/claim.md");
     let page = fs::read_to_string(page).expect("the page is there");
     let begin = page.find(&format!("title=\"{title}\"\n")).expect("the block is there");
     let rest = &page[begin..];

@@ -176,7 +176,7 @@ fn a_client_that_no_longer_listens_is_no_error() {
 fn a_file_in_place_of_the_state_folder_is_reported_once_per_session() {
     let site = Site::new();
     fs::write(site.state(), "a file").expect("written");
-    assert_reported_once_per_session(&site, "the agent goes on unwatched");
+    assert_reported_once_per_session(&site, "the agent continues, and haltline did not check this call");
     assert_denied_when_closed(&site);
 }
 

@@ -145,7 +145,7 @@ fn an_event_that_found_the_store_busy_waits_in_the_spool_and_counts_exactly_once
     lock.lock().expect("locked");
     let result = client.deliver("PreToolUse", call_of(0, 0));
     assert_eq!(result.answer, AnswerEffect::Pass, "{result:?}");
-    assert!(result.to_person.contains("the event is counted later"), "one notice: {result:?}");
+    assert!(result.to_person.contains("haltline counts the event later"), "one notice: {result:?}");
     let result = client.deliver("PreToolUse", call_of(0, 1));
     assert_eq!((result.answer, result.to_person.as_str()), (AnswerEffect::Pass, ""), "and not again");
     assert_eq!(waiting(&site), 2);

@@ -10,28 +10,28 @@ use haltline_agents::codex::trust;
 
 const USER_SETTINGS: &str = "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\n                \"matcher\": \"Bash\",\n                \"hooks\": [{\"type\": \"command\", \"command\": \"mine.sh\"}]\n            }\n        ],\n        \"Stop\": []\n    },\n    \"env\": {}\n}";
 
-fn settings(site: &Site) -> PathBuf {
+pub fn settings(site: &Site) -> PathBuf {
     site.home().join(".claude/settings.json")
 }
 
-fn write_settings(site: &Site, text: &str) -> PathBuf {
+pub fn write_settings(site: &Site, text: &str) -> PathBuf {
     let path = settings(site);
     fs::create_dir_all(path.parent().expect("below home")).expect("created");
     fs::write(&path, text).expect("written");
     path
 }
 
-fn read(path: &Path) -> String {
+pub fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn init(site: &Site, arguments: &[&str]) -> Answer {
+pub fn init(site: &Site, arguments: &[&str]) -> Answer {
     let answer = site.run(&[&["init", "--yes"], arguments].concat());
     assert_eq!(answer.code, Some(0), "{answer:?}");
     answer
 }
 
-fn uninstall(site: &Site, arguments: &[&str]) -> Answer {
+pub fn uninstall(site: &Site, arguments: &[&str]) -> Answer {
     site.config("[operator]\nunattended = true\n");
     let answer = site.run_detached(&[&["uninstall"], arguments].concat(), &[]);
     assert_eq!(answer.code, Some(0), "{answer:?}");
@@ -67,10 +67,10 @@ fn uninstalling_a_fresh_installation_leaves_no_trace() {
     assert_eq!(handler["args"], args);
     assert_eq!((handler["timeout"].as_u64(), value["hooks"].as_object().map(|hooks| hooks.len())), (Some(5), Some(12)));
     let command = read(&site.home().join(".claude/commands/circuit-status.md"));
-    assert!(command.contains(&format!("!`{} status`", binary.display())), "{command}");
+    assert!(command.contains(&format!("!`{} status --verbose`", binary.display())), "{command}");
 
     let answer = uninstall(&site, &[]);
-    assert!(answer.out.contains("so it is deleted"), "{answer:?}");
+    assert!(answer.out.contains("so haltline deleted it"), "{answer:?}");
     assert!(!site.home().join(".claude").exists());
     assert!(!site.state().join("installed.json").exists());
 }
@@ -137,7 +137,7 @@ fn a_moved_binary_is_updated_and_the_settings_are_still_restored_byte_for_byte()
     assert_eq!(answer.code, Some(1), "{answer:?}");
     assert!(answer.out.contains("problem  binary") && answer.out.contains("fix: haltline init"), "{}", answer.out);
     let answer = init(&site, &[]);
-    assert!(answer.out.contains("12 hooks renewed"), "{answer:?}");
+    assert!(answer.out.contains("12 hooks updated"), "{answer:?}");
     let binary = fs::canonicalize(HALTLINE).expect("there");
     let moved = fs::canonicalize(site.home()).expect("there").join("haltline");
     assert_eq!(read(&path), old.replace(moved.to_str().expect("UTF-8"), binary.to_str().expect("UTF-8")));
@@ -237,7 +237,7 @@ fn hooks_are_installed_even_if_a_command_cannot_be_written() {
         spoil(path.parent().expect("below home"));
         let answer = init(&site, &[]);
         assert!(answer.out.contains("12 hooks added"), "{answer:?}");
-        assert!(answer.out.contains("/circuit-status is left out"), "{answer:?}");
+        assert!(answer.out.contains("haltline skips /circuit-status"), "{answer:?}");
         assert!(!answer.out.contains("nothing was changed"), "{answer:?}");
         assert!(read(&path).contains("SessionStart"));
         uninstall(&site, &[]);
@@ -265,7 +265,7 @@ fn separate_hook_files_are_counted_when_the_first_is_gone() {
     let hooks = site.home().join(".cline/hooks");
     fs::remove_file(hooks.join("PreToolUse.bash")).expect("removed");
     let answer = uninstall(&site, &["--client", "cline"]);
-    assert_eq!(answer.out, "3 hooks removed\n");
+    assert!(answer.out.starts_with("3 hooks removed\n"), "{answer:?}");
     assert!(!hooks.exists());
 }
 
@@ -308,7 +308,7 @@ fn a_record_that_another_init_wrote_meanwhile_is_kept() {
 #[test]
 fn invalid_json_is_rejected_with_its_position() {
     let site = Site::new();
-    let text = "{\n  // mine\n  \"model\": \"opus\"\n}\n";
+    let text = "{\n  mine\n  \"model\": \"opus\"\n}\n";
     let path = write_settings(&site, text);
     let answer = site.run(&["init", "--yes"]);
     assert_eq!(answer.code, Some(1), "{answer:?}");
@@ -420,7 +420,7 @@ fn in_a_linked_work_tree_codex_gets_its_hooks_where_it_reads_them() {
     let side = linked_worktree(&site);
     let side = side.to_str().expect("UTF-8");
     let answer = init(&site, &["-C", side, "--client", "codex", "--project"]);
-    assert!(answer.out.contains("Codex CLI takes the hooks of every work tree from the main checkout"), "{answer:?}");
+    assert!(answer.out.contains("Codex CLI reads the hooks of every work tree from the main checkout"), "{answer:?}");
     let path = site.project().join(".codex/hooks.json");
     assert!(read(&path).contains("SessionStart"));
     let view = site.run(&["-C", side, "doctor", "--json"]).json();
@@ -469,12 +469,16 @@ fn a_status_line_is_added_only_where_there_is_none() {
     let own = "{\"statusLine\": {\"type\": \"command\", \"command\": \"mine\"}}";
     let path = write_settings(&site, own);
     let answer = init(&site, &["--statusline"]);
-    assert!(answer.out.contains("You have a status line of your own"), "{answer:?}");
+    assert!(answer.out.contains("You already have a status line"), "{answer:?}");
     uninstall(&site, &[]);
     assert_eq!(read(&path), own);
     fs::write(&path, "{}\n").expect("written");
     init(&site, &["--statusline"]);
-    assert!(read(&path).contains(" statusline claude --state "), "{}", read(&path));
+    assert!(
+        read(&path).contains(" statusline claude --state ") && read(&path).contains("\"refreshInterval\": 2"),
+        "{}",
+        read(&path)
+    );
     uninstall(&site, &[]);
     assert_eq!(read(&path), "{}\n");
 }
@@ -534,7 +538,7 @@ fn doctor_plays_a_loop_through_the_installed_command_line() {
 #[test]
 fn doctor_reports_what_is_wrong_with_the_hooks() {
     for (script, expected) in [
-        ("exit 0", "the loop was not noticed"),
+        ("exit 0", "haltline did not notice the loop"),
         ("echo oops", "not JSON"),
         ("echo broken >&2; exit 3", "ended with exit status: 3: broken"),
     ] {
@@ -612,7 +616,7 @@ fn a_file_that_haltline_cannot_read_is_a_problem_only_where_its_hooks_should_be(
     init(&site, &[]);
     let gemini = site.home().join(".gemini/settings.json");
     fs::create_dir_all(gemini.parent().expect("below home")).expect("created");
-    fs::write(&gemini, "{\n  // mine\n}\n").expect("written");
+    fs::write(&gemini, "{\n  mine\n}\n").expect("written");
     let answer = site.run(&["doctor", "--json"]);
     assert_eq!(answer.code, Some(0), "{answer:?}");
     let view = answer.json();
@@ -621,7 +625,7 @@ fn a_file_that_haltline_cannot_read_is_a_problem_only_where_its_hooks_should_be(
     assert!(found["says"].as_str().is_some_and(|says| says.starts_with("haltline cannot read ")), "{found}");
     fs::write(&gemini, "{}\n").expect("written");
     init(&site, &["--client", "gemini"]);
-    fs::write(&gemini, read(&gemini) + "// mine\n").expect("written");
+    fs::write(&gemini, read(&gemini) + "mine\n").expect("written");
     let answer = site.run(&["doctor", "--json"]);
     assert_eq!((answer.code, &check(&answer.json(), "settings")["is_fine"]), (Some(1), &false.into()), "{answer:?}");
 }

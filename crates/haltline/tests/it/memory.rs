@@ -83,13 +83,14 @@ fn the_folder_stays_below_five_megabytes_whatever_is_written() {
 #[test]
 fn a_folder_can_be_named_and_one_that_is_not_there_is_an_error() {
     let site = Site::new();
-    assert!(site.run(&["memory", "report"]).out.contains("No memory folder here"));
+    let own = site.state().join("memory").display().to_string();
+    assert_eq!(site.run(&["memory", "report", "--json"]).json()["folders"][0]["folder"], own, "haltline's own");
     site.file("elsewhere/x_telemetry.jsonl", &lines(2000));
     let answer = site.run(&["memory", "clean", "--dir", "elsewhere"]);
     assert!(answer.out.contains("1 file rotated"), "{answer:?}");
     for folder in ["nowhere", "elsewhere/x_telemetry.jsonl"] {
         let answer = site.run(&["memory", "report", "--dir", folder]);
-        assert!(answer.code == Some(1) && answer.err.starts_with("error: --dir "), "{answer:?}");
+        assert!(answer.code == Some(1) && answer.err.starts_with("error: --memory "), "{answer:?}");
         assert_eq!(answer.err.trim_end().lines().count(), 1, "{answer:?}");
     }
 }
@@ -101,8 +102,8 @@ fn a_memory_folder_that_leads_out_of_the_project_is_not_touched() {
     fs::write(outside.path().join("x_telemetry.jsonl"), lines(2000)).expect("written");
     fs::create_dir_all(site.project().join(".claude")).expect("created");
     std::os::unix::fs::symlink(outside.path(), site.project().join(FOLDER)).expect("linked");
-    let answer = site.run(&["memory", "clean"]);
-    assert!(answer.out.contains("No memory folder here"), "{answer:?}");
+    let answer = site.run(&["memory", "clean", "--json"]);
+    assert_eq!(answer.json()["folders"].as_array().map(Vec::len), Some(1), "only haltline's own: {answer:?}");
     assert_eq!(names(outside.path()), ["x_telemetry.jsonl"]);
 }
 

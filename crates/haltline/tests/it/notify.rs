@@ -180,3 +180,104 @@ fn the_incidents_of_every_breaker_have_the_same_fields() {
     assert_eq!(phase["evidence"][0]["what"], phase["evidence"][0]["text"]);
     assert_eq!((&slice["evidence"][0]["test"], &slice["evidence"][0]["strategy"]), (&"t0".into(), &"s0".into()));
 }
+
+/// A server that answers `count` requests and returns them.
+fn serve(count: usize) -> (String, std::thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = format!("http://{}", listener.local_addr().expect("bound"));
+    let server = std::thread::spawn(move || (0..count).map(|_| answer_one(&listener)).collect());
+    (address, server)
+}
+
+fn answer_one(listener: &TcpListener) -> String {
+    let (mut stream, _) = listener.accept().expect("called");
+    let mut seen = String::new();
+    let mut bytes = [0; 4096];
+    while !is_whole(&seen) {
+        let count = stream.read(&mut bytes).expect("readable");
+        assert!(count > 0, "it hung up: {seen}");
+        seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    stream.write_all(b"HTTP/1.1 204 No Content\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").expect("answered");
+    seen
+}
+
+fn is_whole(request: &str) -> bool {
+    let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
+    let lengths =
+        head.lines().filter_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+    lengths.into_iter().any(|length: usize| body.len() >= length)
+}
+
+fn body(request: &str) -> serde_json::Value {
+    serde_json::from_str(request.split_once("\r\n\r\n").expect("a body").1).expect("JSON")
+}
+
+#[test]
+fn every_named_target_gets_a_message_in_its_own_form() {
+    let site = Site::new();
+    let (address, server) = serve(4);
+    let delivered = site.project().join("told.txt");
+    let command = format!("command:printf '%s' \\\"$HALTLINE_MESSAGE\\\" > '{}'", delivered.display());
+    site.config(&format!(
+        "[notify]\nto = [\"slack:{address}/s3cret\", \"discord:{address}/s3cret\", \"ntfy:{address}/topic\", \"webhook:{address}/s3cret\", \"{command}\"]\n"
+    ));
+    trip(&site, "rule");
+    let requests = server.join().expect("served");
+    let incident = site.status("rule")["trip"]["incident"].as_str().expect("tripped").to_owned();
+    let [slack, discord, ntfy, webhook] = requests.as_slice() else { panic!("{requests:?}") };
+    let texts = [
+        body(slack)["text"].clone(),
+        body(discord)["content"].clone(),
+        body(ntfy)["message"].clone(),
+        std::fs::read_to_string(delivered).expect("the command ran").into(),
+    ];
+    for text in &texts {
+        let text = text.as_str().expect("a text");
+        for part in ["git push --force", &format!("haltline why {incident}"), "project", "violations"] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+    }
+    assert!(ntfy.starts_with("POST / HTTP/1.1") && body(ntfy)["topic"] == "topic", "{ntfy}");
+    assert!(body(ntfy)["title"].as_str().expect("a title").contains("constraint/rule is OPEN"));
+    assert_eq!(body(webhook)["incident"], incident);
+}
+
+#[test]
+fn a_test_says_what_came_of_each_target_and_shows_no_address() {
+    let site = Site::new();
+    let (address, server) = serve(1);
+    let gone =
+        TcpListener::bind("127.0.0.1:0").and_then(|gone| gone.local_addr()).expect("a port that is closed again");
+    site.config(&format!(
+        "[notify]\nto = [\"slack:{address}/s3cret\", \"discord:http://{gone}/s3cret\", \"command:exit 3\"]\n"
+    ));
+    let answer = site.run(&["notify", "test"]);
+    server.join().expect("served");
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    let lines: Vec<&str> = answer.out.lines().collect();
+    assert!(
+        matches!(lines.as_slice(), [slack, discord, command]
+        if *slack == "slack: delivered" && discord.starts_with("discord: not delivered: ") && command.contains("exit status: 3")),
+        "{lines:?}"
+    );
+    let shown =
+        [site.run(&["config", "show"]).out, site.run(&["config", "show", "--json"]).out, answer.out, answer.err]
+            .concat();
+    assert!(!shown.contains("s3cret"), "{shown}");
+    site.config("[notify]\nto = [\"slack:s3cret\"]\n");
+    let rejected = site.run(&["config", "check"]);
+    assert!(rejected.code != Some(0) && !format!("{rejected:?}").contains("s3cret"), "{rejected:?}");
+    site.config("");
+    let none = site.run(&["notify", "test"]);
+    assert!(none.code == Some(1) && none.err.contains("no notification target"), "{none:?}");
+}
+
+#[test]
+fn a_project_cannot_name_a_target() {
+    let site = Site::new();
+    let delivered = site.project().join("told");
+    site.file(".haltline.toml", &format!("[notify]\nto = [\"command:touch {}\"]\n", delivered.display()));
+    trip(&site, "rule");
+    assert!(!delivered.exists());
+}

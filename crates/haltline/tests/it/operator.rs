@@ -1,8 +1,7 @@
 //! Operator actions are for people (E6): denied inside agents, confirmed by token where in doubt, audited.
 
-use std::io::{Read, Write};
-
-use crate::support::{HALTLINE, Site};
+use crate::support::Site;
+use crate::support::terminal::Terminal;
 
 /// A site with an OPEN circuit.
 fn tripped() -> Site {
@@ -12,11 +11,16 @@ fn tripped() -> Site {
     site
 }
 
-const VERBS: [&[&str]; 4] = [
+const VERBS: [&[&str]; 9] = [
     &["constraint", "reset", "rule", "--reason", "fixed"],
     &["constraint", "retire", "rule"],
     &["constraint", "override", "rule", "--reason", "release"],
-    &["purge", "unknown"],
+    &["purge", "unknown", "--yes"],
+    &["pause", "30m"],
+    &["pause", "today", "--project", "--reason", "just now"],
+    &["config", "set", "mode", "observe"],
+    &["config", "set", "loop.repeat.deny", "9", "--project"],
+    &["config", "edit"],
 ];
 
 #[test]
@@ -53,53 +57,6 @@ fn a_project_cannot_allow_unattended_use() {
     let site = tripped();
     site.file(".haltline.toml", "[operator]\nunattended = true\n");
     assert_eq!(site.run_detached(VERBS[0], &[]).code, Some(77));
-}
-
-/// A terminal that runs haltline.
-struct Terminal {
-    device: pty_process::blocking::Pty,
-    child: std::process::Child,
-    seen: String,
-}
-
-impl Terminal {
-    fn start(site: &Site, arguments: &[&str]) -> Self {
-        let (device, side) = pty_process::blocking::open().expect("a pseudo terminal");
-        let plain = site.command(arguments);
-        let mut command = pty_process::blocking::Command::new(HALTLINE).args(arguments).env_clear();
-        for (name, value) in plain.get_envs() {
-            command = command.env(name, value.expect("set, not removed"));
-        }
-        let child = command.current_dir(site.project()).spawn(side).expect("starts");
-        Self { device, child, seen: String::new() }
-    }
-
-    /// Reads until `mark` appears or the terminal closes.
-    fn read_until(&mut self, mark: &str) -> bool {
-        let mut bytes = [0; 256];
-        while !self.seen.contains(mark) {
-            match self.device.read(&mut bytes) {
-                Ok(count) if count > 0 => self.seen.push_str(&String::from_utf8_lossy(&bytes[..count])),
-                Ok(_) | Err(_) => return false,
-            }
-        }
-        true
-    }
-
-    fn token(&mut self) -> String {
-        assert!(self.read_until("Token: ") && self.read_until("(1 of 3): "), "{}", self.seen);
-        let (_, after) = self.seen.split_once("Token: ").expect("just seen");
-        after.chars().take(6).collect()
-    }
-
-    fn type_line(&mut self, line: &str) {
-        self.device.write_all(format!("{line}\n").as_bytes()).expect("typed");
-    }
-
-    fn end(mut self) -> (Option<i32>, String) {
-        self.read_until("\u{0}never\u{0}");
-        (self.child.wait().expect("waited for").code(), self.seen)
-    }
 }
 
 #[test]
@@ -167,7 +124,7 @@ fn loosening_a_constraint_file_waits_for_trust_and_never_closes_an_open_circuit(
     assert_eq!(site.record("rule", "y").code, Some(0));
     let listed = site.run(&["trust", "--list", "--json"]).json();
     assert_eq!(listed["waiting"].as_array().map(Vec::len), Some(2), "{listed}");
-    assert!(site.run(&["status"]).out.contains("Waiting for `haltline trust`"));
+    assert!(site.run(&["status"]).out.contains("2 settings wait for your trust: haltline trust"));
     assert_eq!(site.run_detached(&["trust"], &[("CLAUDECODE", "1")]).code, Some(77));
     let trusted = site.run_detached(&["trust", "--reason", "agreed"], &[]);
     assert_eq!(trusted.code, Some(0), "{trusted:?}");
@@ -199,7 +156,7 @@ fn purging_a_session_forgets_its_texts_everywhere_and_keeps_the_counts() {
         let action = format!("action of {session}");
         site.run(&["constraint", "record", "rule", "--action", &action, "--session", session]);
     }
-    let purged = site.run_detached(&["purge", "secret-session"], &[]);
+    let purged = site.run_detached(&["purge", "secret-session", "--yes"], &[]);
     assert_eq!(purged.code, Some(0), "{purged:?}");
     let exported = site.run(&["journal", "export"]).out;
     assert!(!exported.contains("secret-session") && exported.contains("action of other"), "{exported}");
@@ -212,5 +169,5 @@ fn purging_a_session_forgets_its_texts_everywhere_and_keeps_the_counts() {
     assert_eq!(site.record("rule", "later").code, Some(0));
     assert_eq!(site.status("rule")["totals"]["violations"], 3, "the purged line of the mirror is not imported again");
     site.assert_verifies();
-    assert_eq!(site.run_detached(&["purge", "secret-session"], &[]).code, Some(1), "nothing is left to purge");
+    assert_eq!(site.run_detached(&["purge", "secret-session", "--yes"], &[]).code, Some(1), "nothing is left to purge");
 }

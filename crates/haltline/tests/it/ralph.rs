@@ -106,6 +106,19 @@ fn an_edit_of_the_state_file_wins_is_reported_once_and_journalled() {
 }
 
 #[test]
+fn opened_at_keeps_its_spelling_while_the_circuit_stays_open() {
+    let site = opened();
+    let path = site.project().join(".ralph/.circuit_breaker_state");
+    let mut file = state_file(&site);
+    let spelling = file["opened_at"].as_str().expect("OPEN").replace('Z', "+00:00");
+    file["opened_at"] = spelling.clone().into();
+    std::fs::write(&path, file.to_string()).expect("written");
+    record(&site, 8, 0);
+    record(&site, 9, 0);
+    assert_eq!(state_file(&site)["opened_at"], spelling.as_str());
+}
+
+#[test]
 fn a_file_restored_to_an_earlier_content_is_an_edit_too() {
     let site = Site::new();
     assert_eq!(record(&site, 1, 1).code, Some(0));
@@ -145,7 +158,7 @@ fn a_missing_or_damaged_file_is_rebuilt_and_an_open_circuit_stays_open() {
     fs::remove_file(site.project().join(STATE)).expect("removed");
     let answer = ralph(&site, &["halt"]);
     assert_eq!(answer.code, Some(0));
-    assert!(answer.err.contains("it was gone; made anew from the store: OPEN"), "{answer:?}");
+    assert!(answer.err.contains("it was gone; written again from the store: OPEN"), "{answer:?}");
     assert_eq!(fs::read_to_string(site.project().join(STATE)).expect("made anew"), whole);
     for damage in ["", "{", "[]", "null", "{\"state\": \"AJAR\"}", "{\"state\": 1}", "\u{0}\u{0}"] {
         site.file(STATE, damage);

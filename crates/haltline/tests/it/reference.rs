@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use haltline_core::CODE_PAGES;
 use haltline_engine::config::{commented_toml, json_schema};
 
 fn reference(name: &str) -> PathBuf {
@@ -24,6 +25,30 @@ fn compare(name: &str, expected: &str) {
 fn the_configuration_reference_is_up_to_date() {
     compare("config.toml", &commented_toml());
     compare("config.schema.json", &format!("{:#}\n", json_schema()));
+}
+
+#[test]
+fn the_reference_of_codes_is_up_to_date() {
+    let mut text = String::from(
+        "# Codes\n\nGenerated from the binary; `haltline explain CODE` prints the same, with the limits in force.\n",
+    );
+    let mut breaker = "";
+    for page in CODE_PAGES {
+        if page.breaker != breaker {
+            breaker = page.breaker;
+            write!(
+                text,
+                "\n## {breaker}\n\n| code | pattern | meaning | what to do | limits |\n|---|---|---|---|---|\n"
+            )
+            .expect("writing to a String cannot fail");
+        }
+        let pattern = if page.pattern.is_empty() { String::new() } else { format!("`{}`", page.pattern) };
+        let keys: Vec<String> = page.keys.iter().map(|key| format!("`{key}`")).collect();
+        let (code, meaning, advice) = (page.code, page.meaning, page.advice);
+        writeln!(text, "| `{code}` | {pattern} | {meaning} | {advice} | {} |", keys.join(", "))
+            .expect("writing to a String cannot fail");
+    }
+    compare("codes.md", &text);
 }
 
 #[test]

@@ -51,7 +51,8 @@ fn a_constraint_that_guards_an_action_counts_it_and_denies_it_once_open() {
     let client = Client { site: &site, session: "guarded" };
     client.prompt("push it");
     for call in ["p1", "p2"] {
-        assert_eq!(client.shell(call, &format!("git push --force # {call}"), Ok(call)).answer, AnswerEffect::Pass);
+        // The agent reads that one more violation trips it, and then that this one did; both calls run.
+        assert_eq!(client.shell(call, &format!("git push --force # {call}"), Ok(call)).answer, AnswerEffect::Warn);
     }
     let denied = client.shell("p3", "git push origin --force", Ok("pushed"));
     assert_eq!(denied.answer, AnswerEffect::Deny, "{denied:?}");

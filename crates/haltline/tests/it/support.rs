@@ -1,8 +1,10 @@
 //! A project in a temporary folder with its own state folder and configuration, and the real binary.
 
 pub mod hooks;
+pub mod terminal;
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -24,7 +26,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn new(output: &Output) -> Self {
+    pub fn new(output: &Output) -> Self {
         Self {
             code: output.status.code(),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -80,7 +82,7 @@ impl Site {
     pub fn configure(&self, command: &mut Command) {
         command.current_dir(self.project()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.folder.path()).env("USER", "ana");
+        command.env("HOME", self.folder.path()).env("USER", "ana").env("TZ", "UTC");
         command.env("HALTLINE_STATE_DIR", self.state());
         command.env("HALTLINE_CONFIG", self.folder.path().join("config.toml"));
     }
@@ -117,6 +119,33 @@ impl Site {
         let answer = self.run(&["journal", "verify"]);
         assert_eq!(answer.code, Some(0), "{answer:?}");
     }
+}
+
+/// Columns of the terminal in [`on_terminal`].
+pub const COLUMNS: u16 = 120;
+
+/// What a run shows on a terminal, with these variables.
+pub fn on_terminal(site: &Site, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let (mut device, side) = pty_process::blocking::open().expect("a pseudo terminal");
+    device.resize(pty_process::Size::new(40, COLUMNS)).expect("resized");
+    let mut command = pty_process::blocking::Command::new(HALTLINE).args(arguments).env_clear().env("TERM", "xterm");
+    for (name, value) in site.command(arguments).get_envs() {
+        command = command.env(name, value.expect("set, not removed"));
+    }
+    for (name, value) in variables {
+        command = command.env(name, value);
+    }
+    let mut child = command.current_dir(site.project()).spawn(side).expect("starts");
+    let mut seen = Vec::new();
+    let mut bytes = [0; 4096];
+    // Reading fails once the last process that has the terminal open ends.
+    while let Ok(count) = device.read(&mut bytes)
+        && count > 0
+    {
+        seen.extend_from_slice(&bytes[..count]);
+    }
+    assert!(child.wait().expect("it ends").success());
+    String::from_utf8_lossy(&seen).replace("\r\n", "\n")
 }
 
 /// Runs a shell script as root of its own mount namespace. `None` where the system does not allow that; in CI it must.

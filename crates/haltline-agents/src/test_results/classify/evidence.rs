@@ -45,7 +45,6 @@ pub(super) struct TestEvidence<'a> {
     pub broken: usize,
     /// Every executed test is named.
     pub names_all_tests: bool,
-    /// Some tests that passed are named.
     pub names_some_passed: bool,
     /// A single executed test may be taken for the wanted one, although others were skipped.
     pub filter_skips: bool,
@@ -107,7 +106,6 @@ impl<'a> TestEvidence<'a> {
     }
 }
 
-/// Combines all entries of one test.
 fn combine(entries: &[&TestEntry]) -> NamedOutcome {
     let outcomes: BTreeSet<TestOutcome> = entries.iter().map(|entry| entry.outcome).collect();
     let has = |outcome| outcomes.contains(&outcome);

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-/// Who wrote a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptSource {
     Person,

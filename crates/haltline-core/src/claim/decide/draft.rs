@@ -139,7 +139,7 @@ impl<'a> ClaimDraft<'a> {
     }
 
     fn texts(&self) -> Texts {
-        Texts { session: self.request.session.map(str::to_owned), text: None }
+        Texts { session: self.request.session.map(str::to_owned), text: None, ..Texts::default() }
     }
 
     /// Changes a status, and the statuses of the claims that depend on it.
@@ -228,17 +228,14 @@ impl<'a> ClaimDraft<'a> {
         Some(self.pipeline_denial("HL-CLAIM-04", text))
     }
 
-    /// A denial on behalf of the pipeline.
     pub(super) fn pipeline_denial(&self, code: &'static str, text: String) -> Verdict {
         Verdict::Deny(Reason { circuit: self.pipeline_name(), code, text, retry: Retry::Person })
     }
 
-    /// A warning on behalf of a claim.
     pub(super) fn warn(&self, id: &ClaimId, code: &'static str, text: String) -> Verdict {
         Verdict::Warn(Reason { circuit: self.name(id), code, text, retry: Retry::Now })
     }
 
-    /// The incident id of a dispute.
     pub(super) fn incident(&self, id: &ClaimId, generation: u64) -> String {
         incident_id(&self.name(id), generation, self.now)
     }

@@ -16,6 +16,7 @@ impl AgentState {
                 }
             }
             CircuitFact::HalfOpened { cause, .. } => self.is_stopped &= *cause != HalfOpenCause::Person,
+            CircuitFact::Allowed { .. } => self.is_stopped = false,
             CircuitFact::Reset { incident, .. } => {
                 self.is_stopped = false;
                 closing = incident.as_ref();
@@ -31,6 +32,7 @@ impl AgentState {
             CircuitFact::Warned { .. }
             | CircuitFact::Tripped { .. }
             | CircuitFact::Limited { .. }
+            | CircuitFact::AllowanceUsed { .. }
             | CircuitFact::ProbeTaken { .. }
             | CircuitFact::ProbeAbandoned { .. } => {}
         }
@@ -70,6 +72,9 @@ impl AgentState {
         self.hook_runs.forget(key);
         if pattern.nature() == Nature::Loop {
             self.clear_no_progress();
+        }
+        if pattern == Pattern::AgentSpawn {
+            self.spawn_turns.clear();
         }
         if pattern == Pattern::Denials {
             self.permission_denials.clear_counts();

@@ -10,7 +10,6 @@ use crate::loop_::pattern;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookRun(pub Digest, pub u64);
 
-/// The last runs of hooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookRuns {
     pub since_prompt: Vec<HookRun>,

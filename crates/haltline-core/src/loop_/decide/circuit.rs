@@ -14,16 +14,17 @@ impl AgentDraft<'_> {
     ) -> Result<(), Halt> {
         // The notice shows the cost, which is in the tree's row.
         self.need_tree()?;
-        let trip =
-            self.new_trip(&self.agent.circuits, &self.agent_row, explanation.pattern, key, normal, count, cooldown_s);
+        let calls = explanation.calls.clone();
+        let circuits = &self.agent.circuits;
+        let trip = self.new_trip(circuits, &self.agent_row, explanation.pattern, key, normal, count, cooldown_s);
+        let trip = Trip { calls, ..trip };
         let wait = messages::cooldown(&trip, self.now);
         self.push_notice(explanation, &trip.incident, Some(&wait), trip.streak);
         self.draft.notify(&self.agent_row, &trip.incident);
-        self.record_at(self.now, AgentFact::Circuit(CircuitFact::Tripped { trip }), Some(explanation.fact.clone()));
+        self.record_about(explanation, AgentFact::Circuit(CircuitFact::Tripped { trip }));
         Ok(())
     }
 
-    /// Trips a circuit of the tree.
     pub(super) fn trip_tree(&mut self, explanation: &Explanation, key: Digest, count: u32, limits: WindowLimits) {
         let Some(tree) = &self.tree else { return };
         let trip =
@@ -49,7 +50,7 @@ impl AgentDraft<'_> {
         let streak = circuits.next_streak(pattern, self.now);
         let cooldown_ms = cooldown_ms_in_streak(cooldown_s, streak);
         let incident = self.incident_id(name, circuits.trips, key);
-        Trip { incident, pattern, key, normal, since: self.now, cooldown_ms, count, streak }
+        Trip { incident, pattern, key, normal, calls: Vec::new(), since: self.now, cooldown_ms, count, streak }
     }
 
     pub(super) fn incident_id(&self, name: &CircuitName, trips: u64, key: Digest) -> String {
@@ -61,11 +62,23 @@ impl AgentDraft<'_> {
             Some(tree) => messages::cost(tree.spent.micros, tree.spent.is_priced, tree.spent.is_partial),
             None => "unknown".to_owned(),
         };
-        let mut notice = messages::notice(explanation, incident, wait, &cost);
+        let mut notice = messages::notice(explanation, incident, wait, &cost, self.policy.mode);
         if streak >= ALERT_STREAK {
             notice.push_str(&format!("\n  alert  trip {streak} in a row: a person should look"));
         }
         self.draft.notices.push(notice);
+    }
+
+    /// Records a fact with what it is about and the explanation's text.
+    fn record_about(&mut self, explanation: &Explanation, fact: AgentFact) {
+        let texts = Texts { session: None, text: Some(explanation.fact.clone()), about: explanation.about.clone() };
+        let agent = std::mem::replace(&mut self.agent, AgentState::new(self.now));
+        self.agent = self.draft.record(&self.agent_row, Some(agent), self.now, fact, texts);
+    }
+
+    /// The fact that a circuit became HALF_OPEN without a person.
+    pub(super) fn half_opened(&self, incident: &str, cause: HalfOpenCause) -> CircuitFact {
+        CircuitFact::HalfOpened { incident: incident.to_owned(), cause, hint: None, who: None }
     }
 
     /// Lets a call through as the probe of a HALF_OPEN circuit.
@@ -76,8 +89,7 @@ impl AgentDraft<'_> {
             TrippedState::Open => {
                 // The circuit became HALF_OPEN when the cooldown ended, not when haltline looked at it.
                 let at = tripped.trip.open_period().end();
-                let opened =
-                    CircuitFact::HalfOpened { incident: incident.clone(), cause: HalfOpenCause::Cooldown, hint: None };
+                let opened = self.half_opened(&incident, HalfOpenCause::Cooldown);
                 self.record_at(at, AgentFact::Circuit(opened), None);
             }
             TrippedState::Probing(_) => {
@@ -121,8 +133,10 @@ impl AgentDraft<'_> {
         let level = self.agent.circuits.escalations.next_level(key, self.agent.turn.number);
         self.record_denial(key, explanation.pattern, level, text);
         let denials = self.agent.circuits.escalations.get(key).map_or(1, |escalation| escalation.denials);
-        let wait = trip.map(|trip| messages::cooldown(&trip, self.now));
-        let message = messages::denial(&explanation, wait.as_deref(), level, denials);
+        let wait = trip.as_ref().map(|trip| messages::cooldown(trip, self.now));
+        let limit = self.agent.circuits.escalations.get(key).and_then(|escalation| escalation.incident.as_deref());
+        let incident = trip.as_ref().map(|trip| trip.incident.as_str()).or(limit);
+        let message = messages::denial(&explanation, wait.as_deref(), level, denials, incident);
         let reason =
             Reason { circuit: self.circuit_name(explanation.pattern), code: explanation.code, text: message, retry };
         match level {
@@ -164,7 +178,7 @@ impl AgentDraft<'_> {
             self.push_notice(&explanation, &incident, None, 0);
             self.draft.notify(&self.agent_row, &incident);
             let fact = CircuitFact::Limited { incident, pattern: explanation.pattern, key, count };
-            self.record_at(self.now, AgentFact::Circuit(fact), Some(explanation.fact.clone()));
+            self.record_about(&explanation, AgentFact::Circuit(fact));
         }
         self.deny(Denial { explanation, key, trip: None, retry }, None)
     }

@@ -6,7 +6,6 @@ use crate::loop_::pattern_table::ClosedBy;
 use crate::loop_::{BatchEnd, CallTraits, CompletedCall, Ending, InFlightCall, Progress};
 
 impl AgentDraft<'_> {
-    /// Handles the end of one call.
     pub(super) fn tool_end(&mut self, id: &str, action: Option<&Action>, result: &CallResult) -> Result<(), Halt> {
         self.end_id = match &self.request.agent_ref.call_ids {
             CallIds::Stable | CallIds::None => None,
@@ -83,7 +82,9 @@ impl AgentDraft<'_> {
         if self.is_literal() {
             return Ok(Verdict::Pass);
         }
-        if let Some(trip) = self.agent.circuits.state_at(action.identity, self.now).denying_trip() {
+        if let Some(trip) = self.agent.circuits.state_at(action.identity, self.now).denying_trip()
+            && !self.is_call_exempt(trip.pattern, trip.key, action.identity)?
+        {
             let denial = Denial::by_trip(self.explain_trip(trip, action), trip);
             self.need_tree()?;
             return Ok(self.deny(denial, Some(action.shown.clone())));
@@ -165,7 +166,7 @@ impl AgentDraft<'_> {
             self.need_tree()?;
             self.count_rate_limited_call(in_flight, result)?;
         }
-        self.evaluate_probes(in_flight, result, is_failed)?;
+        self.evaluate_probes(in_flight, action, result, is_failed)?;
         if is_progress {
             self.half_open_after_write();
         } else if result.outcome == Outcome::Ok && self.agent.no_progress.is_clear() {
@@ -209,7 +210,13 @@ impl AgentDraft<'_> {
     }
 
     /// Closes, reopens or frees the circuits whose probe this call was (E12).
-    fn evaluate_probes(&mut self, in_flight: &InFlightCall, result: &CallResult, is_failed: bool) -> Result<(), Halt> {
+    fn evaluate_probes(
+        &mut self,
+        in_flight: &InFlightCall,
+        action: Option<&Action>,
+        result: &CallResult,
+        is_failed: bool,
+    ) -> Result<(), Halt> {
         while let Some(tripped) = self.agent.circuits.probed_by(in_flight.id).cloned() {
             let incident = tripped.trip.incident.clone();
             if !result.outcome.has_result() {
@@ -234,17 +241,43 @@ impl AgentDraft<'_> {
             if is_better {
                 self.record(AgentFact::Circuit(CircuitFact::Recovered { incident }));
             } else {
-                self.trip_again(&tripped.trip, in_flight)?;
+                self.trip_again(&tripped.trip, in_flight, action)?;
             }
         }
         Ok(())
     }
 
-    fn trip_again(&mut self, last: &Trip, in_flight: &InFlightCall) -> Result<(), Halt> {
+    fn trip_again(&mut self, last: &Trip, in_flight: &InFlightCall, action: Option<&Action>) -> Result<(), Halt> {
         let count = last.count.saturating_add(1);
-        let explanation = last.pattern.explain(&short(&in_flight.tool), count, self.limits);
+        let explanation = if last.pattern == Pattern::AgentSpawn {
+            self.rate_explanation(count)
+        } else {
+            let shown = self.shown_call(in_flight, action);
+            let explanation = last.pattern.explain(&shown, count, self.limits);
+            self.about_call(explanation, &shown, action, last.calls.clone())
+        };
         // If the trip had no result that could change, the new trip has none either.
         self.trip(&explanation, last.key, last.normal, count, (last.pattern.row().cooldown_s)(self.limits))
+    }
+
+    /// The call in a message: its arguments where they are known, and with preset `literal` only its tool.
+    fn shown_call(&self, in_flight: &InFlightCall, action: Option<&Action>) -> String {
+        match action {
+            Some(action) if !self.is_literal() => short(&action.shown),
+            Some(_) | None => short(&in_flight.tool),
+        }
+    }
+
+    /// Names what the explanation is about, unless only the tool's name is known.
+    fn about_call(
+        &self,
+        explanation: Explanation,
+        shown: &str,
+        action: Option<&Action>,
+        calls: Vec<Digest>,
+    ) -> Explanation {
+        let about = (action.is_some() || self.is_literal()).then(|| shown.to_owned());
+        Explanation { about, calls, ..explanation }
     }
 
     /// The agent learned something new: OPEN circuits of the no-progress patterns become HALF_OPEN, and those that were
@@ -265,7 +298,7 @@ impl AgentDraft<'_> {
             .map(|tripped| tripped.trip.incident.clone())
             .collect();
         for incident in waiting {
-            self.record(AgentFact::Circuit(CircuitFact::HalfOpened { incident, cause, hint: None }));
+            self.record(AgentFact::Circuit(self.half_opened(&incident, cause)));
         }
     }
 
@@ -304,8 +337,7 @@ impl AgentDraft<'_> {
         if !is_closed {
             return Ok(());
         }
-        let shown = short(action.map_or(in_flight.tool.as_str(), |action| action.shown.as_str()));
-        let shown = if self.is_literal() { short(&in_flight.tool) } else { shown };
+        let shown = self.shown_call(in_flight, action);
         let failures = self.limits.tool_failure;
         if is_failed && failures.enabled {
             let turn = self.agent.turn.number;
@@ -317,8 +349,9 @@ impl AgentDraft<'_> {
                     completed.is_same(identity, result.normal)
                 })
             };
-            if count >= failures.threshold && !self.is_exempt(Pattern::ToolFailure, key)? {
+            if count >= failures.threshold && !self.is_call_exempt(Pattern::ToolFailure, key, identity)? {
                 let explanation = Pattern::ToolFailure.explain(&shown, count, self.limits);
+                let explanation = self.about_call(explanation, &shown, action, vec![key]);
                 let normal = Some(result.normal).filter(|_| !self.is_literal());
                 self.trip(&explanation, key, normal, count, failures.cooldown_s)?;
                 return Ok(());
@@ -332,9 +365,10 @@ impl AgentDraft<'_> {
             } else {
                 pattern::repeats(self.agent.since_prompt(), in_flight.identity)
             };
-            if count >= sequence.threshold && !self.is_exempt(Pattern::SequentialTools, key)? {
+            if count >= sequence.threshold && !self.is_call_exempt(Pattern::SequentialTools, key, identity)? {
                 let normal = Some(result.normal).filter(|_| !self.is_literal());
                 let explanation = Pattern::SequentialTools.explain(&shown, count, self.limits);
+                let explanation = self.about_call(explanation, &shown, action, vec![key]);
                 self.trip(&explanation, key, normal, count, sequence.cooldown_s)?;
             }
         }

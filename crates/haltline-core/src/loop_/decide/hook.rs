@@ -10,13 +10,10 @@ impl AgentDraft<'_> {
             NESTED_SESSION => ("HL-HOOK-01", format!("hooks started {count} sessions in {window} turns")),
             other => ("HL-HOOK-01", format!("the hook `{}` ran {count} times in {window} turns", short(other))),
         };
-        Explanation {
-            pattern: Pattern::HookRecursion,
-            code,
-            fact,
-            instead: "end the turn and say what the hook asks for.",
-            avoid: "answer the hook by starting it again.",
-        }
+        let about = if name == NESTED_SESSION { NESTED_SESSION.to_owned() } else { format!("hook {}", short(name)) };
+        let (instead, avoid) =
+            ("end the turn and say what the hook asks for.", "answer the hook by starting it again.");
+        Explanation::new(Pattern::HookRecursion, code, fact, instead, avoid).about(&about, Vec::new())
     }
 
     /// A hook ran: the Nth run within the window trips the circuit, and the next run is denied (L2).

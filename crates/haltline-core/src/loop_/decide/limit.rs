@@ -1,289 +1,111 @@
-//! The limits that a whole tree of agents shares: spawns, external services and the budget (L7, L8).
+//! The limits that a whole tree of agents shares: external services and the budget (L7), and what every limit without
+//! a circuit has in common.
 
 use super::*;
+use crate::Elapsed;
 use crate::identity::{Action, CallResult, Outcome};
 use crate::loop_::InFlightCall;
-use crate::loop_::agent_tree::Permit;
-use crate::loop_::{Bound, OnFull, api_calls_within};
-use crate::{Elapsed, State};
-
-/// A sub-agent without events for this long is considered gone: clients do not report every end.
-const AGENT_IDLE_MS: u64 = 30 * 60 * 1000;
+use crate::loop_::{Bound, api_calls_within};
 
 /// The explanation, the key and the count of a limit that the agent is close to.
-type LimitWarning = (Explanation, Digest, u32);
+pub(super) type LimitWarning = (Explanation, Digest, u32);
+
+/// A person's permission that the pending call uses.
+pub(super) struct UsedAllowance {
+    incident: String,
+    hint: Option<String>,
+    pattern: Pattern,
+}
+
+/// A hard limit of the budget that is reached.
+pub(super) struct ExceededBudget {
+    /// Its configuration key.
+    key: String,
+    used: String,
+    hard: String,
+}
 
 fn api_key() -> Digest {
     limit_key("external_api")
 }
 
-fn spawn_key() -> Digest {
-    limit_key("agent_spawn")
-}
-
 impl AgentDraft<'_> {
-    /// Stops a sub-agent that had to make room for a newer one.
-    pub(super) fn deny_if_ending(&mut self) -> Option<Verdict> {
-        let id = self.request.agent_ref.sub_agent.as_deref()?;
-        let agent = self.tree.as_ref()?.sub_agents.iter().find(|agent| agent.id == id)?;
-        if !agent.is_ending {
-            return None;
+    /// True if a person lets one call pass this limit. The permission is used up if nothing else denies the call.
+    pub(super) fn has_allowance(&mut self, pattern: Pattern, key: Digest) -> bool {
+        let Some(escalation) = self.agent.circuits.escalations.get(key) else { return false };
+        let (Some(incident), Some(allowance)) = (&escalation.incident, &escalation.allowance) else { return false };
+        let used = UsedAllowance { incident: incident.clone(), hint: allowance.hint.clone(), pattern };
+        if !self.allowances.iter().any(|known| known.incident == used.incident) {
+            self.allowances.push(used);
         }
-        let explanation = Explanation {
-            pattern: Pattern::AgentSpawn,
-            code: "HL-SPAWN-06",
-            fact: "a newer agent took this one's place".to_owned(),
-            instead: "end now; what you have done stays.",
-            avoid: "start anything else.",
-        };
-        let text = messages::denial(&explanation, None, EscalationLevel::Stop, 1);
-        self.record_denial(limit_key("stop_oldest"), explanation.pattern, EscalationLevel::Stop, None);
-        self.record_stopped_sub_agent();
-        let circuit = self.circuit_name(explanation.pattern);
-        Some(Verdict::Stop(Reason { circuit, code: explanation.code, text, retry: Retry::Person }))
+        true
     }
 
-    /// The denial if one more sub-agent would be too many.
-    pub(super) fn check_spawn_limits(&mut self) -> Result<Option<Verdict>, Halt> {
-        let agents = self.limits.agents;
-        let Some(tree) = self.tree.clone() else { return Ok(None) };
-        let deny = |draft: &mut Self, code, fact, limit, count, retry| {
-            let instead = "do the work yourself, or wait for an agent to end.";
-            let avoid = "start another agent for it.";
-            let explanation = Explanation { pattern: Pattern::AgentSpawn, code, fact, instead, avoid };
-            Ok(Some(draft.deny_at_limit(explanation, limit_key(limit), count, retry)))
-        };
-        if tree.spawns >= u64::from(agents.spawns_max) {
-            let fact = format!("this session started {} agents, its limit", tree.spawns);
-            self.cool_api_down();
-            let count = u32::try_from(tree.spawns).unwrap_or(u32::MAX);
-            return deny(self, "HL-SPAWN-04", fact, "spawns", count, Retry::Person);
+    /// Records that the call uses what a person allowed, and returns what that person wants the agent to know.
+    pub(super) fn use_allowances(&mut self) -> Option<Verdict> {
+        let mut hint = None;
+        for UsedAllowance { incident, hint: text, pattern } in std::mem::take(&mut self.allowances) {
+            hint = hint.or_else(|| Some(self.resumed(pattern, &incident, text.as_deref())));
+            self.record(AgentFact::Circuit(CircuitFact::AllowanceUsed { incident }));
         }
-        let depth = tree.depth(self.request.agent_ref.sub_agent.as_deref()).saturating_add(1);
-        if depth > agents.depth_max {
-            let fact =
-                format!("this would be an agent {depth} levels below the main one; the limit is {}", agents.depth_max);
-            return deny(self, "HL-SPAWN-05", fact, "depth", depth, Retry::Person);
-        }
-        if tree.is_bypassed {
-            return Ok(None);
-        }
-        if self.is_literal()
-            && let Some(verdict) = self.deny_spawn_rate(&tree)
-        {
-            return Ok(Some(verdict));
-        }
-        if tree.live() < agents.concurrent_max as usize {
-            return Ok(None);
-        }
-        self.forget_idle_agents()?;
-        let live = self.tree.as_ref().map_or(0, AgentTree::live);
-        if live < agents.concurrent_max as usize {
-            return Ok(None);
-        }
-        let oldest = self.tree.iter().flat_map(|tree| &tree.sub_agents).find(|agent| !agent.is_ending);
-        if let Some(oldest) = oldest.filter(|_| agents.on_full == OnFull::StopOldest) {
-            let id = oldest.id.clone();
-            self.record_in_tree(AgentTreeFact::SubAgentEnding { id });
-            return Ok(None);
-        }
-        let fact = format!("{live} agents run at once, the limit");
-        self.cool_api_down();
-        let count = u32::try_from(live).unwrap_or(u32::MAX);
-        deny(self, "HL-SPAWN-03", fact, "concurrent", count, Retry::Now)
+        hint
     }
 
-    /// With preset `literal`, the spawn rate denies as well.
-    fn deny_spawn_rate(&mut self, tree: &AgentTree) -> Option<Verdict> {
-        if let Some((_, since)) = self.recent_spawn(tree) {
-            let retry = Retry::At(since.plus_millis(u64::from(self.limits.agents.spacing_s) * 1000).at);
-            return Some(self.deny_at_limit(self.spacing_explanation(), limit_key("spacing"), 1, retry));
+    /// What the agent reads about a call that a person allowed.
+    pub(super) fn resumed(&self, pattern: Pattern, incident: &str, hint: Option<&str>) -> Verdict {
+        let mut text = format!("HALTLINE HL-RESUME-01: a person allowed one attempt after incident {incident}.");
+        if let Some(hint) = hint {
+            text.push_str(&format!(" They say: {hint}"));
         }
-        match self.agent.circuits.state_at(spawn_key(), self.now) {
-            CircuitState::Open(trip) | CircuitState::Probing(trip) => {
-                let denial = Denial::by_trip(self.rate_explanation(trip.count), trip);
-                Some(self.deny(denial, None))
-            }
-            CircuitState::HalfOpen(..) => {
-                self.start_probe(spawn_key(), spawn_key());
-                self.recover(spawn_key());
-                None
-            }
-            CircuitState::Closed => None,
+        let circuit = self.circuit_name(pattern);
+        Verdict::Warn(Reason { circuit, code: "HL-RESUME-01", text, retry: Retry::Now })
+    }
+
+    /// Ends the incidents of these limits: they are not in the agent's way any more. A person's permission that was not
+    /// used ends with them.
+    pub(super) fn lapse_limits(&mut self, limits: &[&str]) {
+        let keys: Vec<Digest> = limits.iter().map(|limit| limit_key(limit)).collect();
+        let is_used = |incident: &str| self.allowances.iter().any(|used| used.incident == incident);
+        let over = self.agent.circuits.escalations.incidents();
+        let over = over.filter(|(key, incident)| keys.contains(key) && !is_used(incident));
+        let over: Vec<String> = over.map(|(_, incident)| incident.to_owned()).collect();
+        for incident in over {
+            self.record(AgentFact::Circuit(CircuitFact::Lapsed { incident }));
         }
     }
 
-    /// The time since the last spawn and when it was, if it is too recent and not of the same parallel batch.
-    fn recent_spawn(&self, tree: &AgentTree) -> Option<(u64, Moment)> {
-        let (agent, turn, since) = tree.last_spawn?;
-        if agent == self.agent_digest() && turn == self.agent.turn.number {
-            return None;
+    /// Ends the incidents of the limits that a call has just passed.
+    pub(super) fn lapse_passed_limits(&mut self, is_spawn: bool, is_api: bool) {
+        if self.agent.circuits.escalations.is_empty() {
+            return;
         }
-        match self.now.since(since) {
-            Elapsed::Known(elapsed) if elapsed < u64::from(self.limits.agents.spacing_s) * 1000 => {
-                Some((elapsed, since))
-            }
-            Elapsed::Known(_) | Elapsed::Unknown => None,
+        if is_spawn {
+            self.lapse_limits(&["spawns", "depth", "concurrent", "spacing"]);
         }
-    }
-
-    fn agent_digest(&self) -> Digest {
-        Digest::from_parts(&[self.agent_row.as_str().as_bytes()])
-    }
-
-    fn spacing_explanation(&self) -> Explanation {
-        Explanation {
-            pattern: Pattern::AgentSpawn,
-            code: "HL-SPAWN-02",
-            fact: format!("the last agent was started less than {} s ago", self.limits.agents.spacing_s),
-            instead: "start agents together in one message, or do the work yourself.",
-            avoid: "start them one after the other.",
+        if is_api {
+            self.lapse_limits(&["api_calls", "api_cost"]);
         }
-    }
-
-    fn rate_explanation(&self, count: u32) -> Explanation {
-        Explanation {
-            pattern: Pattern::AgentSpawn,
-            code: "HL-SPAWN-01",
-            fact: format!("{count} agents were started in {} turns", self.limits.agent_spawn.window),
-            instead: "wait for their results before starting more.",
-            avoid: "start agents to find out what the others do.",
+        if !self.is_saving {
+            self.lapse_limits(&["budget"]);
         }
-    }
-
-    fn spawns_in_window(&self) -> u32 {
-        let window = self.limits.agent_spawn.window;
-        let turn = self.agent.turn.number;
-        let recent = self.agent.spawn_turns.iter().filter(|&&then| pattern::is_within(then, turn, window));
-        pattern::count(recent)
-    }
-
-    /// The warning for an agent that starts sub-agents fast.
-    pub(super) fn spawn_rate_warning(&self) -> Option<LimitWarning> {
-        let tree = self.tree.as_ref().filter(|tree| !tree.is_bypassed)?;
-        let limits = self.limits.agent_spawn;
-        let count = self.spawns_in_window() + 1;
-        if limits.enabled && count > limits.threshold {
-            return Some((self.rate_explanation(count), spawn_key(), count));
-        }
-        // A second sub-agent soon after the first is normal; from the third on haltline warns.
-        let is_close = self.recent_spawn(tree).is_some() && tree.spawns >= 2;
-        is_close.then(|| (self.spacing_explanation(), limit_key("spacing"), 1))
-    }
-
-    /// Reserves room for a sub-agent that is about to start.
-    pub(super) fn permit_spawn(&mut self, call: Digest, turn: u64) -> Result<(), Halt> {
-        let depth = self.tree.as_ref().map_or(0, |tree| tree.depth(self.request.agent_ref.sub_agent.as_deref())) + 1;
-        let permit = Permit { call, depth, since: self.now };
-        self.record_in_tree(AgentTreeFact::Permitted { permit, agent: self.agent_digest(), turn });
-        let limits = self.limits.agent_spawn;
-        self.record(AgentFact::Spawned { keep: limits.threshold.max(16) });
-        let count = self.spawns_in_window();
-        let is_closed = self.agent.circuits.state_at(spawn_key(), self.now) == CircuitState::Closed;
-        let is_lifted = self.tree.as_ref().is_some_and(|tree| tree.is_bypassed);
-        if self.is_literal() && limits.enabled && count >= limits.threshold && is_closed && !is_lifted {
-            self.trip(&self.rate_explanation(count), spawn_key(), None, count, limits.cooldown_s)?;
-        }
-        Ok(())
-    }
-
-    /// Handles the end of a call that starts a sub-agent.
-    pub(super) fn complete_spawn(&mut self, in_flight: &InFlightCall, result: &CallResult) -> Result<(), Halt> {
-        self.need_tree()?;
-        let Some(tree) = &self.tree else { return Ok(()) };
-        let permit = tree.permits.iter().find(|permit| permit.call == in_flight.id).copied();
-        if result.outcome != Outcome::Ok {
-            self.refund_spawn(in_flight.id);
-            return Ok(());
-        }
-        let depth = permit.map(|permit| permit.depth);
-        match (&result.sub_agent, depth) {
-            (Some(sub_agent), depth) => {
-                let depth = depth.unwrap_or_else(|| tree.depth(self.request.agent_ref.sub_agent.as_deref()) + 1);
-                let call = Some(in_flight.id);
-                if result.is_sub_agent_running {
-                    self.record_in_tree(AgentTreeFact::SubAgentBegan { id: sub_agent.clone(), depth, call });
-                } else {
-                    self.record_in_tree(AgentTreeFact::PermitUsed { call: in_flight.id });
-                    self.record_sub_agent_end(sub_agent);
-                }
-            }
-            (None, Some(_)) => self.record_in_tree(AgentTreeFact::PermitUsed { call: in_flight.id }),
-            (None, None) => {}
-        }
-        Ok(())
-    }
-
-    /// Records that a spawn that haltline had let through did not happen.
-    pub(super) fn refund_spawn(&mut self, call: Digest) {
-        if self.tree.as_ref().is_some_and(|tree| tree.permits.iter().any(|permit| permit.call == call)) {
-            self.record_in_tree(AgentTreeFact::Refunded { call });
-        }
-    }
-
-    /// A sub-agent starts. If no call announced it, the limits are checked here.
-    pub(super) fn spawn_start(&mut self, sub_agent: &str, depth: Option<u32>) -> Result<Verdict, Halt> {
-        self.need_tree()?;
-        let Some(tree) = &self.tree else { return Ok(Verdict::Pass) };
-        let own = tree.depth(self.request.agent_ref.sub_agent.as_deref()) + 1;
-        if tree.sub_agents.iter().any(|agent| agent.id == sub_agent) {
-            return Ok(Verdict::Pass);
-        }
-        let permit = tree.permits.first().copied();
-        let mut verdict = Verdict::Pass;
-        if permit.is_none() {
-            let call = Digest::from_parts(&[b"spawn", sub_agent.as_bytes()]);
-            if !self.request.agent_ref.marks_batches {
-                if let Some(denied) = self.check_spawn_limits()? {
-                    return Ok(denied);
-                }
-                if let Some((explanation, key, count)) = self.spawn_rate_warning().filter(|_| !self.is_literal()) {
-                    verdict = self.warn(&explanation, key, count, None);
-                }
-            }
-            self.permit_spawn(call, self.agent.turn.number)?;
-            let depth = depth.unwrap_or(own);
-            self.record_in_tree(AgentTreeFact::SubAgentBegan { id: sub_agent.to_owned(), depth, call: Some(call) });
-            return Ok(verdict);
-        }
-        let depth = depth.or(permit.map(|permit| permit.depth)).unwrap_or(own);
-        let call = permit.map(|permit| permit.call);
-        self.record_in_tree(AgentTreeFact::SubAgentBegan { id: sub_agent.to_owned(), depth, call });
-        Ok(verdict)
-    }
-
-    /// Removes sub-agents that have been idle for long: they no longer run, although no end was reported.
-    fn forget_idle_agents(&mut self) -> Result<(), Halt> {
-        let Some(tree) = &self.tree else { return Ok(()) };
-        let session = &self.request.agent_ref.session;
-        let names: Vec<CircuitName> =
-            tree.sub_agents.iter().map(|agent| CircuitName::agent(session, Some(&agent.id))).collect();
-        self.memory.require_all(&names)?;
-        let mut idle = Vec::new();
-        for (agent, name) in tree.sub_agents.iter().zip(&names) {
-            let seen = self.memory.state(name).and_then(State::as_agent).map_or(agent.since, |agent| agent.last_seen);
-            if matches!(self.now.since(seen), Elapsed::Known(elapsed) if elapsed >= AGENT_IDLE_MS) {
-                idle.push(agent.id.clone());
-            }
-        }
-        for id in idle {
-            self.record_sub_agent_end(&id);
-        }
-        Ok(())
     }
 
     fn api_explanation(&self, code: &'static str, fact: String) -> Explanation {
-        Explanation {
-            pattern: Pattern::ExternalApi,
+        Explanation::new(
+            Pattern::ExternalApi,
             code,
             fact,
-            instead: "work with the answers you have until then.",
-            avoid: "call the service by another way.",
-        }
+            "work with the answers you have until then.",
+            "call the service by another way.",
+        )
     }
 
     fn rate_fact(&self, count: u32) -> String {
-        format!("external services were called {count} times in {} s", self.limits.external_api.window)
+        match count {
+            // The circuit opened because another limit was reached (L10).
+            0 => "external services wait because another limit of this session was reached".to_owned(),
+            count => format!("external services were called {count} times in {} s", self.limits.external_api.window),
+        }
     }
 
     /// The denial if one more call to an external service would be too many (L7).
@@ -298,18 +120,19 @@ impl AgentDraft<'_> {
         }
         let limits = self.limits.api.clone();
         let count = u32::try_from(tree.api.count).unwrap_or(u32::MAX);
-        if count >= limits.calls_max {
+        if count >= limits.calls_max && !self.has_allowance(Pattern::ExternalApi, limit_key("api_calls")) {
+            let fact = format!("this session called external services {count} times, its limit");
             let explanation =
-                self.api_explanation("HL-API-02", format!("this session made {count} such calls, its limit"));
-            self.cool_api_down();
+                self.api_explanation("HL-API-02", fact).raise("loop.external_api.session_max", limits.calls_max);
             return Ok(Some(self.deny_at_limit(explanation, limit_key("api_calls"), count, Retry::Person)));
         }
         let committed = tree.api.committed();
         let price = limits.call_micros.unwrap_or_default();
-        if committed.saturating_add(price) > limits.deny_micros || committed >= limits.deny_micros {
+        let is_spent = committed.saturating_add(price) > limits.deny_micros || committed >= limits.deny_micros;
+        if is_spent && !self.has_allowance(Pattern::ExternalApi, limit_key("api_cost")) {
             let (spent, limit) = (messages::dollars(committed), messages::dollars(limits.deny_micros));
-            let explanation = self.api_explanation("HL-API-03", format!("external services cost {spent} of {limit}"));
-            self.cool_api_down();
+            let fact = format!("external services cost {spent} of {limit}");
+            let explanation = self.api_explanation("HL-API-03", fact).raise("api.cost_block_usd", &limit);
             return Ok(Some(self.deny_at_limit(explanation, limit_key("api_cost"), count, Retry::Person)));
         }
         Ok(None)
@@ -324,8 +147,7 @@ impl AgentDraft<'_> {
         let Some(tree) = &self.tree else { return Ok(()) };
         if let CircuitState::HalfOpen(trip, _) = tree.circuits.state_at(api_key(), self.now) {
             let (incident, at) = (trip.incident.clone(), trip.open_period().end());
-            let opened =
-                CircuitFact::HalfOpened { incident: incident.clone(), cause: HalfOpenCause::Cooldown, hint: None };
+            let opened = self.half_opened(&incident, HalfOpenCause::Cooldown);
             self.record_in_tree_at(at, AgentTreeFact::Circuit(opened), None);
             let lease_ms = u64::from(self.limits.probe_lease_s) * 1000;
             let probe = Probe { call, since: self.now, lease_ms, cause: HalfOpenCause::Cooldown };
@@ -390,7 +212,7 @@ impl AgentDraft<'_> {
     }
 
     /// Trips the circuit of external services because another limit was reached (L10).
-    fn cool_api_down(&mut self) {
+    pub(super) fn cool_api_down(&mut self) {
         let limits = self.limits.external_api;
         let is_closed =
             self.tree.as_ref().is_some_and(|tree| tree.circuits.state_at(api_key(), self.now) == CircuitState::Closed);
@@ -434,6 +256,9 @@ impl AgentDraft<'_> {
         }
         self.need_tree()?;
         let Some(over) = self.exceeded_budget() else { return Ok(None) };
+        if self.has_allowance(Pattern::Budget, limit_key("budget")) {
+            return Ok(None);
+        }
         let saved = self.tree.as_ref().map_or(0, |tree| tree.saving_calls_used);
         if action.is_saving && saved < self.limits.budget.saving_calls {
             self.is_saving = true;
@@ -442,23 +267,26 @@ impl AgentDraft<'_> {
         Ok(Some(self.deny_over_budget(over)))
     }
 
-    /// The first hard limit that is reached: what is used, and the limit.
-    pub(super) fn exceeded_budget(&self) -> Option<(String, String)> {
+    /// The first hard limit that is reached: its key, what is used, and the limit.
+    pub(super) fn exceeded_budget(&self) -> Option<ExceededBudget> {
         self.budget_use().into_iter().find_map(|(name, used, bound, shown)| {
             let hard = bound.hard.filter(|&hard| used >= hard)?;
-            Some((shown, Self::shown_bound(name, hard)))
+            let key = if name == "cost" { "usd" } else { name };
+            Some(ExceededBudget { key: format!("budget.{key}_hard"), used: shown, hard: Self::shown_bound(name, hard) })
         })
     }
 
     /// Denies because a hard limit is reached.
-    pub(super) fn deny_over_budget(&mut self, (used, hard): (String, String)) -> Verdict {
-        let explanation = Explanation {
-            pattern: Pattern::Budget,
-            code: "HL-BUDGET-02",
-            fact: format!("the session's budget is spent: {used} of {hard}"),
-            instead: "save your work with edits and `git commit`, say what is left to do, and stop.",
-            avoid: "start anything new.",
-        };
+    pub(super) fn deny_over_budget(&mut self, over: ExceededBudget) -> Verdict {
+        let ExceededBudget { key, used, hard } = over;
+        let explanation = Explanation::new(
+            Pattern::Budget,
+            "HL-BUDGET-02",
+            format!("the session's budget is spent: {used} of {hard}"),
+            "save your work with edits and `git commit`, say what is left to do, and stop.",
+            "start anything new.",
+        )
+        .raise(&key, hard);
         let saved = self.tree.as_ref().map_or(0, |tree| tree.saving_calls_used);
         self.deny_at_limit(explanation, limit_key("budget"), saved, Retry::Person)
     }
@@ -488,7 +316,7 @@ impl AgentDraft<'_> {
                 if kind == "soft" {
                     self.draft.notices.push(format!("haltline ({code}): {fact}"));
                 }
-                let explanation = Explanation { pattern: Pattern::Budget, code, fact, instead, avoid };
+                let explanation = Explanation::new(Pattern::Budget, code, fact, instead, avoid);
                 return Ok(self.warn(&explanation, key, 1, None));
             }
         }

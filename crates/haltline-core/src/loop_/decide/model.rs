@@ -6,7 +6,6 @@
 use super::*;
 
 impl AgentDraft<'_> {
-    /// The verdict on a request to the model.
     pub(super) fn model_start(&mut self) -> Result<Verdict, Halt> {
         if self.is_idle() {
             self.close_in_flight()?;

@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::identity::Action;
-use crate::loop_::pattern_table::Concerns;
 use crate::loop_::{CallTraits, WarnDenyLimits};
 
 /// Limits are this many times higher for an agent that waits between attempts: a poll that never ends is found late,
@@ -19,6 +18,8 @@ pub(super) struct PatternMatch {
     pub limits: WarnDenyLimits,
     /// The result that came again and again.
     pub normal: Option<Digest>,
+    /// The identities of the calls that it is about.
+    pub calls: Vec<Digest>,
 }
 
 impl PatternMatch {
@@ -82,7 +83,8 @@ impl AgentDraft<'_> {
             action.is_wait || pattern::has_waited(completed, action.identity, self.agent.was_idle_at(self.now));
         let mut add = |pattern, key, times: u32, limits: WarnDenyLimits, normal| {
             if times > 0 && limits.enabled {
-                found.push(PatternMatch { pattern, key, attempt: times.saturating_add(1), limits, normal });
+                let (attempt, calls) = (times.saturating_add(1), vec![action.identity]);
+                found.push(PatternMatch { pattern, key, attempt, limits, normal, calls });
             }
         };
         let relaxed = |limits: WarnDenyLimits| match is_waiting {
@@ -102,7 +104,8 @@ impl AgentDraft<'_> {
         // A series of one call alone is a repeat and nothing else.
         let in_a_row = pattern::repeats(completed, identity);
         add(Pattern::Repeat, identity, in_a_row, relaxed(limits.repeat), normal);
-        if let Some(cycle) = pattern::cycle(completed, identity) {
+        let cycle = pattern::cycle(completed, identity);
+        if let Some(cycle) = &cycle {
             add(Pattern::Cycle, cycle.key, cycle.rounds, relaxed(limits.cycle), None);
         }
         let times = pattern::interleaved(completed, identity);
@@ -148,16 +151,18 @@ impl AgentDraft<'_> {
         add_agent_wide(Pattern::Compaction, last.is_some(), self.agent.compaction.fruitless, limits.compaction);
         add_agent_wide(Pattern::CostGrowth, true, self.agent.cost_growth.times_above_mean(), limits.cost_growth);
         add_agent_wide(Pattern::Chanting, true, self.agent.repeated_text.repetitions(), limits.chanting);
+        for found in found.iter_mut().filter(|found| found.pattern == Pattern::Cycle) {
+            found.calls = cycle.iter().flat_map(|cycle| cycle.calls.clone()).collect();
+        }
         found
     }
 
-    /// True if a person declared this match a false positive: its circuit or, for patterns that are about more than the
-    /// call, the call itself under any pattern.
-    pub(super) fn is_match_exempt(&self, found: &PatternMatch, action: &Action) -> Result<bool, Halt> {
-        let row = self.memory.require(&CircuitName::exemptions())?;
-        let Some(exemptions) = row.and_then(|state| state.as_exemptions()) else { return Ok(false) };
-        let is_about_work = found.pattern.row().concerns == Concerns::Work;
-        Ok(exemptions.covers(found.pattern, found.key) || (is_about_work && exemptions.has_key(action.identity)))
+    /// True if a person declared this match a false positive: its circuit, or the call under any pattern. The result of
+    /// such a call counts towards no pattern, so that the call cannot make another one look like a loop.
+    pub(super) fn is_match_exempt(&mut self, found: &PatternMatch, action: &Action) -> Result<bool, Halt> {
+        let is_exempt = self.is_call_exempt(found.pattern, found.key, action.identity)?;
+        self.is_exempt_call |= is_exempt;
+        Ok(is_exempt)
     }
 
     /// True if haltline has already warned the agent of this. Until the agent makes progress it is warned once, unless
@@ -177,8 +182,8 @@ impl AgentDraft<'_> {
         last_warning.is_some()
     }
 
-    /// Explains the match for an action.
     pub(super) fn explain_match(&self, found: &PatternMatch, action: &Action) -> Explanation {
-        found.pattern.explain(&short(&action.shown), found.occurrences(), self.limits)
+        let shown = short(&action.shown);
+        found.pattern.explain(&shown, found.occurrences(), self.limits).about(&shown, found.calls.clone())
     }
 }

@@ -10,6 +10,14 @@ use crate::identity::Action;
 use crate::loop_::{CallTraits, InFlightCall, OnFull, Protections};
 use crate::{State, glob_matches};
 
+/// The warning that a guarded action brings its constraint closer to OPEN, or has just opened it (C8).
+fn warn_guarded(reason: &Reason) -> Verdict {
+    let fact = format!("`{}` guards this action: {}", reason.circuit, reason.text);
+    let instead = "respect the rule, or tell the person why it does not fit.";
+    let explanation = Explanation::new(Pattern::Constraint, reason.code, fact, instead, "do it again.");
+    Verdict::Warn(Reason { text: messages::warning(&explanation), ..reason.clone() })
+}
+
 /// A call that is about to run.
 pub(super) struct Start<'a> {
     pub call: &'a str,
@@ -38,7 +46,7 @@ impl AgentDraft<'_> {
         self.response = start.response.map(|response| Digest::from_parts(&[response.as_bytes()]));
         self.is_duplicate = self.was_denied(call, start.response);
         let before = self.draft.length();
-        let traits = self.call_traits(start.action);
+        let mut traits = self.call_traits(start.action);
         let turn = if self.is_duplicate { self.agent.turn.number } else { self.turn_of_call(start.response, traits) };
         let is_new_turn = turn != self.agent.turn.number || self.agent.turn.is_empty;
         self.agent.turn.number = turn;
@@ -67,11 +75,15 @@ impl AgentDraft<'_> {
             self.record_in_tree(AgentTreeFact::Saved);
         }
         let warning = self.warning(start.action, traits, &obstacles)?;
+        let guard_warning = guards.iter().find_map(|guard| guard.verdict.reason()).map(warn_guarded);
         for guard in guards {
             self.draft.facts.extend(guard.facts);
             self.draft.effects.extend(guard.effects);
         }
-        let hint = self.hint(&obstacles);
+        let hint = self.hint(&obstacles).or_else(|| self.use_allowances());
+        self.lapse_passed_limits(traits.is_spawn, traits.is_api);
+        // Nothing counts an exempt call, as nothing counts a poller.
+        traits.is_poller |= self.is_exempt_call;
         self.start_probes(&obstacles, call);
         self.admit(start, call, traits, turn);
         if traits.is_spawn {
@@ -80,11 +92,13 @@ impl AgentDraft<'_> {
         if traits.is_api {
             self.count_api_call(call)?;
         }
-        Ok(match warning {
-            Some(Warning { explanation, key, count }) => {
+        // What a person says goes before haltline's own warning.
+        Ok(match (hint, warning) {
+            (Some(hint), _) => hint,
+            (None, Some(Warning { explanation, key, count })) => {
                 self.warn(&explanation, key, count, Some(start.action.shown.clone()))
             }
-            None => hint.unwrap_or(Verdict::Pass),
+            (None, None) => guard_warning.unwrap_or(Verdict::Pass),
         })
     }
 
@@ -147,13 +161,22 @@ impl AgentDraft<'_> {
         let command = action.command.as_deref();
         let api = &self.limits.api;
         let is_api = self.limits.external_api.enabled
-            && (command.is_some_and(|command| api.commands.iter().any(|name| command.contains(name.as_str())))
+            && (api.commands.iter().any(|name| self.calls(action, name))
                 || api.tools.iter().any(|glob| glob_matches(glob, &action.tool)));
         let is_poller =
             self.limits.pollers.iter().any(|glob| {
                 glob_matches(glob, &action.tool) || command.is_some_and(|command| glob_matches(glob, command))
             });
         CallTraits { is_api, is_poller, is_after_idle: self.agent.was_idle_at(self.now), ..CallTraits::of(action) }
+    }
+
+    /// True if the action runs the program of this name. With preset `literal` it is enough that its command contains
+    /// the name, as seed 002 says.
+    fn calls(&self, action: &Action, name: &str) -> bool {
+        match &action.command {
+            Some(command) if self.is_literal() || !command.contains(name) => command.contains(name),
+            Some(_) | None => action.script.as_deref().is_some_and(|script| script.calls(name)),
+        }
     }
 
     fn may_be_ending(&self) -> bool {
@@ -268,15 +291,14 @@ impl AgentDraft<'_> {
     }
 
     fn deny_tampering(&mut self, attempt: &str) -> Verdict {
-        let explanation = Explanation {
-            pattern: Pattern::Tampering,
-            code: "HL-OWN-01",
-            fact: format!("this would {attempt}, which is for people only"),
-            instead: "tell the person what you need and why.",
-            avoid: "look for another way to do it.",
-        };
-        let key = Digest::from_parts(&[b"tampering"]);
-        self.deny_at_limit(explanation, key, 1, Retry::Person)
+        let explanation = Explanation::new(
+            Pattern::Tampering,
+            "HL-OWN-01",
+            format!("this would {attempt}, which is for people only"),
+            "tell the person what you need and why.",
+            "look for another way to do it.",
+        );
+        self.deny_at_limit(explanation, tampering_key(), 1, Retry::Person)
     }
 
     fn deny_guarded(&mut self, guard: &Decision) -> Option<Verdict> {
@@ -286,14 +308,14 @@ impl AgentDraft<'_> {
         let level = self.agent.circuits.escalations.next_level(key, self.agent.turn.number);
         self.record_denial(key, Pattern::Constraint, level, None);
         let denials = self.agent.circuits.escalations.get(key).map_or(1, |escalation| escalation.denials);
-        let explanation = Explanation {
-            pattern: Pattern::Constraint,
-            code: reason.code,
-            fact: format!("`{}` guards this action: {}", reason.circuit, reason.text),
-            instead: "respect the rule, or tell the person why it does not fit.",
-            avoid: "spell the same action in another way.",
-        };
-        let reason = Reason { text: messages::denial(&explanation, None, level, denials), ..reason };
+        let explanation = Explanation::new(
+            Pattern::Constraint,
+            reason.code,
+            format!("`{}` guards this action: {}", reason.circuit, reason.text),
+            "respect the rule, or tell the person why it does not fit.",
+            "spell the same action in another way.",
+        );
+        let reason = Reason { text: messages::denial(&explanation, None, level, denials, None), ..reason };
         Some(match level {
             EscalationLevel::Deny => Verdict::Deny(reason),
             EscalationLevel::Stop => {
@@ -311,7 +333,7 @@ impl AgentDraft<'_> {
     fn denial_by_open_circuit(&self, action: &Action, obstacles: &Obstacles) -> Result<Option<Denial>, Halt> {
         for key in obstacles.keys.iter().copied() {
             if let Some(trip) = self.agent.circuits.state_at(key, self.now).denying_trip()
-                && !self.is_exempt(trip.pattern, key)?
+                && !self.is_call_exempt(trip.pattern, key, action.identity)?
             {
                 return Ok(Some(Denial::by_trip(self.explain_trip(trip, action), trip)));
             }
@@ -323,7 +345,8 @@ impl AgentDraft<'_> {
     pub(super) fn explain_trip(&self, trip: &Trip, action: &Action) -> Explanation {
         // With preset `literal` the circuit is about the tool, whatever its arguments.
         let shown = if self.is_literal() { &action.tool } else { &action.shown };
-        trip.pattern.explain(&short(shown), trip.count, self.limits)
+        let shown = short(shown);
+        trip.pattern.explain(&shown, trip.count, self.limits).about(&shown, trip.calls.clone())
     }
 
     /// Lets the call through as the probe of every HALF_OPEN circuit that is in its way: they share one probe (E13).
@@ -339,13 +362,7 @@ impl AgentDraft<'_> {
     fn hint(&self, obstacles: &Obstacles) -> Option<Verdict> {
         let tripped = self.agent.circuits.tripped.iter().find(|tripped| obstacles.keys.contains(&tripped.trip.key))?;
         let by_person = tripped.state == TrippedState::HalfOpen(HalfOpenCause::Person);
-        let incident = &tripped.trip.incident;
-        let mut text = format!("HALTLINE HL-RESUME-01: a person allowed one attempt after incident {incident}.");
-        if let Some(hint) = &tripped.hint {
-            text.push_str(&format!(" They say: {hint}"));
-        }
-        let circuit = self.circuit_name(tripped.trip.pattern);
-        by_person.then_some(Verdict::Warn(Reason { circuit, code: "HL-RESUME-01", text, retry: Retry::Now }))
+        by_person.then(|| self.resumed(tripped.trip.pattern, &tripped.trip.incident, tripped.hint.as_deref()))
     }
 
     /// Trips and denies at the first pattern match that has reached its `deny` limit (L6).
@@ -380,7 +397,7 @@ impl AgentDraft<'_> {
                 return Ok(Some(Warning { explanation, key: found.key, count: found.attempt }));
             }
         }
-        let rate = if traits.is_spawn { self.spawn_rate_warning() } else { None };
+        let rate = if traits.is_spawn && !self.is_literal() { self.spawn_rate_warning() } else { None };
         let cost = if traits.is_api { self.api_cost_warning() } else { None };
         Ok(rate.or(cost).map(|(explanation, key, count)| Warning { explanation, key, count }))
     }

@@ -159,7 +159,13 @@ fn event_for(world: &World, act: &Act) -> AttemptEvent {
                 result: run.result,
                 is_declared: false,
                 summary: "1 failed".to_owned(),
-                error: Some(Output { text: "x".to_owned(), excerpt: "x".to_owned(), bytes: 1, has_secrets: false }),
+                error: Some(Output {
+                    text: "x".to_owned(),
+                    excerpt: "x".to_owned(),
+                    bytes: 1,
+                    has_secrets: false,
+                    exit: None,
+                }),
                 checkpoint: None,
                 generation: run.age.map(|age| generation.saturating_sub(age)),
             }))

@@ -65,10 +65,10 @@ fn attempts(now: Moment) -> [Row; 7] {
         files: vec!["src/a.ts".to_owned()],
         files_more: 2,
         summary: "1 failed".to_owned(),
-        error: Some(Printed { excerpt: "expected 409\n".to_owned(), bytes: 70_000, has_secrets: true }),
+        error: Some(Printed { excerpt: "expected 409\n".to_owned(), bytes: 70_000, has_secrets: true, exit: None }),
         ..plain(TestResult::Fail)
     };
-    let printed = Printed { excerpt: "no network".to_owned(), bytes: 10, has_secrets: false };
+    let printed = Printed { excerpt: "no network".to_owned(), bytes: 10, has_secrets: false, exit: Some(1) };
     [
         attempted(plain(TestResult::Pass), None, "passed"),
         attempted(whole, Some("c2"), "failed"),
@@ -133,7 +133,13 @@ fn reports(now: Moment) -> [Row; 6] {
         recovery_options: Listed::Items(vec![recovery]),
     };
     let none = Listed::Text("not applicable: the runner never started".to_owned());
-    let worded = Report { cumulative_files_modified: none, ..Report::default() };
+    let worded = Report {
+        attempt_log: Listed::Items(Vec::new()),
+        cumulative_files_modified: none,
+        scope_violations: Listed::Items(Vec::new()),
+        recovery_options: Listed::Items(Vec::new()),
+        ..Report::default()
+    };
     let reported = |report| (Fact::Reported { test: test(), report: Box::new(report) }, "reported", false);
     let deviated = |rule, file: Option<&str>| {
         let deviation =

@@ -2,9 +2,12 @@
 
 pub mod acts;
 pub mod facts;
+mod justification;
 mod properties;
 pub mod reference;
+mod report;
 mod rules;
+mod scope;
 pub mod screen;
 pub mod script;
 pub mod world;

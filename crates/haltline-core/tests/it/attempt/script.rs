@@ -215,7 +215,7 @@ fn attempt(words: &mut Words) -> Result<Attempt, String> {
 }
 
 fn printed(text: String, has_secrets: bool) -> Output {
-    Output { excerpt: text.clone(), bytes: text.len() as u64, text, has_secrets }
+    Output { excerpt: text.clone(), bytes: text.len() as u64, text, has_secrets, exit: None }
 }
 
 fn touch(words: &mut Words) -> Result<Touch, String> {

@@ -83,7 +83,8 @@ fn summarize(result: &Result<Decision, Rejection>) -> ActResult {
                 | Fact::Phase(_)
                 | Fact::Claim(_)
                 | Fact::Pipeline(_)
-                | Fact::Trust(_) => None,
+                | Fact::Trust(_)
+                | Fact::Control(_) => None,
             });
             let has_tripped = facts().any(|fact| matches!(fact, Fact::Constraint(ConstraintFact::Tripped { .. })));
             ActResult { word: decision.verdict.as_str(), weight, has_tripped }
@@ -97,6 +98,7 @@ fn rejection_text(rejection: &Rejection) -> &'static str {
         Rejection::NotFound { .. } => "not found",
         Rejection::InvalidTransition { from } => from.dashed(),
         Rejection::NoIncident => "no incident",
+        Rejection::NotResumable => "not resumable",
         Rejection::NoOverride => "no override",
         Rejection::NoSlice => "no slice",
         Rejection::ScopeFrozen => "scope frozen",

@@ -213,7 +213,8 @@ fn incident(recorded: &Recorded) -> Option<String> {
         | Fact::Attempt(_)
         | Fact::Claim(_)
         | Fact::Pipeline(_)
-        | Fact::Trust(_) => None,
+        | Fact::Trust(_)
+        | Fact::Control(_) => None,
     }
 }
 

@@ -67,7 +67,8 @@ impl ConstraintRules {
             | Fact::Attempt(_)
             | Fact::Claim(_)
             | Fact::Pipeline(_)
-            | Fact::Trust(_) => None,
+            | Fact::Trust(_)
+            | Fact::Control(_) => None,
         })
     }
 

@@ -151,6 +151,7 @@ fn show_rejection(rejection: &Rejection) -> String {
             return format!("Invalid transition from {}", from.dashed().replace('-', "_"));
         }
         Rejection::NoIncident => "no incident",
+        Rejection::NotResumable => "not resumable",
         Rejection::NoOverride => "no override",
         Rejection::NoSlice => "no slice",
         Rejection::ScopeFrozen => "scope frozen",

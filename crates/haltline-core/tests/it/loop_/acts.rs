@@ -154,7 +154,7 @@ pub fn perform(world: &mut Sessions, act: &Act) -> Option<Decision> {
         Act::Reset => world.act(|incident| Verb::Reset { incident: Some(incident) }).ok(),
         Act::ResetAll => world.reset_all().ok(),
         Act::Resume => world.act(|incident| Verb::Resume { incident, hint: None }).ok(),
-        Act::FalsePositive => world.act(|incident| Verb::FalsePositive { incident }).ok(),
+        Act::FalsePositive => world.act(|incident| Verb::FalsePositive { incident, subject: None }).ok(),
         Act::Revoke => world.revoke().ok(),
     };
     check_facts(before, world, journal);
@@ -201,9 +201,17 @@ fn check_circuit_fact(circuits: &Circuits, fact: &CircuitFact, now: Moment) {
             let (_, stored) = state(incident);
             assert!(matches!(stored, TrippedState::Probing(_)), "{fact:?} while {stored:?}");
         }
+        CircuitFact::Lapsed { incident } if circuits.escalations.has_incident(incident) => {}
         CircuitFact::Lapsed { incident } => {
             let (state, _) = state(incident);
             assert!(matches!(state, CircuitState::HalfOpen(..)), "{fact:?} while {state:?}");
+        }
+        CircuitFact::Allowed { incident, .. } => {
+            assert!(circuits.escalations.has_incident(incident), "{fact:?} of a limit that was not reached");
+        }
+        CircuitFact::AllowanceUsed { incident } => {
+            let escalation = circuits.escalations.with_incident(incident);
+            assert!(escalation.is_some_and(|escalation| escalation.allowance.is_some()), "{fact:?} of nothing allowed");
         }
         CircuitFact::Tripped { trip } => {
             let state = circuits.state_at(trip.key, now);

@@ -32,7 +32,37 @@ pub fn rows(now: Moment) -> Vec<Row> {
         .chain(words)
         .chain(hook_sources)
         .chain([(Fact::Agent(AgentFact::HooksRemoved), "hooks_removed", true)])
+        .chain(incidents(now))
         .collect()
+}
+
+/// Facts about what an incident is about and about what people allow, which later versions added.
+fn incidents(now: Moment) -> [Row; 6] {
+    let circuit = |fact| Fact::Agent(AgentFact::Circuit(fact));
+    let (who, hint) = (|| "anna".to_owned(), || Some("look at the log".to_owned()));
+    let trip = Trip {
+        incident: incident(),
+        pattern: Pattern::Cycle,
+        key: KEY,
+        normal: None,
+        calls: vec![Digest(1), Digest(2)],
+        since: now,
+        cooldown_ms: 5_000,
+        count: 3,
+        streak: 1,
+    };
+    let (cause, incident) = (HalfOpenCause::Person, incident());
+    let resumed = CircuitFact::HalfOpened { incident: incident.clone(), cause, hint: None, who: Some(who()) };
+    let allowed = CircuitFact::Allowed { incident: incident.clone(), who: who(), hint: hint() };
+    let prompted = AgentFact::Prompted { by_user: true, is_denied: false, clears_spawns: true, hook_source: None };
+    [
+        (circuit(CircuitFact::Tripped { trip }), "tripped", true),
+        (circuit(resumed), "half_opened", true),
+        (circuit(allowed), "allowed", true),
+        (circuit(CircuitFact::AllowanceUsed { incident }), "allowance_used", true),
+        (Fact::Agent(prompted), "prompted", false),
+        (Fact::Tree(AgentTreeFact::Prompted), "prompted", false),
+    ]
 }
 
 /// Facts with hook sources and with separate ids for ends, which later versions added.
@@ -66,7 +96,7 @@ fn hook_sources() -> [(AgentFact, &'static str); 7] {
             },
             "began",
         ),
-        (AgentFact::Prompted { by_user: true, is_denied: false, hook_source }, "prompted"),
+        (AgentFact::Prompted { by_user: true, is_denied: false, clears_spawns: false, hook_source }, "prompted"),
         (AgentFact::Stopped { blocked: true, hook_source }, "kept_going"),
         (AgentFact::Compacted { trigger: "auto".to_owned(), hook_source }, "compacted"),
         (AgentFact::SessionEnded { reason: "exit".to_owned(), hook_source }, "over"),
@@ -115,6 +145,7 @@ fn words(now: Moment) -> [(AgentFact, &'static str); 8] {
                 incident: incident(),
                 cause: HalfOpenCause::NewResult,
                 hint: None,
+                who: None,
             }),
             "half_opened",
         ),
@@ -201,9 +232,12 @@ fn agent() -> [(AgentFact, &'static str); 23] {
             "began",
         ),
         (AgentFact::PolicyChanged { policy: "abcd".to_owned() }, "policy_changed"),
-        (AgentFact::Prompted { by_user: true, is_denied: false, hook_source: None }, "prompted"),
-        (AgentFact::Prompted { by_user: false, is_denied: false, hook_source: None }, "notified"),
-        (AgentFact::Prompted { by_user: false, is_denied: true, hook_source: None }, "kept_stopped"),
+        (AgentFact::Prompted { by_user: true, is_denied: false, clears_spawns: false, hook_source: None }, "prompted"),
+        (AgentFact::Prompted { by_user: false, is_denied: false, clears_spawns: false, hook_source: None }, "notified"),
+        (
+            AgentFact::Prompted { by_user: false, is_denied: true, clears_spawns: false, hook_source: None },
+            "kept_stopped",
+        ),
         (AgentFact::Started { call: call.clone(), response: None }, "started"),
         (AgentFact::Started { call, response: Some(Digest(55)) }, "started"),
         (ended(false, Progress::Written), "ended"),
@@ -229,12 +263,13 @@ fn circuits(now: Moment) -> [(CircuitFact, &'static str, bool); 14] {
         pattern: Pattern::ToolFailure,
         key: KEY,
         normal,
+        calls: Vec::new(),
         since: now,
         cooldown_ms: 10_000,
         count: 3,
         streak: 1,
     };
-    let half_opened = |cause, hint| CircuitFact::HalfOpened { incident: incident(), cause, hint };
+    let half_opened = |cause, hint| CircuitFact::HalfOpened { incident: incident(), cause, hint, who: None };
     let probe = Probe { call: CALL, since: now, lease_ms: 600_000, cause: HalfOpenCause::Cooldown };
     let denied = |level, call, response| CircuitFact::Denied {
         key: KEY,
@@ -293,8 +328,14 @@ fn tree(now: Moment) -> [(AgentTreeFact, &'static str, bool); 17] {
 
 fn exemptions(now: Moment) -> [(ExemptionFact, &'static str); 2] {
     let who = "anna".to_owned();
-    let exemption =
-        Exemption { pattern: Pattern::Repeat, key: KEY, incident: incident(), who: who.clone(), at: now.at };
+    let exemption = Exemption {
+        pattern: Pattern::Repeat,
+        key: KEY,
+        calls: Vec::new(),
+        incident: incident(),
+        who: who.clone(),
+        at: now.at,
+    };
     [
         (ExemptionFact::Exempted { exemption }, "exempted"),
         (ExemptionFact::Revoked { incident: incident(), who }, "exemption_revoked"),

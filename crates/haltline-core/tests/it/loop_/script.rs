@@ -149,7 +149,7 @@ impl LoopRules {
                 let hint = words.quoted_if_any()?;
                 return Ok(world.act(|incident| Verb::Resume { incident, hint }));
             }
-            "false-positive" => return Ok(world.act(|incident| Verb::FalsePositive { incident })),
+            "false-positive" => return Ok(world.act(|incident| Verb::FalsePositive { incident, subject: None })),
             "revoke" => return Ok(world.revoke()),
             unknown => return Err(format!("{unknown:?} is no event")),
         };

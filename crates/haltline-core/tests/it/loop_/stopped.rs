@@ -59,6 +59,7 @@ impl World {
             tool: "Bash".to_owned(),
             identity: Digest::from_parts(&[b"reset"]),
             command: Some("haltline reset".to_owned()),
+            script: None,
             path: None,
             targets: Vec::new(),
             is_spawn: false,

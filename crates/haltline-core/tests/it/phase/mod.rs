@@ -2,8 +2,11 @@
 
 pub mod acts;
 pub mod facts;
+mod metrics;
+mod name;
 mod properties;
 pub mod reference;
+mod report;
 mod rules;
 pub mod screen;
 pub mod script;

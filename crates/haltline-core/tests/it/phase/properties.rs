@@ -270,7 +270,7 @@ proptest! {
     ) {
         let mut world = world(false);
         world.clock.wall = haltline_core::Instant::from_millis(at);
-        world.clock.boot = Some(haltline_core::Boot { id: 1, uptime_ms: u64::MAX });
+        world.clock.boot = Some(haltline_core::Boot::new(1, u64::MAX));
         let thresholds = Thresholds { no_progress: limits[0], same_error: limits[1] };
         let bounds = Bounds { thresholds, permission_denials: Some(limits[2]), neutral: Some(limits[3]), cooldown_ms: Some(found.2) };
         world.bounds = Some(bounds);

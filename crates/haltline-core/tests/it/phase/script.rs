@@ -86,6 +86,7 @@ fn parse_event(words: &mut Words) -> Result<PhaseEvent, String> {
             PhaseEvent::Begin { phase, joining, operator: words.person()? }
         }
         "ask" => PhaseEvent::Ask { start: None },
+        "look" => PhaseEvent::Look,
         "start" => PhaseEvent::Ask { start: Some(Start { tree: tree(words)? }) },
         "report" => PhaseEvent::Report(Box::new(report(words)?)),
         "decide" => {

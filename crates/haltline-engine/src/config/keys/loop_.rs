@@ -28,7 +28,7 @@ macro_rules! enabled_key {
 macro_rules! cooldown_key {
     ($pattern:ident, $default:literal) => {
         number(concat!("loop.", stringify!($pattern), ".cooldown_base_seconds"), 1, 3600, $default, Looser::Lower)
-            .help("The first cooldown in seconds; later ones are 2, 6, 12 and 60 times as long.")
+            .help("First cooldown in seconds. Later trips in a row wait 2, 6, 12 and 60 times as long.")
             .sets(Setter::Number(|policy| &mut policy.loop_.$pattern.cooldown_s))
     };
 }
@@ -45,7 +45,7 @@ macro_rules! window_keys {
             enabled_key!($pattern, true, $help),
             number_key!($pattern.threshold, $threshold, Looser::Higher, $threshold_help),
             number(concat!("loop.", stringify!($pattern), ".window_turns"), 1, COUNT_MAX, $window, Looser::Lower)
-                .help("How many turns back they count, the present one included.")
+                .help("haltline counts within this many turns, the current one included.")
                 .sets(Setter::Number(|policy| &mut policy.loop_.$pattern.window)),
             cooldown_key!($pattern, $cooldown),
         ]
@@ -57,8 +57,8 @@ macro_rules! warn_deny_keys {
     ($pattern:ident: $help:literal, warn $warn:literal, deny $deny:literal) => {
         warn_deny_keys!(
             $pattern, enabled true: $help,
-            warn $warn: "The time that is warned of.",
-            deny $deny: "The time that is refused; the next one stops the turn."
+            warn $warn: "haltline warns at this occurrence.",
+            deny $deny: "haltline denies this occurrence; the next one ends the turn."
         )
     };
     (
@@ -80,69 +80,74 @@ pub(super) const KEYS: &[Key] = &join::<{ count(TABLES) }>(TABLES);
 const TABLES: &[&[Key]] = &[
     GENERAL,
     window_keys!(
-        hook_recursion: "Whether hooks that start hooks, and Stop hooks that keep the agent going, are watched.",
-        threshold 5: "This many open the circuit.",
+        hook_recursion: "Detects hooks that start hooks, and Stop hooks that keep the agent going.",
+        threshold 5: "The circuit trips at this many runs of one hook.",
         window_turns 10,
         cooldown 5
     ),
     window_keys!(
-        tool_failure: "Whether a call that fails again and again is watched.",
-        threshold 3: "This many failures open the circuit.",
+        tool_failure: "Detects a call that keeps failing in the same way.",
+        threshold 3: "The circuit trips at this many failures.",
         window_turns 5,
         cooldown 10
     ),
     window_keys!(
-        sequential_tools: "Whether the same call in a row is watched.",
-        threshold 10: "This many in a row since the last prompt open the circuit.",
+        sequential_tools: "Detects the same call many times in a row.",
+        threshold 10: "The circuit trips at this many in a row since the last prompt.",
         window_turns 1,
         cooldown 5
     ),
     window_keys!(
-        agent_spawn: "Whether the rate of new sub-agents is watched.",
-        threshold 5: "This many new sub-agents open the circuit.",
+        agent_spawn: "Limits the rate of new sub-agents.",
+        threshold 5: "The circuit trips at this many new sub-agents.",
         window_turns 10,
         cooldown 10
     ),
     EXTERNAL_API,
-    warn_deny_keys!(repeat: "Whether the same call with the same answer is watched.", warn 3, deny 4),
+    warn_deny_keys!(repeat: "Detects the same call with the same result, in a row.", warn 3, deny 4),
     warn_deny_keys!(
-        cycle: "Whether two to five calls that come round again with the same answers are watched.",
+        cycle: "Detects two to five calls that repeat in the same order with the same results.",
         warn 3, deny 4
     ),
     warn_deny_keys!(
-        interleaved: "Whether the same call with the same answer, with other calls in between, is watched.",
+        interleaved: "Detects the same call with the same result, with other calls in between.",
         warn 3, deny 4
     ),
-    warn_deny_keys!(same_error: "Whether the same error to calls with changing arguments is watched.", warn 3, deny 4),
+    warn_deny_keys!(same_error: "Detects one error for variations of a call.", warn 3, deny 4),
     warn_deny_keys!(
-        futile_writes: "Whether the same failure although files were written in between is watched.",
+        futile_writes: "Detects one failure that stays the same although the agent writes files.",
         warn 5, deny 8
     ),
-    warn_deny_keys!(retread: "Whether questions that were asked and answered before are watched.", warn 4, deny 5),
+    warn_deny_keys!(retread: "Detects calls whose results the agent already has.", warn 4, deny 5),
     warn_deny_keys!(
-        stagnation: "Whether the same question in other words with a known answer is watched.",
+        stagnation: "Detects similar calls with a known result.",
         warn 5, deny 6
     ),
-    warn_deny_keys!(cascade: "Whether failures of any tool with nothing new in between are watched.", warn 7, deny 10),
+    warn_deny_keys!(cascade: "Detects failures of any tool with nothing new in between.", warn 7, deny 10),
     warn_deny_keys!(
-        compaction: "Whether conversations that are shortened with nothing new in between are watched.",
+        compaction: "Detects conversations that are compacted again and again with nothing new in between.",
         warn 3, deny 4
     ),
     warn_deny_keys!(
-        cost_growth, enabled false: "Whether a model response that costs many times the usual is watched.",
-        warn 3: "So many times the usual are warned of.",
-        deny 10: "So many times the usual are refused; the next call stops the turn."
+        cost_growth, enabled false: "Detects a model response that costs many times the mean.",
+        warn 3: "haltline warns at this multiple of the mean.",
+        deny 10: "haltline denies calls at this multiple of the mean; the next call ends the turn."
     ),
     warn_deny_keys!(
-        chanting, enabled false: "Whether the same words of the model over and over are watched.",
-        warn 3: "So many times in a row are warned of.",
-        deny 6: "So many times in a row are refused; the next call stops the turn."
+        chanting, enabled false: "Detects a model that repeats the same text.",
+        warn 3: "haltline warns at this many repetitions.",
+        deny 6: "haltline denies calls at this many repetitions; the next call ends the turn."
     ),
     &[
-        enabled_key!(denials, true, "Whether calls that permission rules refuse are watched."),
-        number_key!(denials.in_a_row, 3, Looser::Higher, "This many refused calls in a row open the circuit."),
-        number_key!(denials.of_recent, 10, Looser::Higher, "Or this many refused calls among the recent ones."),
-        number_key!(denials.recent, 50, Looser::Lower, "How many calls are recent."),
+        enabled_key!(denials, true, "Detects calls that permission rules keep denying."),
+        number_key!(denials.in_a_row, 3, Looser::Higher, "The circuit trips at this many denied calls in a row."),
+        number_key!(
+            denials.of_recent,
+            10,
+            Looser::Higher,
+            "The circuit also trips at this many denied calls among the recent ones."
+        ),
+        number_key!(denials.recent, 50, Looser::Lower, "Number of calls that count as recent."),
         cooldown_key!(denials, 10),
     ],
 ];
@@ -150,37 +155,37 @@ const TABLES: &[&[Key]] = &[
 const GENERAL: &[Key] = &[
     Key::new("loop.preset", Kind::Choice(&["default", "literal"]))
         .looser(Looser::Choice("default"))
-        .help("Whose idea of the same call counts: tool, arguments and answer; or, literally, the tool's name, and every limit refuses.")
+        .help("default: calls are the same if tool, arguments and result are. literal: only the tool's name counts, and every limit denies.")
         .sets(Setter::Choice(|policy, choice| {
             policy.loop_.preset = if choice == "literal" { Preset::Literal } else { Preset::Default }
         })),
     Key::new("loop.pollers", Kind::List(&[]))
-        .help("Tools or commands that ask again by nature; globs. They do not count as repeats.")
+        .help("Globs of tools and commands that poll. haltline never counts them as repeats.")
         .sets(Setter::List(|policy| &mut policy.loop_.pollers)),
     number("loop.probe_lease_seconds", 10, 86_400, 600, Looser::Lower)
-        .help("A probe without a result frees its place after this many seconds.")
+        .help("haltline allows another probe if a probe has no result after this many seconds.")
         .sets(Setter::Number(|policy| &mut policy.loop_.probe_lease_s)),
     switch("loop.interrupt", true)
-        .help("Whether `codex exec` and `copilot -p`, which no answer of a hook stops, are interrupted when a loop goes on after a refusal."),
+        .help("Interrupts `codex exec` and `copilot -p` when a loop continues after a denial; no hook can end their turn."),
 ];
 
 const EXTERNAL_API: &[Key] = &[
-    enabled_key!(external_api, true, "Whether calls of external services are watched."),
-    number_key!(external_api.threshold, 10, Looser::Higher, "This many calls open the circuit."),
+    enabled_key!(external_api, true, "Limits calls of external services."),
+    number_key!(external_api.threshold, 10, Looser::Higher, "The circuit trips at this many calls."),
     number("loop.external_api.window_seconds", 1, 86_400, 60, Looser::Lower)
-        .help("How many seconds back they count.")
+        .help("haltline counts within this many seconds.")
         .sets(Setter::Number(|policy| &mut policy.loop_.external_api.window)),
     cooldown_key!(external_api, 30),
     number("loop.external_api.session_max", 1, 1_000_000, 50, Looser::Higher)
-        .help("A session makes at most this many such calls.")
+        .help("Maximum number of such calls in a session.")
         .sets(Setter::Number(|policy| &mut policy.loop_.api.calls_max)),
     Key::new("loop.external_api.usd_per_call", Kind::Cost)
-        .help("What one call costs where the event does not say.")
+        .help("Cost of one call if the event does not report it.")
         .sets(Setter::Cost(|policy| &mut policy.loop_.api.call_micros)),
     Key::new("loop.external_api.commands", Kind::List(&["oracle.py", "swarm.py", "research.py"]))
-        .help("Shell commands that contain one of these are such calls.")
+        .help("Programs that count as such calls when they run. In preset \"literal\", a command that contains the name counts too.")
         .sets(Setter::List(|policy| &mut policy.loop_.api.commands)),
     Key::new("loop.external_api.tools", Kind::List(&[]))
-        .help("Tools with one of these names are such calls; globs.")
+        .help("Globs of tools that count as such calls.")
         .sets(Setter::List(|policy| &mut policy.loop_.api.tools)),
 ];

@@ -21,42 +21,42 @@ pub(super) const KEYS: &[Key] = &[
     same_error_limit("phase.qa.same_error_threshold", 3, |policy| &mut policy.phase.qa.same_error),
     no_progress_limit("phase.other.no_progress_threshold", 3, |policy| &mut policy.phase.other.no_progress),
     same_error_limit("phase.other.same_error_threshold", 5, |policy| &mut policy.phase.other.same_error),
-    switch("attempt.lock", true).help("Whether hooks refuse edits outside the scope of a slice under way."),
+    switch("attempt.lock", true).help("Denies edits outside the scope of the current slice."),
     Key::new("attempt.writers", Kind::List(WRITERS))
-        .help("Tools that change the files they name, beside the clients' own editors; globs."),
+        .help("Globs of tools that change the files they name, in addition to the clients' own editors."),
     number("claim.circuit_breaker_rounds", 1, 100, 3, Looser::Higher)
-        .help("This many review rounds on one objection that change nothing make a claim DISPUTED; more than 3 need a reason.")
+        .help("A claim becomes DISPUTED after this many review rounds on one objection that change nothing. A value above 3 needs a reason.")
         .sets(Setter::Number(|policy| &mut policy.claim.circuit_breaker_rounds)),
     Key::new("claim.circuit_breaker_rounds_reason", Kind::Text(""))
-        .help("Why circuit_breaker_rounds is more than 3; without a reason 3 apply.")
+        .help("The reason for circuit_breaker_rounds above 3. Without a reason 3 applies.")
         .sets(Setter::Text(|policy| &mut policy.claim.circuit_breaker_rounds_reason)),
     Key::new("claim.final_stage", Kind::Text("S5"))
-        .help("The stage of a new pipeline that does not close while a claim is DISPUTED.")
+        .help("The stage that cannot close while a claim is DISPUTED. haltline reads it when a pipeline begins.")
         .sets(Setter::Text(|policy| &mut policy.claim.final_stage)),
     no_progress_limit("run.no_progress_threshold", 3, |policy| &mut policy.phase.run.no_progress),
     same_error_limit("run.same_error_threshold", 5, |policy| &mut policy.phase.run.same_error),
     number("run.neutral_max", 1, 10_000, 10, Looser::Higher)
-        .help("This many iterations in a row that say nothing about progress end a loop: nobody answers its questions.")
+        .help("The circuit trips at this many neutral iterations in a row, such as questions that nobody answers.")
         .sets(Setter::Number(|policy| &mut policy.phase.neutral)),
     number("run.grace_seconds", 0, 3_600, 10, Looser::Never)
-        .help("How long a command may save its work before it is killed."),
+        .help("Seconds that a command gets to save its work before haltline kills it."),
     weight("run.progress.commits", 2, |policy| &mut policy.phase.weights.commits)
-        .help("What commits made in the iteration weigh."),
-    weight("run.progress.staged", 2, |policy| &mut policy.phase.weights.staged).help("What staged changes weigh."),
+        .help("Weight of new commits."),
+    weight("run.progress.staged", 2, |policy| &mut policy.phase.weights.staged).help("Weight of staged changes."),
     weight("run.progress.unstaged", 2, |policy| &mut policy.phase.weights.unstaged)
-        .help("What changes of tracked files weigh."),
-    weight("run.progress.untracked", 2, |policy| &mut policy.phase.weights.untracked).help("What new files weigh."),
+        .help("Weight of changes to tracked files."),
+    weight("run.progress.untracked", 2, |policy| &mut policy.phase.weights.untracked).help("Weight of new files."),
     weight("run.progress.repositories", 2, |policy| &mut policy.phase.weights.repositories)
-        .help("What changes in repositories below weigh."),
+        .help("Weight of changes in nested repositories."),
     weight("run.progress.worktrees", 2, |policy| &mut policy.phase.weights.worktrees)
-        .help("What changes in other worktrees weigh."),
+        .help("Weight of changes in other work trees."),
     weight("run.progress.files", 2, |policy| &mut policy.phase.weights.files)
-        .help("What changed files where there is no git weigh."),
-    weight("run.progress.tests", 2, |policy| &mut policy.phase.weights.tests).help("What better test results weigh."),
+        .help("Weight of changed files where there is no git repository."),
+    weight("run.progress.tests", 2, |policy| &mut policy.phase.weights.tests).help("Weight of better test results."),
     weight("run.progress.status", 1, |policy| &mut policy.phase.weights.status)
-        .help("What the agent's own word in a status block weighs."),
+        .help("Weight of the progress that the agent reports in a status block."),
     number("run.progress.enough", 1, 1_000, 2, Looser::Lower)
-        .help("An iteration whose signs of progress weigh this much together made progress.")
+        .help("An iteration makes progress if its weights add up to this.")
         .sets(Setter::Number(|policy| &mut policy.phase.weights.enough)),
 ];
 
@@ -74,14 +74,14 @@ const WRITERS: &[&str] = &[
 /// After how many iterations without progress a phase's circuit opens.
 const fn no_progress_limit(name: &'static str, default: u32, field: NumberField) -> Key {
     number(name, 1, 1_000, default, Looser::Higher)
-        .help("This many iterations in a row without progress open the circuit.")
+        .help("The circuit trips at this many iterations in a row without progress.")
         .sets(Setter::Number(field))
 }
 
 /// After how many equal errors a phase's circuit opens.
 const fn same_error_limit(name: &'static str, default: u32, field: NumberField) -> Key {
     number(name, 1, 1_000, default, Looser::Higher)
-        .help("This many iterations in a row with the same error open the circuit.")
+        .help("The circuit trips at this many iterations in a row with the same error.")
         .sets(Setter::Number(field))
 }
 

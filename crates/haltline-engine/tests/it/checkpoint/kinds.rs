@@ -225,10 +225,10 @@ fn nested_repositories_are_left_alone_and_reported() {
     tree.write("was/plain", "inside a repository now\n");
     let done = tree.roll_back(&start);
     let (came, moved) = (
-        "a repository of its own that came after the checkpoint",
-        "a repository of its own; another commit is checked out in it than then",
+        "a nested repository that was added after the checkpoint",
+        "a nested repository that has another commit checked out",
     );
-    let gone = "was a repository of its own then, which no checkpoint keeps";
+    let gone = "was a nested repository, which checkpoints do not contain";
     let expected = [("gone", gone), ("moved", moved), ("new", came), ("unmade", gone), ("was", came)];
     assert_eq!(left_alone(&done), expected.map(|(path, why)| format!("{path}: {why}")));
     assert_eq!((tree.read("moved/x"), tree.read("same/x")), ("second\n".to_owned(), "dirty\n".to_owned()));
@@ -247,7 +247,7 @@ fn a_submodule_keeps_its_commit_and_its_entry_is_restored() {
     tree.git_at("module", &["commit", "-q", "-a", "-m", "second"]);
     tree.commit("module moved");
     let done = tree.roll_back(&start);
-    assert_eq!(left_alone(&done), ["module: a repository of its own; another commit is checked out in it than then"]);
+    assert_eq!(left_alone(&done), ["module: a nested repository that has another commit checked out"]);
     assert_eq!((tree.read("module/a"), tree.git_account().entries), ("second\n".to_owned(), entries));
 }
 

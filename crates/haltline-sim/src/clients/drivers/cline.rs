@@ -32,10 +32,10 @@ pub(super) const DRIVER: Driver = Driver {
     promises: Promises {
         sees_failures: Promise::Yes,
         warns: Promise::Yes,
-        denies: Promise::By("by taking the arguments away"),
+        denies: Promise::By("by emptying the arguments"),
         stops: Promise::Yes,
         sub_agents: Promise::Yes,
-        cost: Promise::No("hooks are told no tokens"),
+        cost: Promise::No("hooks get no token counts"),
         fails_open: Promise::Yes,
     },
     arguments: |session, _model| {

@@ -6,8 +6,8 @@ pub(super) const PROMISES: Promises = Promises {
     sees_failures: Promise::Yes,
     warns: Promise::By("after the call"),
     denies: Promise::Yes,
-    stops: Promise::No("only refused"),
-    sub_agents: Promise::By("each as a session of its own"),
-    cost: Promise::No("told nowhere"),
+    stops: Promise::No("it can only deny"),
+    sub_agents: Promise::By("each as a separate session"),
+    cost: Promise::No("not reported"),
     fails_open: Promise::Yes,
 };

@@ -14,7 +14,7 @@ pub(super) const DRIVER: Driver = Driver {
         warns: Promise::By("after the call"),
         denies: Promise::Yes,
         stops: Promise::By("at the next request"),
-        sub_agents: Promise::By("as the agent's own"),
+        sub_agents: Promise::By("counted as the agent's"),
         cost: Promise::By("tokens"),
         fails_open: Promise::Yes,
     },

@@ -77,7 +77,7 @@ fn a_block_that_a_tool_answered_or_the_agent_quotes_ends_nothing() {
     ];
     for script in scripts {
         let outcome = Site::new(&format!("file made-{{run}}.txt new\n{script}")).run(&["--max-iterations", "2"]);
-        outcome.assert(75, "budget after 2 iterations: 2 iterations used up");
+        outcome.assert(75, "budget after 2 iterations: reached --max-iterations 2");
         assert_eq!(outcome.judged(), ["progress"; 2], "{script}");
     }
 }
@@ -86,7 +86,7 @@ fn a_block_that_a_tool_answered_or_the_agent_quotes_ends_nothing() {
 fn a_status_without_its_signal_counts_and_a_signal_weighs_more() {
     let script = block("PRP_PHASE_STATUS", &["PHASE: GREEN", "STATUS: COMPLETE", "EXIT_SIGNAL: false"]);
     let outcome = Site::new(&format!("file made-{{run}}.txt new\n{script}")).run(&["--max-iterations", "2"]);
-    outcome.assert(75, "budget after 2 iterations: 2 iterations used up");
+    outcome.assert(75, "budget after 2 iterations: reached --max-iterations 2");
     let script = block("RALPH_STATUS", &["STATUS: COMPLETE"]);
     Site::new(&script).run(&[]).assert(0, "completed after 1 iteration: STATUS: COMPLETE");
 }

@@ -32,7 +32,7 @@ fn a_question_between_two_idle_turns_leaves_their_count_as_it_is() {
 #[test]
 fn a_question_after_work_is_progress() {
     let outcome = Site::new("file made-{run}.txt new\nsay Should I go on?").run(&["--max-iterations", "3"]);
-    outcome.assert(75, "budget after 3 iterations: 3 iterations used up");
+    outcome.assert(75, "budget after 3 iterations: reached --max-iterations 3");
     assert_eq!(outcome.judged(), ["progress"; 3]);
 }
 
@@ -41,7 +41,7 @@ fn a_turn_that_only_plans_is_neutral() {
     let plan = "Here is my plan:\\n1. read the code\\n2. write the tests\\n3. write the code";
     for script in [claude(plan), "say Here is my plan:\nsay 1. read the code\nsay 2. write the tests".to_owned()] {
         let outcome = Site::new(&script).run(&["--max-iterations", "4"]);
-        outcome.assert(75, "budget after 4 iterations: 4 iterations used up");
+        outcome.assert(75, "budget after 4 iterations: reached --max-iterations 4");
         assert_eq!((outcome.judged(), outcome.reasons()), (vec!["neutral"; 4], vec!["only planned"; 4]));
     }
 }
@@ -53,7 +53,7 @@ const LIMITED: &str = "[run 1]\nsay You've hit your limit. Try again in 1 second
 fn a_limit_of_the_service_is_waited_for() {
     let site = Site::new(LIMITED);
     let outcome = site.run(&["--max-iterations", "2"]);
-    outcome.assert(75, "budget after 2 iterations: 2 iterations used up");
+    outcome.assert(75, "budget after 2 iterations: reached --max-iterations 2");
     assert_eq!(outcome.judged(), ["neutral", "progress"]);
     assert!(outcome.reasons()[0].starts_with("API limit: You've hit your limit"), "{outcome:#?}");
     assert!(outcome.lines().iter().any(|line| line.starts_with("waiting until ")), "{outcome:#?}");
@@ -63,8 +63,8 @@ fn a_limit_of_the_service_is_waited_for() {
 fn later(outcome: &crate::run_loop::outcome::Outcome) -> (i32, String) {
     let (code, line) = outcome.exit_and_line();
     let at = outcome.report["retry_at"].as_str().expect("the time is reported").to_owned();
-    assert!(at.len() == 20 && at.ends_with('Z'), "{at}");
-    (code, line.replace(&at, "TIME"))
+    assert!(at.len() == 24 && at.ends_with('Z'), "{at}");
+    (code, line.replace(&format!("{}Z", &at[..19]), "TIME"))
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn without_waiting_the_line_says_when_to_resume() {
         "budget after 1 iteration: the API's limit (You've hit your limit. Try again in 1 seconds.); go on after TIME";
     assert_eq!(later(&outcome), (75, line.to_owned()));
     let resumed = site.run(&["--resume", "--max-iterations", "2"]);
-    resumed.assert(75, "budget after 2 iterations: 2 iterations used up");
+    resumed.assert(75, "budget after 2 iterations: reached --max-iterations 2");
     assert_eq!(resumed.judged(), ["progress"]);
 }
 
@@ -93,7 +93,7 @@ exit 1"#;
     let outcome = Site::new(stream).run(&["--max-time", "30m"]);
     assert_eq!(later(&outcome).0, 75);
     // 4000000000 seconds after 1970, plus the margin of the wait.
-    assert_eq!(outcome.report["retry_at"], "2096-10-02T07:06:45Z");
+    assert_eq!(outcome.report["retry_at"], "2096-10-02T07:06:45.000Z");
 }
 
 #[test]

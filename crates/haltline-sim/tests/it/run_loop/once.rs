@@ -37,7 +37,7 @@ fn a_command_that_cannot_start_is_named() {
     for options in [&[][..], &["--loop"]] {
         let outcome = site.begin(site.runner(options, &[missing])).finish();
         let (code, line) = outcome.exit_and_line();
-        assert!(code == 1 && line.contains("no-such-program-anywhere: no program of this name"), "{outcome:#?}");
+        assert!(code == 127 && line.contains("no-such-program-anywhere: no program of this name"), "{outcome:#?}");
         assert_eq!(outcome.report["end"], "command cannot run");
     }
 }
@@ -62,8 +62,8 @@ say {"type":"turn.completed","usage":{"input_tokens":0,"output_tokens":0}}"#;
 fn its_limits_end_it_with_the_code_for_budgets() {
     let linger = "on TERM save\nforever\n[block save]\nfile saved.txt yes\nexit 0";
     for (options, line) in [
-        (["--max-time", "1s"], "budget: its time of 1s used up"),
-        (["--idle", "1s"], "budget: 1s without a word used up"),
+        (["--max-time", "1s"], "budget: reached --max-time 1 s"),
+        (["--idle", "1s"], "budget: no output for 1 s (--idle)"),
     ] {
         let site = Site::new(linger);
         let outcome = site.once(&options);
@@ -76,7 +76,7 @@ fn its_limits_end_it_with_the_code_for_budgets() {
     let spending = r#"say {"type":"system","subtype":"init","session_id":"s"}
 say {"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","model":"claude-sonnet-4-5","content":[],"usage":{"input_tokens":50,"output_tokens":0}}}"#;
     let outcome = Site::new(&format!("{spending}\n{linger}")).once(&["--max-tokens", "40"]);
-    outcome.assert(75, "budget: 50 of 40 tokens used up");
+    outcome.assert(75, "budget: reached --max-tokens 40 (50 used)");
 }
 
 #[test]

@@ -24,7 +24,8 @@ impl Outcome {
             None => String::new(),
         };
         let seconds = self.report["wall_seconds"].as_u64().expect("reported");
-        let head = format!("haltline: {end}{iterations} in {seconds}s: ");
+        let shown = if matches!(end, "tripped" | "budget") { "stopped" } else { end };
+        let head = format!("haltline: {shown}{iterations} ({seconds} s): ");
         let first = reason.lines().next().unwrap_or_default();
         assert_eq!(line, format!("{head}{first}"), "the line says what the report says: {self:#?}");
         let code = self.code.unwrap_or(-1);
@@ -33,7 +34,7 @@ impl Outcome {
             "budget" => code == 75,
             "tripped" => code == 77,
             "aborted" => code == 130,
-            "command cannot run" => code == 1,
+            "command cannot run" => matches!(code, 1 | 126 | 127),
             "command failed" => code != 0,
             _ => false,
         };

@@ -19,7 +19,7 @@ fn an_abort_ends_the_iteration_and_the_run_for_good() {
     assert_eq!(site.starts(), 1, "nothing was started");
     site.ask(&["phase", "begin", "LOOP", "--new-run", "--run"]).well();
     site.write("script", "file made-{run}.txt new");
-    site.run(&["--max-iterations", "1"]).assert(75, "budget after 1 iteration: 1 iteration used up");
+    site.run(&["--max-iterations", "1"]).assert(75, "budget after 1 iteration: reached --max-iterations 1");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn guidance_arrives_exactly_once() {
     site.ask(&["phase", "decide", "modify", "--run", "--guidance", "use the parser"]).well();
     site.write("go", "yes\n");
     let outcome = running.finish();
-    outcome.assert(75, "budget after 3 iterations: 3 iterations used up");
+    outcome.assert(75, "budget after 3 iterations: reached --max-iterations 3");
     assert_eq!(outcome.out, "HALTLINE_GUIDANCE=\nHALTLINE_GUIDANCE=use the parser\nHALTLINE_GUIDANCE=\n");
     assert_eq!(outcome.judged(), ["stale", "progress", "progress"], "what began before the decision moves nothing");
     assert!(outcome.lines().contains(&"guidance: use the parser"), "{outcome:#?}");
@@ -129,6 +129,6 @@ fn the_agent_inside_cannot_open_a_way_out_with_a_loop_of_its_own() {
     let site = Site::new("");
     site.write("script", &format!("shell {HALTLINE} run --loop --max-iterations 1 -- true 2>&1; echo code $?"));
     let outcome = site.run(&["--max-iterations", "1"]);
-    outcome.assert(75, "budget after 1 iteration: 1 iteration used up");
+    outcome.assert(75, "budget after 1 iteration: reached --max-iterations 1");
     assert!(outcome.out.contains("is going on in this work tree"), "{}", outcome.out);
 }

@@ -12,7 +12,7 @@ fn an_iteration_that_does_not_end_is_ended_with_everything_it_started() {
     let site = Site::new(STUBBORN);
     let outcome = site.run(&["--iteration-time", "3s", "--grace", "1s", "--max-iterations", "1"]);
     site.assert_nothing_is_left();
-    outcome.assert(75, "budget after 1 iteration: 1 iteration used up");
+    outcome.assert(75, "budget after 1 iteration: reached --max-iterations 1");
     assert_eq!(outcome.reasons(), ["timeout: the iteration did not end within 3 s"]);
     let command = &outcome.iterations()[0]["command"];
     assert_eq!((&command["killed"], &command["signal"]), (&true.into(), &9.into()), "{command:#}");
@@ -26,7 +26,7 @@ fn processes_that_an_iteration_leaves_are_ended_before_the_next_begins() {
         "file made-{run}.txt new\ndetach deaf\nwait-for ../ready-{run}\n[block deaf]\nignore TERM\nfile ../ready-{run} yes\nforever",
     );
     let outcome = site.run(&["--grace", "1s", "--max-iterations", "2"]);
-    outcome.assert(75, "budget after 2 iterations: 2 iterations used up");
+    outcome.assert(75, "budget after 2 iterations: reached --max-iterations 2");
     site.assert_nothing_is_left();
     for iteration in outcome.iterations() {
         assert_eq!(iteration["command"]["left_behind"][0]["name"], "stand-in-agent", "{iteration:#}");
@@ -46,7 +46,7 @@ fn iterations_that_say_nothing_are_ended_and_counted() {
 fn an_iteration_that_worked_until_it_was_ended_made_progress() {
     let site = Site::new("file made-{run}.txt new\nforever");
     let outcome = site.run(&["--iteration-time", "1s", "--max-iterations", "2"]);
-    outcome.assert(75, "budget after 2 iterations: 2 iterations used up");
+    outcome.assert(75, "budget after 2 iterations: reached --max-iterations 2");
     assert_eq!((outcome.judged(), outcome.reasons()), (vec!["progress"; 2], vec!["-"; 2]));
 }
 
@@ -66,7 +66,7 @@ fn a_signal_to_the_runner_ends_the_loop_after_the_work_is_saved() {
         assert_eq!(outcome.report["course"]["finish"], "interrupted");
         site.write("script", "file made-{run}.txt new");
         let resumed = site.run(&["--resume", "--max-iterations", "3"]);
-        resumed.assert(75, "budget after 3 iterations: 3 iterations used up");
+        resumed.assert(75, "budget after 3 iterations: reached --max-iterations 3");
         assert_eq!(resumed.judged(), ["progress"; 2], "what a signal ended is no obstacle");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::run_loop::site::Site;
 
-const FOUR: &str = "budget after 4 iterations: 4 iterations used up";
+const FOUR: &str = "budget after 4 iterations: reached --max-iterations 4";
 
 /// Runs four iterations, one more than may pass without progress, and fails unless each has this sign.
 #[track_caller]
@@ -100,7 +100,7 @@ fn a_status_by_the_agent_alone_is_not_enough() {
 #[test]
 fn the_weights_are_shown() {
     let site = Site::new("file made-{run}.txt new");
-    site.run(&["--max-iterations", "2"]).assert(75, "budget after 2 iterations: 2 iterations used up");
+    site.run(&["--max-iterations", "2"]).assert(75, "budget after 2 iterations: reached --max-iterations 2");
     let phase_run = site.phase_run();
     assert_eq!((&phase_run["last"]["weight"], &phase_run["last"]["enough"]), (&2.into(), &2.into()), "{phase_run:#}");
     let sign = serde_json::json!([{ "source": "untracked", "count": 1, "weight": 2 }]);
@@ -120,7 +120,7 @@ fn every_iteration_gets_its_input_and_keeps_its_output() {
     let mut runner = site.agent(&["--loop", "--max-iterations", "5"]);
     runner.stdin(std::fs::File::open(site.path("task.md")).expect("there"));
     let outcome = site.begin(runner).finish();
-    outcome.assert(75, "budget after 5 iterations: 5 iterations used up");
+    outcome.assert(75, "budget after 5 iterations: reached --max-iterations 5");
     assert_eq!(outcome.out.matches("read: do the next task\n").count(), 5, "{}", outcome.out);
     let kept: Vec<bool> = outcome
         .iterations()

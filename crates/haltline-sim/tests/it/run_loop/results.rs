@@ -55,7 +55,7 @@ fn a_report_file_counts_where_the_iteration_wrote_it() {
 fn an_invalid_report_file_is_reported_and_changes_nothing_else() {
     let site = Site::new("file ../junit.xml <html>{now}\nfile made-{run}.txt new");
     let outcome = site.run(&["--junit", "../junit.xml", "--max-iterations", "2"]);
-    outcome.assert(75, "budget after 2 iterations: 2 iterations used up");
+    outcome.assert(75, "budget after 2 iterations: reached --max-iterations 2");
     let reported: Vec<&str> = outcome.lines().into_iter().filter(|line| line.starts_with("../junit.xml: ")).collect();
     assert_eq!((reported.len(), outcome.judged()), (2, vec!["progress"; 2]), "{outcome:#?}");
 }

@@ -31,7 +31,7 @@ fn after_a_killed_runner_the_next_resumes_and_clears_up() {
     let phase_run = site.phase_run();
     assert_eq!((&phase_run["iteration"], phase_run["underway_since"].is_string()), (&2.into(), true), "{phase_run:#}");
     let outcome = site.run(&["--resume", "--grace", "1s", "--max-tokens", "1000"]);
-    outcome.assert(75, "budget after 3 iterations: 1200 of 1000 tokens used up");
+    outcome.assert(75, "budget after 3 iterations: reached --max-tokens 1000 (1200 used)");
     site.assert_nothing_is_left();
     assert_eq!(outcome.out.lines().next(), Some("HALTLINE_ITERATION=3"));
     assert_eq!(outcome.judged(), ["progress"]);
@@ -45,7 +45,7 @@ fn after_a_killed_runner_the_next_resumes_and_clears_up() {
 fn after_a_killed_runner_a_new_loop_starts_at_zero_and_clears_up() {
     let site = cut_off();
     let outcome = site.run(&["--grace", "1s", "--max-iterations", "1"]);
-    outcome.assert(75, "budget after 1 iteration: 1 iteration used up");
+    outcome.assert(75, "budget after 1 iteration: reached --max-iterations 1");
     site.assert_nothing_is_left();
 }
 
@@ -63,16 +63,16 @@ fn counts_go_on_over_a_killed_runner() {
 #[test]
 fn undone_work_is_known_over_a_resumption() {
     let site = Site::new("[run 1]\nfile a.txt one\n[run 2]\nfile a.txt two\n[run 3]\nfile a.txt one");
-    site.run(&["--max-iterations", "2"]).assert(75, "budget after 2 iterations: 2 iterations used up");
+    site.run(&["--max-iterations", "2"]).assert(75, "budget after 2 iterations: reached --max-iterations 2");
     let outcome = site.run(&["--resume", "--max-iterations", "3"]);
-    outcome.assert(75, "budget after 3 iterations: 3 iterations used up");
+    outcome.assert(75, "budget after 3 iterations: reached --max-iterations 3");
     assert_eq!(outcome.judged(), ["no_progress"]);
 }
 
 #[test]
 fn nothing_to_resume_is_a_beginning() {
     let outcome = Site::new("file made-{run}.txt new").run(&["--resume", "--max-iterations", "1"]);
-    outcome.assert(75, "budget after 1 iteration: 1 iteration used up");
+    outcome.assert(75, "budget after 1 iteration: reached --max-iterations 1");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_second_runner_of_the_same_name_is_rejected_and_disturbs_nothing() {
     }
     site.write("go", "yes\n");
     let outcome = running.finish();
-    outcome.assert(75, "budget after 2 iterations: 2 iterations used up");
+    outcome.assert(75, "budget after 2 iterations: reached --max-iterations 2");
     assert_eq!(outcome.judged(), ["progress"; 2]);
 }
 
@@ -101,11 +101,11 @@ fn loops_of_two_names_are_independent() {
     let report = report.to_str().expect("text");
     let second = site.ask(&["run", "--loop", "--name", "second", "--report", report, "--", "true"]);
     assert_eq!(second.code, Some(77), "{second:?}");
-    assert!(second.err.lines().last().is_some_and(|line| line.contains("tripped after 3 iterations")), "{second:?}");
+    assert!(second.err.lines().last().is_some_and(|line| line.contains("stopped after 3 iterations")), "{second:?}");
     assert!(site.read("second-report").contains("\"end\": \"tripped\""));
     site.write("go", "yes\n");
     let outcome = first.finish();
-    outcome.assert(75, "budget after 1 iteration: 1 iteration used up");
+    outcome.assert(75, "budget after 1 iteration: reached --max-iterations 1");
     assert_eq!(outcome.judged(), ["progress"]);
     let state = |name: &str| {
         let run = format!("--run={name}");

@@ -25,7 +25,7 @@ fn a_stalled_loop_cannot_start_until_a_person_resets_it() {
     site.ask(&["phase", "decide", "reset", "--run"]).well();
     site.write("script", "file made-{run}.txt new");
     let again = site.run(&["--max-iterations", "2"]);
-    again.assert(75, "budget after 2 iterations: 2 iterations used up");
+    again.assert(75, "budget after 2 iterations: reached --max-iterations 2");
     assert_eq!((again.judged(), site.starts()), (vec!["progress"; 2], 5));
 }
 
@@ -53,7 +53,7 @@ fn one_error_with_another_timestamp_each_time_is_the_same_error_though_files_cha
 fn five_errors_that_differ_do_not_trip_while_files_change() {
     let script = "file made-{run}.txt new\n[run 1]\ncomplain cannot open the door\nexit 1\n[run 2]\ncomplain window is stuck\nexit 1\n[run 3]\ncomplain roof leaks\nexit 1\n[run 4]\ncomplain cellar is wet\nexit 1\n[run 5]\ncomplain chimney smokes\nexit 1";
     let outcome = Site::new(script).run(&["--max-iterations", "5"]);
-    outcome.assert(75, "budget after 5 iterations: 5 iterations used up");
+    outcome.assert(75, "budget after 5 iterations: reached --max-iterations 5");
     assert_eq!(outcome.judged(), ["progress"; 5]);
     assert_eq!(outcome.report["course"]["same_error"]["count"], 1);
     assert_eq!(outcome.reasons()[4], "exit_1: chimney smokes");
@@ -86,7 +86,7 @@ fn thresholds_are_the_users() {
 fn in_observe_mode_nothing_stops_the_loop() {
     let site = Site::new("say hm").configured("mode = \"observe\"\n");
     let outcome = site.run(&["--max-iterations", "7"]);
-    outcome.assert(75, "budget after 7 iterations: 7 iterations used up");
+    outcome.assert(75, "budget after 7 iterations: reached --max-iterations 7");
     assert_eq!((site.starts(), outcome.report["course"]["state"].as_str()), (7, Some("OPEN")));
     site.run(&["--max-iterations", "2"]);
     assert_eq!(site.starts(), 9, "a new start is possible too");

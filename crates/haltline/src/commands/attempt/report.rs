@@ -9,7 +9,7 @@ use haltline_core::attempt::{
     TestName, TestState,
 };
 use haltline_engine::redact::mask;
-use haltline_engine::report_file::{self, Hints};
+use haltline_engine::report_file::{self, Hints, ReportDocument};
 use haltline_engine::slice::SliceLocation;
 use haltline_engine::store::Store;
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::view::SCHEMA;
-use crate::view::attempt::slice_id;
+use crate::view::attempt::{shown_strategy, slice_id};
 
 /// Largest report that is read.
 const REPORT_BYTES_MAX: usize = 1 << 20;
@@ -50,7 +50,7 @@ pub fn run(context: &Context, command: &AttemptReport) -> Result<ExitCode, Failu
     match &command.file {
         Some(file) => {
             let content = read_input(context, "--file", file, REPORT_BYTES_MAX)?;
-            file_one(context, &location, &slice, &tests, &content)
+            file_reports(context, &location, &slice, &tests, &content)
         }
         None => print(context, &location, &slice, &tests),
     }
@@ -98,8 +98,7 @@ fn print(
             if index > 0 {
                 out.push_str("---\n");
             }
-            let filed = if one.is_filed { ", filed" } else { "" };
-            out.push_str(&format!("# Diagnostic report: slice {}, test {}{filed}\n", one.slice, one.test));
+            out.push_str(&format!("# {}\n", heading(&one.slice, &one.test, one.is_filed)));
             out.push_str(&report_file::render(&one.report, if one.is_filed { Hints::Hidden } else { Hints::Shown }));
         }
         out
@@ -107,40 +106,39 @@ fn print(
     Ok(exit_code::SUCCESS)
 }
 
-fn file_one(
+/// The comment above a report, which says what the report is about.
+fn heading(slice: &str, test: &str, is_filed: bool) -> String {
+    let filed = if is_filed { ", filed" } else { "" };
+    format!("Diagnostic report: slice {slice}, test {test}{filed}")
+}
+
+/// Files the reports of a document, all or none: as `attempt report` printed them, or one report on one test.
+fn file_reports(
     context: &Context,
     location: &SliceLocation,
     slice: &Slice,
     tests: &[(&TestName, &TestState)],
     content: &[u8],
 ) -> Result<ExitCode, Failure> {
-    let [(test, state)] = tests else {
-        let names: Vec<String> = tests.iter().map(|(test, _)| format!("--test {:?}", test.as_str())).collect();
-        return Err(Failure::Plain(format!(
-            "several tests fail; say which this report is about: {}",
-            names.join(" | ")
-        )));
-    };
-    let draft = ReportDraft { context, location, slice, test, state };
-    let mut report = report_file::parse(content).map_err(|error| Failure::Plain(format!("--file: {error}")))?;
-    let printed = draft.printed()?;
-    let violations: Vec<String> = draft.violations().into_iter().map(|violation| violation.file).collect();
-    let attempts: Vec<u32> = draft.log().iter().map(|line| line.attempt).collect();
-    let known = JournalEvidence {
-        attempts: &attempts,
-        files: &state.files_touched,
-        violations: &violations,
-        actual_error: printed.as_deref(),
-    };
-    let problems = report.problems(known);
+    let documents =
+        report_file::parse_documents(content).map_err(|error| Failure::Plain(format!("--file: {error}")))?;
+    let mut reports: Vec<(TestName, Report)> = Vec::new();
+    let mut problems = Vec::new();
+    let is_single = documents.len() == 1;
+    for (test, state, report) in documents_by_test(slice_id(&location.name), slice, tests, documents)? {
+        let (report, lacking) = ReportDraft { context, location, slice, test, state }.check(report)?;
+        let name = if is_single { String::new() } else { format!("{test}: ") };
+        problems.extend(lacking.into_iter().map(|problem| format!("{name}{problem}")));
+        reports.push((test.clone(), report));
+    }
     if !problems.is_empty() {
-        return Err(Failure::Denied(format!("the report is not filed:\n  {}", problems.join("\n  "))));
+        let what = if reports.len() == 1 { "the report is not filed" } else { "none of the reports is filed" };
+        return Err(Failure::Plain(format!("{what}:\n  {}", problems.join("\n  "))));
     }
-    if printed.is_some() {
-        // The output is stored with the attempt, unmasked.
-        report.actual_error = String::new();
+    let filed: Vec<String> = reports.iter().map(|(test, _)| test.to_string()).collect();
+    for (test, report) in reports {
+        commit_event(context, location, AttemptEvent::File { test, report: Box::new(report) })?;
     }
-    commit_event(context, location, AttemptEvent::File { test: (*test).clone(), report: Box::new(report) })?;
     let slice = context.engine.slice(&location.name)?;
     let owed: Vec<String> = slice
         .iter()
@@ -148,12 +146,52 @@ fn file_one(
         .filter(|(_, state)| state.report.is_none())
         .map(|(test, _)| test.to_string())
         .collect();
-    let view = serde_json::json!({ "schema": SCHEMA, "filed": test.as_str(), "reports_owed": owed });
+    let view = serde_json::json!({ "schema": SCHEMA, "filed": filed, "reports_owed": owed });
+    let filed = match filed.as_slice() {
+        [only] => format!("Filed the report on {only}."),
+        several => format!("Filed {} reports: {}.", several.len(), several.join(", ")),
+    };
     context.print(&view, |_| match owed.as_slice() {
-        [] => format!("Filed the report on {test}.\n"),
-        more => format!("Filed the report on {test}. Still owed: {}.\n", more.join(", ")),
-    })?;
-    Ok(exit_code::SUCCESS)
+        [] => format!("{filed}\n"),
+        more => format!("{filed} Still owed: {}.\n", more.join(", ")),
+    })
+}
+
+/// Finds out which test each document is about. The comment that `attempt report` printed above it says so; a document
+/// without one is about the only wanted test.
+fn documents_by_test<'a>(
+    id: &str,
+    slice: &'a Slice,
+    tests: &[(&'a TestName, &'a TestState)],
+    documents: Vec<ReportDocument>,
+) -> Result<Vec<(&'a TestName, &'a TestState, Report)>, Failure> {
+    let is_about = |document: &ReportDocument, test: &TestName| {
+        [false, true].iter().any(|is_filed| document.comments.contains(&heading(id, test.as_str(), *is_filed)))
+    };
+    let is_single = documents.len() == 1;
+    let mut found = Vec::new();
+    for document in documents {
+        let named = slice.tests.iter().find(|(test, _)| is_about(&document, test));
+        match (named, tests) {
+            (Some((test, state)), _) if tests.iter().any(|(wanted, _)| *wanted == test) => {
+                found.push((test, state, document.report));
+            }
+            // A file that was printed for all tests, and --test asks for one of them.
+            (Some(_), _) if !is_single => {}
+            (_, [(test, state)]) if is_single => found.push((*test, *state, document.report)),
+            (_, _) => {
+                let names: Vec<String> = tests.iter().map(|(test, _)| format!("--test {:?}", test.as_str())).collect();
+                return Err(Failure::Plain(format!(
+                    "--file: a report does not say which test it is about; keep the line `# Diagnostic report: …` above it, or file one report with {}",
+                    names.join(" | ")
+                )));
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(Failure::Plain("--file: no report in it is about the test that --test names".to_owned()));
+    }
+    Ok(found)
 }
 
 /// A report that haltline is filling in.
@@ -194,7 +232,7 @@ impl ReportDraft<'_> {
     fn log(&self) -> Vec<LogLine> {
         let lines = self.state.log().into_iter().zip(1_u32..).map(|(attempt, number)| LogLine {
             attempt: number,
-            strategy: attempt.strategy.clone(),
+            strategy: shown_strategy(attempt),
             files: attempt.files.clone(),
             result: if attempt.summary.is_empty() {
                 "failed (declared by hand)".to_owned()
@@ -205,8 +243,31 @@ impl ReportDraft<'_> {
         lines.collect()
     }
 
+    /// Returns the report as it is stored, and what keeps it from being filed.
+    fn check(&self, mut report: Report) -> Result<(Report, Vec<String>), Failure> {
+        let printed = self.printed()?;
+        let violations: Vec<String> = self.violations().into_iter().map(|violation| violation.file).collect();
+        let attempts: Vec<u32> = self.log().iter().map(|line| line.attempt).collect();
+        let problems = report.problems(JournalEvidence {
+            attempts: &attempts,
+            files: &self.state.files_touched,
+            violations: &violations,
+            actual_error: printed.as_deref(),
+        });
+        if printed.is_some() {
+            // The output is stored with the attempt, unmasked.
+            report.actual_error = String::new();
+        }
+        Ok((report, problems))
+    }
+
+    /// The files outside the scope that were changed. Without git nobody knows what changed, and every justified file
+    /// counts.
     fn violations(&self) -> Vec<ScopeViolation> {
-        let justified = self.slice.justified.iter().map(|form| ScopeViolation {
+        let is_changed = |file: &String| {
+            self.slice.checkpoint.is_none() || self.slice.tests.values().any(|test| test.files_touched.contains(file))
+        };
+        let justified = self.slice.justified.iter().filter(|form| is_changed(&form.file)).map(|form| ScopeViolation {
             file: form.file.clone(),
             justification: format!("{} ({}; needed by {})", form.reason, form.relationship, form.failing_test),
         });
@@ -221,7 +282,7 @@ impl ReportDraft<'_> {
         let id = slice_id(&self.location.name);
         vec![
             RecoveryOption {
-                option: format!("Give guidance and start afresh: haltline attempt reset --slice {id} --guidance TEXT"),
+                option: format!("Give a hint and start again: haltline attempt reset --slice {id} --hint TEXT"),
                 risk: "Low: the tree goes back to the checkpoint, and what is there now is kept".to_owned(),
             },
             RecoveryOption {
@@ -235,7 +296,7 @@ impl ReportDraft<'_> {
         ]
     }
 
-    /// Returns what the runner printed at the last failure, verbatim but with secrets masked (E10).
+    /// Returns what the runner printed at the last failure, verbatim but with secrets masked (E10), and its exit code.
     fn printed(&self) -> Result<Option<String>, Failure> {
         let engine = &self.context.engine;
         let Some(last) = self.state.attempts.iter().rev().find(|attempt| attempt.is_failure()) else { return Ok(None) };
@@ -252,6 +313,11 @@ impl ReportDraft<'_> {
         let text = whole.unwrap_or_else(|| {
             format!("{}\n[the rest, {} bytes in all, is no longer in the journal]\n", error.excerpt, error.bytes)
         });
-        Ok(Some(mask(&text).into_owned()))
+        let mut text = mask(&text).into_owned();
+        if let Some(exit) = error.exit {
+            let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            text.push_str(&format!("{line_end}exit code: {exit}\n"));
+        }
+        Ok(Some(text))
     }
 }

@@ -14,9 +14,8 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::view::SCHEMA;
 use crate::view::attempt::{PathView, ScopeAnswerView, slice_id};
-use crate::view::verdict::VerdictName;
+use crate::view::{SCHEMA, VerdictName};
 
 /// Largest justification file that is read.
 const FORM_BYTES_MAX: usize = 256 * 1024;
@@ -30,8 +29,7 @@ pub fn run(context: &Context, command: &AttemptScope) -> Result<ExitCode, Failur
         // A denial names a file relative to the root, and its reader copies that path.
         let is_from_root = path.to_str().is_some_and(|path| slice.denied_paths.iter().any(|known| known.path == path));
         let folder = if is_from_root { slice_location.project_root.path() } else { &context.folder };
-        let resolved =
-            slice_location.project_root.resolve(folder, path).map_err(|error| Failure::Plain(error.to_string()))?;
+        let resolved = slice_location.project_root.resolve(folder, path).map_err(Failure::plain)?;
         requested.push(RequestedFile { shown: path.display().to_string(), paths: resolved });
     }
     let forms = match &command.justify {
@@ -45,11 +43,11 @@ pub fn run(context: &Context, command: &AttemptScope) -> Result<ExitCode, Failur
     for (requested, form) in requested.iter().zip(&forms) {
         paths.push(check_file(context, &slice_location, &slice, requested, form.as_ref(), command.is_unjustifiable)?);
     }
-    let is_denied = paths.iter().any(|path| path.is_denied());
+    let is_denied = paths.iter().any(|path| path.verdict.denies());
     let lock = if slice.scope.is_lock_off() { "off" } else { "on" };
     let view = ScopeAnswerView { schema: SCHEMA, slice: slice_id(&slice_location.name).to_owned(), lock, paths };
     context.print(&view, text::attempt_scope)?;
-    Ok(if is_denied { exit_code::denied() } else { exit_code::SUCCESS })
+    Ok(exit_code::unless_denied(is_denied))
 }
 
 /// A file that the caller wants to change, with every path that would change with it.

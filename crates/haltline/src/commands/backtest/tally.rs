@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use haltline_core::loop_::{CAPACITY_CODE, Limits};
 use haltline_engine::replay::{KeptTrip, ReplayedSession, Severity, Trip};
 
-use crate::view::backtest::{CircuitView, TripToReviewView, VerdictsView};
+use crate::view::backtest::{
+    CAPACITY_KEY, CircuitView, LimitReachedView, LimitedSessionView, TripToReviewView, VerdictsView,
+};
 
 /// How many trips a person is asked to review.
 const REVIEW_MAX: usize = 10;
+/// How many sessions that reached a capacity limit are named.
+const LIMITED_MAX: usize = 20;
 /// A session with this many calls after a denial, which then commits, was probably doing useful work.
 const USEFUL_CALLS_MIN: u64 = 5;
 
@@ -20,6 +25,8 @@ pub struct Tally {
     calls_after: u64,
     micros_after: Option<u64>,
     capacity: u64,
+    /// Sessions with a denial because of a capacity limit, and how many each had; at most [`LIMITED_MAX`].
+    limited: Vec<LimitedSessionView>,
     capacity_sessions: u64,
     circuits: BTreeMap<(&'static str, String), [u64; 3]>,
     to_review: Vec<KeptTrip>,
@@ -32,7 +39,13 @@ impl Tally {
         self.warned += u64::from(result.first(Severity::Warn).is_some());
         self.stopped += u64::from(result.first(Severity::Stop).is_some());
         self.capacity += result.capacity_denials;
-        self.capacity_sessions += u64::from(result.capacity_denials > 0);
+        if result.capacity_denials > 0 {
+            self.capacity_sessions += 1;
+            if self.limited.len() < LIMITED_MAX {
+                let (session, source) = (session.session.clone(), source.to_owned());
+                self.limited.push(LimitedSessionView { session, source, denied: result.capacity_denials });
+            }
+        }
         let mut by_circuit: BTreeMap<(&'static str, String), [u64; 3]> = BTreeMap::new();
         for trip in &result.trips {
             let counts = by_circuit.entry((trip.code, pattern(trip))).or_default();
@@ -67,7 +80,7 @@ impl Tally {
         &self.to_review
     }
 
-    pub fn view(&self, judged_by: String) -> VerdictsView {
+    pub fn view(&self, judged_by: String, limits: &Limits) -> VerdictsView {
         let circuit = |((code, pattern), [warned, denied, stopped]): (&(&'static str, String), &[u64; 3])| {
             let (pattern, warned, denied, stopped) = (pattern.clone(), *warned, *denied, *stopped);
             CircuitView { pattern, code, warned, denied, stopped }
@@ -93,6 +106,16 @@ impl Tally {
             cost_after_denial_micros: self.micros_after,
             limits_reached: self.capacity,
             limits_reached_sessions: self.capacity_sessions,
+            limits: (self.capacity > 0)
+                .then(|| LimitReachedView {
+                    code: CAPACITY_CODE,
+                    key: CAPACITY_KEY,
+                    value: limits.agents.concurrent_max,
+                    denied: self.capacity,
+                    sessions: self.limited.clone(),
+                })
+                .into_iter()
+                .collect(),
             circuits: self.circuits.iter().map(circuit).collect(),
             review_first: self.to_review.iter().map(review_view).collect(),
         }

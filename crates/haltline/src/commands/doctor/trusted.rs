@@ -57,9 +57,9 @@ fn untrusted(layer: &Layer, config: &str, own: &str) -> Option<CheckupView> {
         hooks.iter().filter(|hook| hook.trust == wanted).map(|hook| hook.event.as_str()).collect()
     };
     let reasons = [
-        (Trust::Missing, "nobody has trusted them"),
-        (Trust::Outdated, "other words were trusted than they have now"),
-        (Trust::Disabled, "they are switched off"),
+        (Trust::Missing, "you have not trusted them yet"),
+        (Trust::Outdated, "they changed after you trusted them"),
+        (Trust::Disabled, "they are disabled"),
     ];
     let skipped: Vec<String> = reasons
         .into_iter()
@@ -70,6 +70,10 @@ fn untrusted(layer: &Layer, config: &str, own: &str) -> Option<CheckupView> {
     Some(if skipped.is_empty() {
         CheckupView::fine("trust", format!("Codex trusts the hooks in {file}"))
     } else {
-        CheckupView::problem("trust", format!("Codex silently skips hooks in {file}. {}", skipped.join("; ")), FIX)
+        CheckupView::problem(
+            "trust",
+            format!("Codex skips hooks in {file} without a message. {}", skipped.join("; ")),
+            FIX,
+        )
     })
 }

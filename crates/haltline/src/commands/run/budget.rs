@@ -20,9 +20,11 @@ impl Budget {
     /// Describes the limit that is used up, if any.
     pub fn exceeded(&self, spent: Spent) -> Option<String> {
         match (self.tokens, spent.tokens, self.micros, spent.micros) {
-            (Some(limit), Some(tokens), _, _) if tokens >= limit => Some(format!("{tokens} of {limit} tokens")),
+            (Some(limit), Some(tokens), _, _) if tokens >= limit => {
+                Some(format!("reached --max-tokens {limit} ({tokens} used)"))
+            }
             (_, _, Some(limit), Some(micros)) if micros >= limit => {
-                Some(format!("${:.2} of ${:.2}", micros as f64 / 1e6, limit as f64 / 1e6))
+                Some(format!("reached --max-cost {:.2} (${:.2} spent)", limit as f64 / 1e6, micros as f64 / 1e6))
             }
             _within => None,
         }

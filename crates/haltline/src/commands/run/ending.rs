@@ -1,6 +1,7 @@
 //! How a run ended: the exit code, one line for people, and a report for programs.
 
 use std::fs;
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::cli::Run;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
-use crate::run::{CommandExit, EndedRun, ProcessOutcome};
+use crate::run::{CommandExit, EndedRun, ProcessOutcome, StartError};
 use crate::view::SCHEMA;
 use crate::view::phase::PhaseRunView;
 
@@ -24,9 +25,7 @@ pub const ITERATIONS_MAX: usize = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The command ended by itself, outside a loop.
-    Own {
-        code: u8,
-    },
+    Own { code: u8 },
     /// A hook stopped the agent; the client exits with 0 for that.
     HookStopped {
         /// The client's reason, if it gives one.
@@ -38,9 +37,7 @@ pub enum End {
         by: String,
     },
     /// The circuit is open.
-    Tripped {
-        reason: String,
-    },
+    Tripped { reason: String },
     Budget {
         limit: String,
         /// When the run can go on, if that is known.
@@ -52,11 +49,11 @@ pub enum End {
         is_skipped: bool,
     },
     /// A signal ended the run.
-    Interrupted {
-        signal: i32,
-    },
+    Interrupted { signal: i32 },
     Unstartable {
         problem: String,
+        /// The code that shells use for it.
+        code: u8,
     },
     /// The command asked for a terminal.
     NeedsTerminal,
@@ -66,6 +63,10 @@ impl End {
     /// A budget that does not refill with time.
     pub fn budget(limit: String) -> Self {
         End::Budget { limit, retry_at: None }
+    }
+
+    pub fn unstartable(error: &StartError) -> Self {
+        End::Unstartable { problem: error.to_string(), code: error.exit_code() }
     }
 
     /// The stable name of the ending.
@@ -85,18 +86,21 @@ impl End {
         match self {
             End::Own { code: 0 } => "the command ended with 0".to_owned(),
             End::Own { code } => format!("the command ended with {code}"),
-            End::HookStopped { reason: Some(reason) } => format!("a hook stopped the agent: {reason}"),
+            End::HookStopped { reason: Some(reason) } => match own_stop(reason) {
+                Some(own) => format!("haltline's hook stopped the agent: {own}"),
+                None => format!("a hook stopped the agent: {reason}"),
+            },
             End::HookStopped { reason: None } => {
                 "a hook stopped the agent; its client exits 0 for that (`haltline why` may know more)".to_owned()
             }
             End::Completed { by } => by.clone(),
             End::Tripped { reason } => reason.clone(),
-            End::Budget { limit, retry_at: None } => format!("{limit} used up"),
+            End::Budget { limit, retry_at: None } => limit.clone(),
             End::Budget { limit, retry_at: Some(at) } => format!("{limit}; go on after {}", at.to_seconds_text()),
             End::Aborted { is_skipped: false } => "a person aborted the run".to_owned(),
             End::Aborted { is_skipped: true } => "a person skipped what was left of the run".to_owned(),
             End::Interrupted { signal } => format!("signal {signal}"),
-            End::Unstartable { problem } => problem.clone(),
+            End::Unstartable { problem, .. } => problem.clone(),
             End::NeedsTerminal => {
                 "the command asks for a terminal; start it from one, without a pipe and without --loop".to_owned()
             }
@@ -111,7 +115,8 @@ impl End {
             End::HookStopped { .. } | End::Tripped { .. } => exit_code::denied(),
             End::Budget { .. } => exit_code::retry_later(),
             End::Aborted { .. } | End::Interrupted { .. } => exit_code::interrupted(),
-            End::Unstartable { .. } | End::NeedsTerminal => exit_code::ERROR,
+            End::Unstartable { code, .. } => ExitCode::from(*code),
+            End::NeedsTerminal => exit_code::ERROR,
         }
     }
 
@@ -233,7 +238,7 @@ impl RunView {
     /// The report of a run in which nothing was started.
     pub fn unstarted(end: &End) -> Self {
         let retry_at = match end {
-            End::Budget { retry_at, .. } => retry_at.map(Instant::to_seconds_text),
+            End::Budget { retry_at, .. } => retry_at.map(|at| at.to_string()),
             _other => None,
         };
         Self {
@@ -250,12 +255,21 @@ impl RunView {
     }
 }
 
-/// Prints how the run ended as one line on standard error, and writes the report file if one is wanted.
-pub fn print_end(command: &Run, view: &RunView) -> Result<(), Failure> {
+/// Prints how the run ended as one line on standard error, and the report on standard output and into a file where that
+/// is wanted.
+pub fn print_end(command: &Run, view: &RunView, is_json: bool) -> Result<(), Failure> {
+    if is_json {
+        // The output of the command may come before it, so the report is one line.
+        writeln!(std::io::stdout().lock(), "{}", serde_json::to_string(view).map_err(std::io::Error::from)?)?;
+    }
     let iterations = view.iteration_count.map(|iterations| format!(" after {}", text::count(iterations, "iteration")));
     let time = span(Duration::from_secs(view.wall_seconds));
     let reason = view.reason.lines().next().unwrap_or_default();
-    text::note(&format!("haltline: {}{} in {time}: {reason}", view.end, iterations.unwrap_or_default()));
+    let end = match view.end {
+        "tripped" | "budget" => "stopped",
+        other => other,
+    };
+    text::note(&format!("haltline: {end}{} ({time}): {reason}", iterations.unwrap_or_default()));
     if let Some(path) = &command.report {
         let text = serde_json::to_string_pretty(view).expect("texts and numbers can be written") + "\n";
         fs::write(path, text).map_err(|error| Failure::Plain(format!("--report {}: {error}", path.display())))?;
@@ -263,12 +277,19 @@ pub fn print_end(command: &Run, view: &RunView) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Formats a duration as `45s`, `12m 5s` or `3h 20m`.
+/// Formats a duration, rounded to seconds, as `45 s`, `12 min 5 s` or `3 h 20 min`.
 pub fn span(time: Duration) -> String {
-    let seconds = time.as_secs();
+    let seconds = (time + Duration::from_millis(500)).as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, seconds) => format!("{minutes}m {seconds}s"),
-        (hours, minutes, _) => format!("{hours}h {minutes}m"),
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
+}
+
+/// What haltline's own hook said when it stopped the agent, for a reader whom the agent's client cannot ask; `None` if
+/// the reason is another hook's.
+pub fn own_stop(reason: &str) -> Option<&str> {
+    let own = reason.strip_prefix("haltline: ").or_else(|| reason.starts_with("HALTLINE ").then_some(reason))?;
+    Some(own.split("; the agent goes on when").next().unwrap_or(own))
 }

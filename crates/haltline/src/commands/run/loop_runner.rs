@@ -27,12 +27,12 @@ use super::folder::{self, RunFolder};
 use super::iteration;
 use super::output_listener::{LoopContext, OutputListener};
 use super::{grace, prices, tests};
-use crate::cli::Run;
+use crate::cli::{Decided, Run};
 use crate::commands::phase;
 use crate::context::Context;
 use crate::environment;
 use crate::error::Failure;
-use crate::front::text;
+use crate::front::text::{self, BlockForm};
 use crate::run::{
     EndCause, EndedRun, Inbox, KeepLimits, Lease, LeaseAttempt, Limits, Listener, OutputStream, RunControl, StartError,
     SupervisedCommand, Terminal, supervise,
@@ -77,10 +77,17 @@ pub fn run(context: &Context, command: &Run) -> Result<ExitCode, Failure> {
         interrupted: None,
         troubles: 0,
         is_unknown_limit_reported: false,
+        is_block_shown: false,
         ahead_of_utc_s: ahead_of_utc_s(context.engine.now().at),
     };
     runner.clear_leftovers(&mut inbox);
-    let end = runner.go(&mut inbox)?;
+    let mut end = match runner.begin()? {
+        Some(end) => end,
+        None => runner.go(&mut inbox)?,
+    };
+    while runner.is_resumed_by_person(&mut end)? {
+        end = runner.go(&mut inbox)?;
+    }
     runner.finish(end)
 }
 
@@ -108,6 +115,8 @@ struct LoopRunner<'a> {
     /// Number of consecutive waits for trouble whose end is unknown.
     troubles: u32,
     is_unknown_limit_reported: bool,
+    /// The person has seen the block of the OPEN circuit.
+    is_block_shown: bool,
     /// The machine's offset from UTC in seconds, because clients print local time.
     ahead_of_utc_s: i32,
 }
@@ -163,10 +172,8 @@ impl LoopRunner<'_> {
         leftovers.end(grace, &mut |limit| inbox.wait(limit).is_some());
     }
 
+    /// Runs iterations until the run ends.
     fn go(&mut self, inbox: &mut Inbox) -> Result<End, Failure> {
-        if let Some(end) = self.begin()? {
-            return Ok(end);
-        }
         let options = SnapshotOptions { excluded: self.command.ignore.clone(), ..SnapshotOptions::default() };
         let root = &self.context.engine.project().root;
         let mut before = WorkTreeSnapshot::capture(root, &options);
@@ -184,7 +191,7 @@ impl LoopRunner<'_> {
             let reports = tests::Reports::snapshot(&self.command.junit);
             let finished = match self.iterate(inbox, guidance(&committed))? {
                 Ok(finished) => finished,
-                Err(error) => return Ok(End::Unstartable { problem: error.to_string() }),
+                Err(error) => return Ok(End::unstartable(&error)),
             };
             let mut problems = Vec::new();
             let counts = self.tests(inbox, &finished, &reports, &mut problems)?;
@@ -221,6 +228,30 @@ impl LoopRunner<'_> {
         Ok(None)
     }
 
+    /// Asks the person at the terminal about a trip. Returns whether the loop goes on; an abort changes the end.
+    fn is_resumed_by_person(&mut self, end: &mut End) -> Result<bool, Failure> {
+        if !matches!(end, End::Tripped { .. }) || !phase::choice::can_ask(self.context) {
+            return Ok(false);
+        }
+        let Some(phase_run) = self.phase_run()?.filter(|phase_run| phase_run.trip().is_some()) else {
+            return Ok(false);
+        };
+        let view = phase::view(self.context, &self.location.name, &phase_run)?;
+        eprint!("{}", text::for_stderr(&text::open_block(&view, BlockForm::Screen)));
+        self.is_block_shown = true;
+        let Some((decided, guidance)) = phase::choice::ask(&view)? else { return Ok(false) };
+        let choice = phase::choice::to_choice(decided, guidance)?;
+        let verb = format!("phase decide {} --run", decided.as_str());
+        self.context.operate(&verb, None, |operator| self.commit(PhaseEvent::Decide { choice, operator }))?;
+        self.is_block_shown = false;
+        if decided == Decided::Abort {
+            *end = End::Aborted { is_skipped: false };
+            return Ok(false);
+        }
+        self.say("the loop goes on");
+        Ok(true)
+    }
+
     /// What a denial means for the loop. A run that a person ended is over in every mode.
     fn halted(&self, verdict: &Verdict) -> Result<Option<End>, Failure> {
         let phase_run = self.phase_run()?;
@@ -253,7 +284,7 @@ impl LoopRunner<'_> {
         if let Some(limit) = self.command.max_iterations
             && self.iteration >= limit
         {
-            return Some(End::budget(text::count(limit, "iteration")));
+            return Some(End::budget(format!("reached --max-iterations {limit}")));
         }
         if self.time_left() == Some(Duration::ZERO) {
             return Some(End::budget(self.time_text()));
@@ -262,7 +293,7 @@ impl LoopRunner<'_> {
     }
 
     fn time_text(&self) -> String {
-        format!("its time of {}", ending::span(self.command.max_time.unwrap_or_default()))
+        format!("reached --max-time {}", ending::span(self.command.max_time.unwrap_or_default()))
     }
 
     /// Counts time that belongs to the loop and to no iteration.
@@ -344,8 +375,7 @@ impl LoopRunner<'_> {
             limits: Limits { wall: Some(CHECK_WALL), idle: None, grace: grace(self.context, self.command) },
             keep: KEEP,
         };
-        let ended =
-            supervise(&supervised, &mut SilentListener, inbox).map_err(|error| Failure::Plain(error.to_string()))?;
+        let ended = supervise(&supervised, &mut SilentListener, inbox).map_err(Failure::plain)?;
         self.took(ended.wall);
         if let EndCause::Signal(signal) = ended.cause {
             self.interrupted = Some(signal);
@@ -362,9 +392,11 @@ impl LoopRunner<'_> {
         let phase_run =
             phase_run.map(|phase_run| phase::view(self.context, &self.location.name, &phase_run)).transpose()?;
         if let (End::Tripped { .. }, Some(phase_run)) = (&end, &phase_run)
-            && phase_run.state == "OPEN"
+            && phase_run.is_open()
         {
-            eprint!("{}", text::escape_lines(&text::open_block(phase_run)));
+            if !self.is_block_shown {
+                eprint!("{}", text::for_stderr(&text::open_block(phase_run, BlockForm::Screen)));
+            }
             phase_run.options.iter().for_each(|option| text::note(&format!("  {option}")));
         }
         let Self { command, lease, views, spent, .. } = self;
@@ -373,7 +405,7 @@ impl LoopRunner<'_> {
         view.iterations = views;
         view.phase_run = phase_run;
         view.iteration_count = Some(iteration_count);
-        ending::print_end(command, &view)?;
+        ending::print_end(command, &view, self.context.is_json)?;
         lease.release().ok();
         Ok(end.exit_code())
     }

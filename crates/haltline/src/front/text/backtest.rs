@@ -2,45 +2,45 @@
 
 use haltline_core::loop_::dollars;
 
-use super::{count, escape_line, fit, heading, wrap};
+use super::{Page, count, cut, escape_line, fit, stamp};
 use crate::view::backtest::{CorpusView, ReportView, TripToReviewView, VerdictsView};
 use crate::view::incident::ReplayWhyView;
 
 /// Maximum width of a path under its trip.
 const PATH_WIDTH: usize = 66;
+/// How many sessions that reached a limit are named.
+const LIMITED_SHOWN_MAX: usize = 5;
 
 /// `haltline backtest`.
 pub fn backtest(view: &ReportView) -> String {
     let corpus = &view.corpus;
-    let title = format!("BACKTEST: {}, {}", count(corpus.sessions, "session"), count(corpus.calls, "call"));
-    let mut out = heading(&title);
-    out.push_str(&corpus_lines(corpus));
+    let (sessions, calls) = (count(corpus.sessions, "session"), count(corpus.calls, "call"));
+    let mut page = Page::titled(format_args!("BACKTEST: {sessions}, {calls}"), 11);
+    push_corpus(&mut page, corpus);
     match view.verdicts.as_slice() {
-        [one] => out.push_str(&verdicts(corpus, one)),
-        several => out.push_str(&side_by_side(several)),
+        [one] => push_verdicts(&mut page, corpus, one),
+        several => push_side_by_side(&mut page, several),
     }
-    out
+    page.finish()
 }
 
-fn corpus_lines(corpus: &CorpusView) -> String {
-    let mut out = String::new();
-    let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<11}"), text));
+fn push_corpus(page: &mut Page, corpus: &CorpusView) {
     let mut read = format!("{}, {}", count(corpus.files, "file"), size(corpus.bytes));
-    if corpus.damaged > 0 {
-        read.push_str(&format!(", {} passed over", count(corpus.damaged, "damaged line")));
+    for (number, noun, what) in [
+        (corpus.damaged, "damaged line", "passed over"),
+        (corpus.files_unknown, "file", "in no known format"),
+        (corpus.files_broken, "file", "not readable"),
+    ] {
+        if number > 0 {
+            read.push_str(&format!(", {} {what}", count(number, noun)));
+        }
     }
-    if corpus.files_unknown > 0 {
-        read.push_str(&format!(", {} in no known format", count(corpus.files_unknown, "file")));
-    }
-    if corpus.files_broken > 0 {
-        read.push_str(&format!(", {} not readable", count(corpus.files_broken, "file")));
-    }
-    line("Read", &read);
+    page.field("Read", read);
     if corpus.sessions_before > 0 {
-        line("Left out", &format!("{} that ended before", count(corpus.sessions_before, "session")));
+        page.field("Left out", format_args!("{} that ended before", count(corpus.sessions_before, "session")));
     }
     if corpus.sessions_untimed > 0 {
-        line("Kept", &format!("{} of unknown age", count(corpus.sessions_untimed, "session")));
+        page.field("Kept", format_args!("{} of unknown age", count(corpus.sessions_untimed, "session")));
     }
     let cost = match corpus.cost_micros {
         Some(micros) => {
@@ -48,42 +48,47 @@ fn corpus_lines(corpus: &CorpusView) -> String {
                 true => String::new(),
                 false => format!(" in the {} whose price is known", count(corpus.sessions_priced, "session")),
             };
-            format!("{}{whose}, by list prices of {} or as recorded", money(micros), corpus.prices)
+            format!("{}{whose} (list prices of {} where the transcript has none)", money(micros), corpus.prices)
         }
-        None => "unknown: no transcript tells a price or a model whose price is known".to_owned(),
+        None => "unknown: the transcripts name no price and no model with a known price".to_owned(),
     };
-    line("Cost", &cost);
-    out
+    page.field("Cost", cost);
 }
 
-fn verdicts(corpus: &CorpusView, verdicts: &VerdictsView) -> String {
-    let mut out = String::new();
-    let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<11}"), text));
+fn push_verdicts(page: &mut Page, corpus: &CorpusView, verdicts: &VerdictsView) {
     let share = |part: u64| format!("{} ({})", count(part, "session"), percent(part, corpus.sessions));
-    line("Judged by", &escape_line(&verdicts.judged_by));
-    line("Warned", &share(verdicts.sessions_warned));
-    let denied = match verdicts.likely_false_positives {
-        0 => share(verdicts.sessions_denied),
-        some => format!("{}, {some} of them went on and committed work", share(verdicts.sessions_denied)),
+    page.field("Judged by", escape_line(&verdicts.judged_by));
+    if verdicts.circuits.is_empty() && corpus.sessions > 0 {
+        let sessions = count(corpus.sessions, "session");
+        page.field(
+            "Result",
+            match (verdicts.limits.is_empty(), corpus.sessions) {
+                (true, 1) => "haltline would have left your session alone".to_owned(),
+                (true, all) => format!("haltline would have left all {all} of your sessions alone"),
+                (false, _) => format!("haltline would have found no loop in {sessions}"),
+            },
+        );
+        return push_limits(page, verdicts);
+    }
+    page.field("Warned", share(verdicts.sessions_warned));
+    let committed = match verdicts.likely_false_positives {
+        0 => String::new(),
+        some => format!(", {some} of them went on and committed work"),
     };
-    line("Refused", &denied);
-    line("Stopped", &share(verdicts.sessions_stopped));
+    page.field("Refused", format_args!("{}{committed}", share(verdicts.sessions_denied)));
+    page.field("Stopped", share(verdicts.sessions_stopped));
     let cost = verdicts.cost_after_denial_micros.map(|micros| format!(", {}", money(micros))).unwrap_or_default();
     let after = verdicts.calls_after_denial;
     let after = format!("{} ({}){cost} after the first refusal", count(after, "call"), percent(after, corpus.calls));
-    line("Saved", &after);
-    if verdicts.limits_reached > 0 {
-        let (times, sessions) = (verdicts.limits_reached, verdicts.limits_reached_sessions);
-        let text = format!("{} in {}, for want of room", count(times, "refusal"), count(sessions, "session"));
-        line("Limits", &format!("reached (not loops): {text}"));
-    }
+    page.field("Saved", after);
+    push_limits(page, verdicts);
     if !verdicts.circuits.is_empty() {
-        out.push_str("\nSessions by pattern      code          warned   refused   stopped\n");
+        page.line("\nSessions by pattern      code          warned   refused   stopped");
     }
     for circuit in &verdicts.circuits {
-        out.push_str(&format!(
-            "  {:<22} {:<12} {:>7}   {:>7}   {:>7}\n",
-            fit(&escape_line(&circuit.pattern), 22),
+        page.line(format_args!(
+            "  {:<22} {:<12} {:>7}   {:>7}   {:>7}",
+            cut(&escape_line(&circuit.pattern), 22),
             circuit.code,
             circuit.warned,
             circuit.denied,
@@ -91,10 +96,25 @@ fn verdicts(corpus: &CorpusView, verdicts: &VerdictsView) -> String {
         ));
     }
     if !verdicts.review_first.is_empty() {
-        out.push_str("\nLook at these first: haltline why ID\n");
+        page.line("\nLook at these first: haltline why ID");
     }
-    verdicts.review_first.iter().for_each(|one| out.push_str(&trip_to_review(one)));
-    out
+    verdicts.review_first.iter().for_each(|one| push_trip_to_review(page, one));
+}
+
+/// Adds the limits that sessions reached, which are no loops, with the key of each and the sessions.
+fn push_limits(page: &mut Page, verdicts: &VerdictsView) {
+    for limit in &verdicts.limits {
+        let denied = count(limit.denied, "sub-agent start");
+        let sessions = count(verdicts.limits_reached_sessions, "session");
+        page.field("Limits", format_args!("{denied} denied in {sessions} ({} = {})", limit.key, limit.value));
+        for one in limit.sessions.iter().take(LIMITED_SHOWN_MAX) {
+            let location = if one.source.contains(&one.session) { &one.source } else { &one.session };
+            page.row("", format_args!("{} denied in {}", one.denied, tail(&escape_line(location), PATH_WIDTH - 12)));
+        }
+        if let Some(more) = limit.sessions.len().checked_sub(LIMITED_SHOWN_MAX).filter(|more| *more > 0) {
+            page.row("", format_args!("{more} more: --json --summary names them"));
+        }
+    }
 }
 
 /// Rounds to whole cents.
@@ -102,29 +122,23 @@ fn money(micros: u64) -> String {
     dollars(micros.saturating_add(5_000) / 10_000 * 10_000)
 }
 
-fn trip_to_review(one: &TripToReviewView) -> String {
+fn push_trip_to_review(page: &mut Page, one: &TripToReviewView) {
     // One file may contain many sessions.
     let is_named = one.source.contains(&one.session);
     let location = if is_named { one.source.clone() } else { format!("{}: {}", one.source, one.session) };
     let likely = if one.is_likely_false { "; work was committed later" } else { "" };
-    format!(
-        "  {}  {}  {}  call {} of {}, {} after{likely}\n            {}\n",
-        one.incident,
-        one.code,
-        one.verdict,
-        one.call,
-        one.calls,
-        one.calls_after,
-        tail(&escape_line(&location), PATH_WIDTH)
-    )
+    page.line(format_args!(
+        "  {}  {}  {}  call {} of {}, {} after{likely}",
+        one.incident, one.code, one.verdict, one.call, one.calls, one.calls_after
+    ));
+    page.line(format_args!("            {}", tail(&escape_line(&location), PATH_WIDTH)));
 }
 
-fn side_by_side(verdicts: &[VerdictsView]) -> String {
-    let mut out = String::from("\n");
+fn push_side_by_side(page: &mut Page, verdicts: &[VerdictsView]) {
+    page.blank();
     let mut row = |label: &str, cells: Vec<String>| {
-        out.push_str(&format!("{:<34}", fit(label, 33)));
-        cells.iter().for_each(|cell| out.push_str(&format!("  {:>18}", fit(cell, 18))));
-        out.push('\n');
+        let cells: String = cells.iter().map(|cell| format!("  {:>18}", cut(cell, 18))).collect();
+        page.line(format_args!("{:<34}{cells}", cut(label, 33)));
     };
     let each = |cell: &dyn Fn(&VerdictsView) -> String| verdicts.iter().map(cell).collect::<Vec<_>>();
     row("", each(&|one| tail(&escape_line(&one.judged_by), 18)));
@@ -147,35 +161,29 @@ fn side_by_side(verdicts: &[VerdictsView]) -> String {
         };
         row(&format!("{code} {pattern}"), each(&counts));
     }
-    out.push_str("\nOf each pattern: sessions warned / refused.\n");
-    out
+    page.line("\nOf each pattern: sessions warned / refused.");
 }
 
 /// `haltline why` for a trip of the last backtest.
 pub fn why_replay(view: &ReplayWhyView) -> String {
-    let mut out = heading(&format!("REPLAYED {}: {} ({})", view.incident, view.pattern, view.code));
-    let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<10}"), text));
-    line("Found", "by the last `haltline backtest`: nobody was stopped");
-    line("Source", &format!("{} ({})", escape_line(&view.source), view.format));
-    line("Session", &escape_line(&view.session));
-    line("Circuit", &escape_line(&view.circuit));
-    let when = view.at.as_deref().map(|at| format!(", {at}")).unwrap_or_default();
-    line("Call", &format!("{} of {}{when}", view.call, view.calls));
-    line("Verdict", view.verdict.as_str());
-    for (index, sentence) in view.reason.lines().enumerate() {
-        line(if index == 0 { "Reason" } else { "" }, &fit(&escape_line(sentence), 600));
-    }
-    for (index, result) in view.evidence.iter().enumerate() {
-        let at = result.at.as_deref().unwrap_or_default();
-        line(
-            if index == 0 { "Evidence" } else { "" },
-            &fit(format!("{at} {}", escape_line(&result.result)).trim(), 69),
-        );
-    }
+    let mut page = Page::titled(format_args!("REPLAYED {}: {} ({})", view.incident, view.pattern, view.code), 10);
+    page.field("Found", "by the last `haltline backtest`: nobody was stopped");
+    page.field("Source", format_args!("{} ({})", escape_line(&view.source), view.format));
+    page.field("Session", escape_line(&view.session));
+    page.field("Circuit", escape_line(&view.circuit));
+    let when = view.at.as_deref().map(|at| format!(", {}", stamp(at))).unwrap_or_default();
+    page.field("Call", format_args!("{} of {}{when}", view.call, view.calls));
+    page.field("Verdict", &view.verdict);
+    page.fields("Reason", view.reason.lines().map(|sentence| fit(&escape_line(sentence), 600)));
+    let evidence = view.evidence.iter().map(|result| {
+        let at = result.at.as_deref().map(stamp).unwrap_or_default();
+        fit(format!("{at} {}", escape_line(&result.result)).trim(), 69)
+    });
+    page.fields("Evidence", evidence);
     let cost = view.cost_after_usd.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
     let went_on = if view.is_committed_after { "; work was committed later" } else { "" };
-    line("After it", &format!("{}{cost}{went_on}", count(view.calls_after, "call")));
-    out
+    page.field("After it", format_args!("{}{cost}{went_on}", count(view.calls_after, "call")));
+    page.finish()
 }
 
 fn percent(part: u64, whole: u64) -> String {
@@ -195,8 +203,8 @@ fn size(bytes: u64) -> String {
 fn tail(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
-        return fit(text, width);
+        return cut(text, width);
     }
     let end: String = text.chars().skip(length + 1 - width).collect();
-    fit(&format!("…{end}"), width)
+    cut(&format!("…{end}"), width)
 }

@@ -1,42 +1,55 @@
 //! Text of `haltline config`.
 
-use super::fit;
-use crate::view::config::{CheckView, PathView, ShowView};
+use super::{Page, fit};
+use crate::view::config::{ChangeView, CheckView, PathView, ShowView};
 
 /// `config show`.
 pub fn config_show(view: &ShowView) -> String {
-    let mut out = String::new();
+    let mut page = Page::new(42);
     for value in &view.values {
-        let origin = match &value.file {
-            Some(file) => format!("{} {file}", value.origin),
-            None => value.origin.to_owned(),
-        };
-        let setting = format!("{} = {}", value.key, value.value);
-        out.push_str(&format!("{}  # {}\n", format_args!("{setting:<42}"), fit(&origin, 60)));
+        let file = value.file.as_ref().map(|file| format!(" {file}")).unwrap_or_default();
+        let origin = fit(&format!("{}{file}", value.origin), 60);
+        page.row(&format!("{} = {}", value.key, value.value), format_args!("  # {origin}"));
         if let Some(waiting) = &value.waiting {
-            out.push_str(&format!("  # a file of the project asks for {waiting}: waits for `haltline trust`\n"));
+            page.line(format_args!("  # the project asks for {waiting}, which waits for `haltline trust`"));
         }
     }
-    out
+    page.finish()
 }
 
 /// `config check`.
 pub fn config_check(view: &CheckView) -> String {
-    let is_fine = view.errors.is_empty() && view.warnings.is_empty();
-    let mut out = String::from(if is_fine { "The configuration files are fine.\n" } else { "" });
-    for line in view.errors.iter().chain(&view.warnings) {
-        out.push_str(&format!("{line}\n"));
+    let mut page = Page::new(0);
+    if view.errors.is_empty() && view.warnings.is_empty() {
+        page.line("The configuration has no errors.");
     }
-    for line in &view.waiting {
-        out.push_str(&format!("waits for `haltline trust`: {line}\n"));
-    }
-    out
+    page.lines(view.errors.iter().chain(&view.warnings));
+    page.lines(view.waiting.iter().map(|line| format!("waits for `haltline trust`: {line}")));
+    page.finish()
 }
 
 /// `config path`.
 pub fn config_path(view: &PathView) -> String {
-    format!(
-        "user config     {}\nproject config  {}\nstate           {}\nproject         {}\n",
-        view.user_config, view.project_config, view.state, view.project
-    )
+    let mut page = Page::new(16);
+    page.row("user config", &view.user_config);
+    page.row("project config", &view.project_config);
+    page.row("state", &view.state);
+    page.row("project", &view.project);
+    page.finish()
+}
+
+/// `config set`, `config unset`, `config edit`.
+pub fn config_change(view: &ChangeView) -> String {
+    let mut page = Page::new(0);
+    match (&view.key, &view.to, &view.audit) {
+        (_, _, None) => page.line("Nothing has changed."),
+        (Some(key), Some(to), Some(_)) => page.line(format_args!("{key} = {to}")),
+        (Some(key), None, Some(_)) => page.line(format_args!("{key} is no longer set")),
+        (None, _, Some(_)) => page.line("The file is changed."),
+    }
+    page.line(format_args!("  in {}", view.file));
+    if view.waits {
+        page.line("Other values in this file wait for `haltline trust`.");
+    }
+    page.finish()
 }

@@ -1,69 +1,102 @@
 //! Text of `haltline constraint`: seed 003's screens.
 
-use std::fmt::Write;
-
 use haltline_core::constraint::{Guard, Loosened, StateName, Weight};
 
-use super::{WIDTH, count, fit, heading, wrap};
+use super::{Page, count, fit, stamp, when};
+use crate::commands::constraint::new::NewView;
 use crate::view::constraint::{
-    AllView, AuditView, ChangeView, CheckView, CircuitView, ConfigView, ConstraintVerb, HistoryView, LimitView,
-    OneView, ViolationView,
+    AllView, ChangeView, CheckView, CircuitView, ConfigView, ConstraintVerb, HistoryView, LimitView, OneView,
+    ViolationView,
 };
-use crate::view::verdict::VerdictName;
+use crate::view::{AuditView, VerdictName};
 
 /// `constraint status --all`.
 pub fn all(view: &AllView) -> String {
-    let mut out = heading("CIRCUIT BREAKER STATUS");
+    let mut page = Page::titled("CIRCUIT BREAKER STATUS", 0);
     let widest = view.circuits.iter().map(|circuit| circuit.id.chars().count()).max().unwrap_or(0).min(40);
     for state in [StateName::Closed, StateName::Open, StateName::HalfOpen] {
         let members: Vec<&CircuitView> = view.circuits.iter().filter(|circuit| circuit.state == state).collect();
         if members.is_empty() {
             continue;
         }
-        out.push_str(&format!("{} ({}):\n", state.dashed(), members.len()));
-        for circuit in members {
-            out.push_str(&member(circuit, widest));
-        }
-        out.push('\n');
+        page.line(format_args!("{} ({}):", state.dashed(), members.len()));
+        members.iter().for_each(|circuit| member(&mut page, circuit, widest));
+        page.blank();
     }
     if view.circuits.is_empty() {
-        out.push_str("No constraints here: no active file below docs/constraints and no circuit yet.\n\n");
+        page.line("No constraints here: no active file below docs/constraints and no circuit yet.\n");
     }
     let summary = &view.summary;
-    out.push_str(&format!(
-        "Summary: {} ({} closed, {} open, {} half-open)\n",
-        count(view.circuits.len() as u64, "circuit"),
-        summary.closed,
-        summary.open,
-        summary.half_open
+    let circuits = count(view.circuits.len(), "circuit");
+    page.line(format_args!(
+        "Summary: {circuits} ({} closed, {} open, {} half-open)",
+        summary.closed, summary.open, summary.half_open
     ));
-    out
+    for circuit in view.circuits.iter().filter(|circuit| !circuit.has_guard) {
+        page.sentence(no_guard(&circuit.id));
+    }
+    for problem in &view.unusable {
+        page.sentence(format_args!("Warning: {problem}."));
+    }
+    page.finish()
 }
 
-fn member(circuit: &CircuitView, widest: usize) -> String {
+/// What a constraint without a guard does not do.
+fn no_guard(id: &str) -> String {
+    format!(
+        "Warning: {id} has no guard, so haltline counts its violations and denies no call. Add `guards:` to its file."
+    )
+}
+
+/// `constraint new`.
+pub fn new_constraint(view: &NewView) -> String {
+    let mut page = Page::titled(format_args!("CONSTRAINT WRITTEN: {}", view.id), 0);
+    page.line(format_args!("File: {}", fit(&view.file, 70)));
+    push_limits(&mut page, &[], &view.guards, &[]);
+    let Some(caught) = &view.caught else {
+        page.sentence(no_guard(&view.id));
+        return page.finish();
+    };
+    page.blank();
+    let files = count(caught.files, "transcript");
+    match (caught.files, caught.calls) {
+        (0, _) => {
+            page.sentence("No transcripts of a known client are on this machine, so there is nothing to compare with.")
+        }
+        (_, 0) => page.sentence(format_args!("It would have caught nothing in your {files}.")),
+        (_, calls) => {
+            let (calls, sessions) = (count(calls, "call"), count(caught.sessions, "session"));
+            page.sentence(format_args!("In your {files} it would have caught {calls} in {sessions}:"));
+            page.lines(caught.examples.iter().map(|example| format!("  {}", fit(example, 78))));
+        }
+    }
+    if caught.files_left_out > 0 {
+        page.sentence(format_args!("Left out: {} that are older.", count(caught.files_left_out, "transcript")));
+    }
+    page.finish()
+}
+
+fn member(page: &mut Page, circuit: &CircuitView, widest: usize) {
     let tally = format!("{}/{} violations", circuit.violations, circuit.limits.violation_threshold);
     let id = fit(&circuit.id, 40);
-    let mut out = match (&circuit.trip, circuit.state) {
+    match (&circuit.trip, circuit.state) {
         (Some(trip), StateName::Open) => {
-            let mut out = format!("  {id:widest$}  {tally} (TRIPPED {})\n", &trip.since[..10.min(trip.since.len())]);
-            out.push_str(&format!(
-                "    Actions blocked until a person resets it or the {}h cooldown ends\n    Cooldown ends: {}\n",
-                circuit.limits.cooldown_hours, trip.until
+            page.line(format_args!("  {id:widest$}  {tally} (TRIPPED {})", date(&trip.since)));
+            page.line(format_args!(
+                "    Actions blocked until a person resets it or the {}h cooldown ends\n    Cooldown ends: {}",
+                circuit.limits.cooldown_hours,
+                when(&trip.until)
             ));
-            if trip.is_clock_behind {
-                out.push_str("    The trip lies in the future of this clock: it stays OPEN\n");
+            if let Some(doubt) = trip.clock_doubt {
+                page.wrapped("    ", format_args!("It stays OPEN: {doubt}"));
             }
-            out
         }
-        (Some(_), StateName::HalfOpen) => {
-            format!("  {id}\n    Testing after cooldown\n    Next violation → OPEN\n    Clean action   → CLOSED\n")
-        }
-        (None | Some(_), _) => format!("  {id:widest$}  {tally} ({} days)\n", circuit.limits.window_days),
-    };
-    for waiting in &circuit.waiting {
-        out.push_str(&format!("    {}\n", loosened(waiting)));
+        (Some(_), StateName::HalfOpen) => page.line(format_args!(
+            "  {id}\n    Testing after cooldown\n    Next violation → OPEN\n    Clean action   → CLOSED"
+        )),
+        (None | Some(_), _) => page.line(format_args!("  {id:widest$}  {tally} ({} days)", circuit.limits.window_days)),
     }
-    out
+    page.lines(circuit.waiting.iter().map(|waiting| format!("    {}", loosened(waiting))));
 }
 
 fn loosened(waiting: &Loosened) -> String {
@@ -74,62 +107,48 @@ fn loosened(waiting: &Loosened) -> String {
 pub fn one(view: &OneView) -> String {
     let circuit = &view.circuit;
     let limits = &circuit.limits;
-    let mut out = heading(&format!("CIRCUIT: {}", circuit.id));
-    let mut line = |label: &str, value: &str| out.push_str(&format!("{label:<13}{value}\n"));
-    line("State:", circuit.state.dashed());
-    line(
-        "Violations:",
-        &format!("{}/{} in {} days", circuit.violations, limits.violation_threshold, limits.window_days),
-    );
+    let mut page = Page::titled(format_args!("CIRCUIT: {}", circuit.id), 13);
+    page.row("State:", circuit.state.dashed());
+    let (count_now, threshold) = (circuit.violations, limits.violation_threshold);
+    page.row("Violations:", format_args!("{count_now}/{threshold} in {} days", limits.window_days));
     if let Some(severity) = &circuit.severity {
-        line("Severity:", &fit(severity, 60));
+        page.row("Severity:", fit(severity, 60));
     }
     if let Some(trip) = &circuit.trip {
-        line("Tripped:", &format!("{} (incident {})", trip.since, trip.incident));
-        let label = if circuit.state == StateName::Open { "Ends:" } else { "Ended:" };
-        line(label, &trip.until);
+        page.row("Tripped:", format_args!("{} (incident {})", when(&trip.since), trip.incident));
+        page.row(if circuit.state == StateName::Open { "Ends:" } else { "Ended:" }, when(&trip.until));
     }
     if let Some(until) = &circuit.override_until {
-        line("Override:", &format!("one action until {until}, spent by `constraint enforce`"));
+        page.row("Override:", format_args!("one action until {}, spent by `constraint enforce`", when(until)));
     }
-    if let Some(reset) = &circuit.last_reset {
-        line("Last reset:", reset);
+    page.rows("Last reset:", circuit.last_reset.as_deref().map(when));
+    page.line("\nConfiguration:");
+    push_limits(&mut page, &view.configuration, &view.guards, &circuit.waiting);
+    if view.guards.is_empty() {
+        page.sentence(no_guard(&circuit.id));
     }
-    out.push_str("\nConfiguration:\n");
-    out.push_str(&limits_text(&view.configuration, &view.guards, &circuit.waiting));
-    out.push_str("\nRecent violations:\n");
+    page.line("\nRecent violations:");
     if view.recent.is_empty() {
-        out.push_str("  none\n");
+        page.line("  none");
     }
-    for violation in &view.recent {
-        out.push_str(&violation_line(violation));
-    }
+    page.lines(view.recent.iter().map(violation_line));
     if circuit.state == StateName::Closed {
         let left = limits.violation_threshold.saturating_sub(circuit.violations).max(1);
-        out.push_str(&format!("\nNext trip at: {}\n", count(left, "more violation")));
+        page.line(format_args!("\nNext trip at: {}", count(left, "more violation")));
     }
-    out
+    page.finish()
 }
 
-fn limits_text(limits: &[LimitView], guards: &[Guard], waiting: &[Loosened]) -> String {
-    let mut out = String::new();
+fn push_limits(page: &mut Page, limits: &[LimitView], guards: &[Guard], waiting: &[Loosened]) {
     for LimitView { key, value, origin } in limits {
-        out.push_str(&format!("  {key:<21}{value:<7}({})\n", fit(origin, 45)));
+        page.line(format_args!("  {key:<21}{value:<7}({})", fit(origin, 45)));
     }
     for Guard { tool, command, path } in guards {
-        let mut guard = format!("  guards               {tool}");
-        for (kind, glob) in [("command", command), ("path", path)] {
-            if let Some(glob) = glob {
-                write!(guard, " {kind} {glob}").expect("writing to a String cannot fail");
-            }
-        }
-        out.push_str(&fit(&guard, WIDTH));
-        out.push('\n');
+        let glob = |kind: &str, glob: &Option<String>| glob.iter().map(|glob| format!(" {kind} {glob}")).collect();
+        let (command, path): (String, String) = (glob("command", command), glob("path", path));
+        page.line(fit(&format!("  guards               {tool}{command}{path}"), 80));
     }
-    for waiting in waiting {
-        out.push_str(&format!("  {}\n", loosened(waiting)));
-    }
-    out
+    page.lines(waiting.iter().map(|waiting| format!("  {}", loosened(waiting))));
 }
 
 fn violation_line(violation: &ViolationView) -> String {
@@ -141,43 +160,44 @@ fn violation_line(violation: &ViolationView) -> String {
         (false, Weight::Counted | Weight::Deduplicated) => "",
     };
     let session = violation.session.as_deref().map(|session| format!("  ({})", fit(session, 20))).unwrap_or_default();
-    let room = WIDTH.saturating_sub(24 + tag.chars().count() + session.chars().count());
-    format!("  {}  {}{session}{tag}\n", violation.timestamp, fit(action, room))
+    let room = 80_usize.saturating_sub(23 + tag.chars().count() + session.chars().count());
+    format!("  {}  {}{session}{tag}", stamp(&violation.timestamp), fit(action, room))
 }
 
 /// `constraint check`.
 pub fn check(view: &CheckView) -> String {
-    let mut out = heading(&format!("CIRCUIT CHECK: {}", view.id));
-    out.push_str(&format!("State:   {}\nResult:  {}\n", view.state.dashed(), view.result));
+    let mut page = Page::titled(format_args!("CIRCUIT CHECK: {}", view.id), 9);
+    page.row("State:", view.state.dashed());
+    page.row("Result:", view.result);
     if let Some(reason) = &view.reason {
         let observed = if view.is_observed { " (observe mode: it would be BLOCKED)" } else { "" };
-        out.push_str(&wrap("Reason:  ", &format!("{reason}{observed}")));
+        page.field("Reason:", format_args!("{reason}{observed}"));
     }
     if view.state == StateName::Closed {
         let next = view.violations + 1;
         let verdict = if next >= view.threshold { "would trip" } else { "still under threshold" };
-        out.push_str(&format!("If violated: {next}/{} ({verdict})\n", view.threshold));
+        page.line(format_args!("If violated: {next}/{} ({verdict})", view.threshold));
     }
     if let Some(until) = &view.override_until {
-        out.push_str(&wrap(
+        page.wrapped(
             "Override: ",
-            &format!("one action until {until}; `haltline constraint enforce` spends it"),
-        ));
+            format_args!("one action until {}; `haltline constraint enforce` spends it", when(until)),
+        );
     }
-    if view.result == "BLOCKED" {
-        out.push_str(&options(&view.id, view.retry_at.as_deref()));
+    if view.verdict.denies() {
+        push_options(&mut page, &view.id, view.retry_at.as_deref());
     }
-    out
+    page.finish()
 }
 
-fn options(id: &str, retry_at: Option<&str>) -> String {
+fn push_options(page: &mut Page, id: &str, retry_at: Option<&str>) {
     let wait = match retry_at {
-        Some(at) => format!("wait until {at}, then one clean action closes it"),
+        Some(at) => format!("wait until {}, then one clean action closes it", when(at)),
         None => "wait until the clock has passed the trip".to_owned(),
     };
-    format!(
-        "Options:\n  1. {wait}\n  2. a person: haltline constraint reset {id} --reason TEXT\n  3. a person: haltline constraint override {id} --reason TEXT\n"
-    )
+    page.line(format_args!("Options:\n  1. {wait}"));
+    page.line(format_args!("  2. a person: haltline constraint reset {id} --reason TEXT"));
+    page.line(format_args!("  3. a person: haltline constraint override {id} --reason TEXT"));
 }
 
 /// The effect of an event on a circuit.
@@ -193,115 +213,103 @@ pub fn change(view: &ChangeView) -> String {
         ConstraintVerb::Enforce if view.verdict == VerdictName::Deny => "ACTION BLOCKED",
         ConstraintVerb::Enforce => "ACTION ALLOWED",
     };
-    let mut out = heading(&format!("{title}: {}", view.id));
-    let mut line = |label: &str, value: String| out.push_str(&format!("{label:<12}{value}\n"));
-    line("State:", format!("{} → {}", view.state_before.dashed(), view.state_after.dashed()));
+    let mut page = Page::titled(format_args!("{title}: {}", view.id), 12);
+    page.row("State:", format_args!("{} → {}", view.state_before.dashed(), view.state_after.dashed()));
     let threshold = view.threshold;
-    line("Violations:", format!("{}/{threshold} → {}/{threshold}", view.violations_before, view.violations_after));
-    if let Some(incident) = &view.incident {
-        line("Incident:", incident.clone());
-    }
-    out.push_str(&change_notes(view));
+    let (before, after) = (view.violations_before, view.violations_after);
+    page.row("Violations:", format_args!("{before}/{threshold} → {after}/{threshold}"));
+    page.rows("Incident:", &view.incident);
+    push_notes(&mut page, view);
     if let Some(audit) = &view.audit {
-        out.push_str(&audit_text(view, audit));
+        push_audit(&mut page, view, audit);
     }
-    out
+    page.finish()
 }
 
-fn change_notes(view: &ChangeView) -> String {
-    let mut out = String::new();
+fn push_notes(page: &mut Page, view: &ChangeView) {
     if view.is_override_spent {
-        out.push_str("A person's override allowed this once. It is spent; the circuit stays OPEN.\n");
+        page.line("A person's override allowed this once. It is spent; the circuit stays OPEN.");
     }
     if view.state_after == StateName::Open
         && let Some(until) = &view.until
     {
-        out.push_str(&wrap(
-            "",
-            &format!("Actions are blocked until a person resets it or the {}h cooldown ends.", view.cooldown_hours),
-        ));
-        out.push_str(&format!("Cooldown ends: {until}\n"));
+        let hours = view.cooldown_hours;
+        page.sentence(format_args!("Actions are blocked until a person resets it or the {hours}h cooldown ends."));
+        page.line(format_args!("Cooldown ends: {}", when(until)));
     }
     match view.weight {
-        Some(Weight::Deduplicated) => out.push_str(&wrap(
-            "",
-            &format!(
-                "Deduplicated: within {} s of the last counted violation, so it does not count again ({} so far).",
-                view.dedup_seconds, view.totals.deduplicated
-            ),
+        Some(Weight::Deduplicated) => page.sentence(format_args!(
+            "Deduplicated: within {} s of the last counted violation, so it does not count again ({} so far).",
+            view.dedup_seconds, view.totals.deduplicated
         )),
-        Some(Weight::WhileOpen) => out.push_str("Kept in history; it counts for nothing while OPEN.\n"),
+        Some(Weight::WhileOpen) => page.line("Kept in history; it counts for nothing while OPEN."),
         Some(Weight::Counted) if view.state_after == StateName::Closed => {
             let left = view.threshold.saturating_sub(view.violations_after);
             let label = if left == 1 { "Warning: " } else { "" };
-            out.push_str(&format!("{label}{} will trip this circuit.\n", count(left, "more violation")));
+            page.line(format_args!("{label}{} will trip this circuit.", count(left, "more violation")));
         }
         Some(Weight::Counted | Weight::Expired) | None => {}
     }
     match (view.verb, view.state_before, view.state_after) {
         (ConstraintVerb::Pass | ConstraintVerb::Enforce, StateName::HalfOpen, StateName::Closed) => {
-            out.push_str("The trial is over: the circuit is CLOSED and counts from zero.\n");
+            page.line("The trial is over: the circuit is CLOSED and counts from zero.");
         }
-        (ConstraintVerb::Reset, _, _) => out.push_str("Violations cleared from window.\n"),
-        (ConstraintVerb::Retire, _, _) => out.push_str("Archived in .circuit-state-archive.json.\n"),
+        (ConstraintVerb::Reset, _, _) => page.line("Violations cleared from window."),
+        (ConstraintVerb::Retire, _, _) => page.line("Archived in .circuit-state-archive.json."),
         (_other, _, _) => {}
     }
     if let Some(until) = view.override_until.as_ref().filter(|_| view.verb == ConstraintVerb::Override) {
-        out.push_str(&wrap("", &format!("One action until {until}; `haltline constraint enforce` spends it.")));
+        page.sentence(format_args!("One action until {}; `haltline constraint enforce` spends it.", when(until)));
     }
     if view.state_after == StateName::Open && view.verdict == VerdictName::Deny || view.incident.is_some() {
-        out.push_str(&options(&view.id, view.until.as_deref()));
+        push_options(page, &view.id, view.until.as_deref());
     }
-    out
 }
 
-fn audit_text(view: &ChangeView, audit: &AuditView) -> String {
-    let mut out = String::from("\nAudit:\n");
-    out.push_str(&format!("  Who:     {}\n  When:    {}\n", fit(&audit.who, 60), audit.when));
+fn push_audit(page: &mut Page, view: &ChangeView, audit: &AuditView) {
+    page.line(format_args!("\nAudit:\n  Who:     {}\n  When:    {}", fit(&audit.who, 60), stamp(&audit.at)));
     let action = if view.verb == ConstraintVerb::Reset { "manual_reset" } else { view.verb.as_str() };
-    out.push_str(&format!("  Action:  {action}\n"));
-    out.push_str(&wrap("  Reason:  ", audit.reason.as_deref().unwrap_or("none given")));
-    out.push_str(&format!("  Previous violations: {}\n", view.violations_before));
-    out.push_str(&format!("  Journal: fact {}, head {}\n", audit.journal_seq, audit.journal_head));
-    out
+    page.line(format_args!("  Action:  {action}"));
+    page.wrapped("  Reason:  ", audit.reason.as_deref().unwrap_or("none given"));
+    page.line(format_args!("  Previous violations: {}", view.violations_before));
+    page.line(format_args!("  Journal: fact {}, head {}", audit.journal_seq, audit.journal_head));
 }
 
 /// `constraint history`.
 pub fn history(view: &HistoryView) -> String {
-    let mut out = heading(&format!("VIOLATION HISTORY: {}", view.id));
-    let mut is_outside = false;
-    for violation in &view.violations {
-        if !is_outside && violation.at <= view.window_began {
-            is_outside = true;
-            out.push_str(&format!("------- (outside {}-day window) -------\n", view.window_days));
-        }
-        out.push_str(&violation_line(violation));
+    let mut page = Page::titled(format_args!("VIOLATION HISTORY: {}", view.id), 0);
+    let (inside, outside) = view.violations.split_at(view.in_window);
+    page.lines(inside.iter().map(violation_line));
+    if !outside.is_empty() {
+        page.line(format_args!("------- (outside {}-day window) -------", view.window_days));
     }
+    page.lines(outside.iter().map(violation_line));
     if view.violations.is_empty() {
-        out.push_str(&format!("  none in the last {} days\n", view.days));
+        page.line(format_args!("  none in the last {} days", view.days));
     }
-    out.push_str(&format!(
-        "\nTotal: {} ({} in window, {} outside)\n",
-        count(view.violations.len() as u64, "violation"),
-        view.in_window,
-        view.outside_window
-    ));
+    let total = count(view.violations.len(), "violation");
+    page.line(format_args!("\nTotal: {total} ({} in window, {} outside)", view.in_window, view.outside_window));
     let totals = &view.totals;
-    out.push_str(&format!(
-        "Ever: {}, {} deduplicated, {} while OPEN\nTrips: {}   Resets: {}\n",
+    page.line(format_args!(
+        "Ever: {}, {} deduplicated, {} while OPEN\nTrips: {}   Resets: {}",
         count(totals.violations, "violation"),
         totals.deduplicated,
         totals.while_open,
         totals.trips,
         view.resets
     ));
-    out
+    page.finish()
 }
 
 /// `constraint config`.
 pub fn configuration(view: &ConfigView) -> String {
-    let mut out = heading(&format!("CIRCUIT CONFIGURATION: {}", view.id));
-    out.push_str(&format!("File: {}\n", view.file.as_deref().map_or_else(|| "none".to_owned(), |file| fit(file, 70))));
-    out.push_str(&limits_text(&view.configuration, &view.guards, &view.waiting));
-    out
+    let mut page = Page::titled(format_args!("CIRCUIT CONFIGURATION: {}", view.id), 0);
+    page.line(format_args!("File: {}", view.file.as_deref().map_or_else(|| "none".to_owned(), |file| fit(file, 70))));
+    push_limits(&mut page, &view.configuration, &view.guards, &view.waiting);
+    page.finish()
+}
+
+/// The local date of an instant.
+fn date(text: &str) -> String {
+    stamp(text).chars().take(10).collect()
 }

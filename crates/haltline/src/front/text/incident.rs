@@ -1,87 +1,142 @@
 //! Text of `haltline why`, and of operator actions on incidents.
 
+use haltline_core::Mode;
 use haltline_engine::IncidentState;
 
-use super::{count, fit, heading, wrap};
+use super::{Page, count, fit, stamp, when};
 use crate::view::incident::{CircuitsView, FalsePositivesView, IncidentEventView, IncidentVerb, WhyView};
+
+/// How many events after the trip are shown.
+const AFTER_MAX: usize = 6;
 
 /// `haltline why`.
 pub fn why(view: &WhyView) -> String {
-    let mut out = heading(&format!("INCIDENT {}: {} ({})", view.incident, view.pattern, view.code));
-    let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<10}"), text));
-    let cooldown = match (&view.until, view.remaining_s) {
-        (Some(until), Some(left)) => format!("{}, cooldown {left} s, until {until}", view.state.as_str()),
-        (Some(until), None) => format!("{}, cooldown until {until}", view.state.as_str()),
-        (None, _) if view.state == IncidentState::Open => {
-            "OPEN, until a person decides or the limit is raised".to_owned()
-        }
-        (None, _) => view.state.as_str().to_owned(),
-    };
-    line("State", &cooldown);
-    line("Circuit", &view.circuit);
-    let turn = view.turn.map(|turn| format!(" in turn {turn}")).unwrap_or_default();
+    let is_plain = view.breaker == "loop" || view.breaker == view.pattern;
+    let breaker = if is_plain { String::new() } else { format!("{} ", view.breaker) };
+    let title = format!("INCIDENT {}: {breaker}{} ({})", view.incident, view.pattern, view.code);
+    let mut page = Page::titled(title, 10);
+    let state = view.state.as_str();
+    page.field(
+        "State",
+        match (&view.until, view.remaining_s) {
+            (Some(until), Some(left)) => format!("{state}, cooldown {left} s, until {}", when(until)),
+            (Some(_) | None, _) if view.state == IncidentState::HalfOpen => {
+                format!("{state}: the next attempt decides")
+            }
+            (Some(_) | None, _) if view.state == IncidentState::Open => {
+                "OPEN, until a person decides or the limit is raised".to_owned()
+            }
+            (Some(_) | None, _) => state.to_owned(),
+        },
+    );
+    page.fields("About", view.about.iter().map(|about| fit(about, 300)));
+    page.field("Circuit", &view.circuit);
+    let turn = view.turn.map(|turn| format!(", in turn {turn}")).unwrap_or_default();
     let streak = if view.streak > 1 { format!(", trip {} in a row", view.streak) } else { String::new() };
-    line("Tripped", &format!("{}{turn}, counted {}{streak}", view.tripped, view.count));
-    line("Why", &fit(&view.why, 600));
-    for (index, limit) in view.limits.iter().enumerate() {
-        let from = limit.file.as_deref().unwrap_or(limit.origin);
-        line(if index == 0 { "Limits" } else { "" }, &format!("{} = {} ({from})", limit.key, limit.value));
+    page.field("Tripped", format_args!("{}{turn}, counted {}{streak}", when(&view.tripped), view.count));
+    page.field("Why", fit(&view.why, 600));
+    page.fields(
+        "Limits",
+        view.limits.iter().map(|limit| {
+            let from = limit.file.as_deref().unwrap_or(&limit.origin);
+            format!("{} = {} ({from})", limit.key, limit.value)
+        }),
+    );
+    let evidence = view.evidence.iter();
+    page.rows(
+        "Evidence",
+        evidence.map(|event| format!("{} {}", stamp(&event.at), fit(event.text.as_deref().unwrap_or("(purged)"), 49))),
+    );
+    page.field(
+        "Denied",
+        match view.mode {
+            Mode::Enforce => count(view.denied, "attempt"),
+            Mode::Observe => format!("nothing: observe mode would have denied {}", count(view.denied, "attempt")),
+        },
+    );
+    // The event that ended it has a line of its own.
+    let is_end =
+        |event: &IncidentEventView| view.ended.as_ref().is_some_and(|end| end.at == event.at && end.who == event.who);
+    let after: Vec<&IncidentEventView> = view.after.iter().filter(|event| is_shown(event) && !is_end(event)).collect();
+    let skipped = after.len().saturating_sub(AFTER_MAX);
+    page.fields("Since", after[skipped..].iter().map(|event| since(event)));
+    if view.breaker == "loop" {
+        page.field("Cost", format_args!("session {}", view.session_cost));
     }
-    push_events(&mut out, "Evidence", &view.evidence);
-    let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<10}"), text));
-    line("Refused", &count(view.denied, "attempt"));
-    line("Cost", &format!("session {}", view.session_cost));
     match (&view.ended, &view.followed_by) {
         (Some(ended), _) => {
+            let who = ended.who.as_deref().map(|who| format!(" by {who}")).unwrap_or_default();
             let reason = ended.text.as_deref().map(|text| format!(": {}", fit(text, 200))).unwrap_or_default();
-            line("Ended", &format!("{} {}{reason}", ended.at, ended.kind.replace('_', " ")));
+            page.field("Ended", format_args!("{} {}{who}{reason}", stamp(&ended.at), ended.kind.replace('_', " ")));
         }
-        (None, Some(later)) => line("Ended", &format!("its probe failed: open again as {later}")),
+        (None, Some(later)) => page.field("Ended", format_args!("its probe failed: open again as {later}")),
         (None, None) => {}
     }
-    for (index, command) in view.next.iter().enumerate() {
-        line(if index == 0 { "Next" } else { "" }, command);
-    }
-    out
+    page.fields("Next", &view.next);
+    page.finish()
 }
 
-fn push_events(out: &mut String, label: &str, events: &[IncidentEventView]) {
-    for (index, event) in events.iter().enumerate() {
-        let label = if index == 0 { label } else { "" };
-        let text = event.text.as_deref().unwrap_or("(purged)");
-        out.push_str(&format!("{label:<10}{} {}\n", event.at, fit(text, 49)));
-    }
+/// True for what a person did, and for what became of it; denials are counted instead.
+fn is_shown(event: &IncidentEventView) -> bool {
+    event.who.is_some() || !["refused", "stopped", "reset", "recovered"].contains(&event.kind)
+}
+
+fn since(event: &IncidentEventView) -> String {
+    let who = event.who.as_deref().map(|who| format!(" by {who}")).unwrap_or_default();
+    let text = event.text.as_deref().map(|text| format!(": {}", fit(text, 120))).unwrap_or_default();
+    format!("{} {}{who}{text}", stamp(&event.at), event.kind.replace('_', " "))
+}
+
+/// A command in quotes; a sentence that has its own quotes stays as it is.
+fn quoted(about: &str) -> String {
+    let about = fit(about, 200);
+    if about.contains('`') { about } else { format!("`{about}`") }
 }
 
 /// `haltline reset`, `resume`, `false-positive`.
 pub fn circuits(view: &CircuitsView) -> String {
+    let mut page = Page::new(10);
     let incident = view.incident.as_deref().unwrap_or_default();
-    let mut out = match view.verb {
-        IncidentVerb::Resume => format!("One probe of incident {incident} is allowed now.\n"),
-        IncidentVerb::FalsePositive => {
-            format!("Closed. What incident {incident} was about never trips it again here.\n")
+    let about = view.about.as_deref().map(|about| format!(" ({})", quoted(about))).unwrap_or_default();
+    let call = view.about.as_deref().map_or_else(|| "What it was about".to_owned(), quoted);
+    page.sentence(match view.verb {
+        IncidentVerb::Resume if view.is_limit => {
+            format!("Resumed incident {incident}{about}: haltline lets one more through, then the limit holds again.")
         }
-        IncidentVerb::Revoke => format!("Incident {incident} is no false positive any more: it may trip again.\n"),
-        IncidentVerb::Reset if view.incident.is_some() => format!("Incident {incident} is closed.\n"),
-        IncidentVerb::Reset => format!("Closed the circuits of {}:\n", count(view.circuits.len() as u64, "row")),
-    };
-    for circuit in &view.circuits {
-        out.push_str(&format!("  {}\n", fit(circuit, 76)));
-    }
+        IncidentVerb::Resume if view.was_cooled_down => {
+            format!("Resumed incident {incident}{about}: its cooldown was over, and the next such call is the probe.")
+        }
+        IncidentVerb::Resume => {
+            format!("Resumed incident {incident}{about}: the next such call may run now, as the probe.")
+        }
+        IncidentVerb::FalsePositive => format!(
+            "{call} never trips the loop breaker again in this project. Undo: haltline false-positive --revoke {incident}"
+        ),
+        IncidentVerb::Revoke => format!("{call} may trip the loop breaker again."),
+        IncidentVerb::Reset if view.incident.is_some() => {
+            format!("Closed incident {incident}{about}; what it had counted starts at zero.")
+        }
+        IncidentVerb::Reset => format!("Closed the circuits of {}:", count(view.circuits.len(), "row")),
+    });
+    page.lines(view.circuits.iter().map(|circuit| format!("  {}", fit(circuit, 76))));
     let audit = &view.audit;
-    out.push_str(&format!("By:       {}, {}\n", audit.who, audit.when));
-    out.push_str(&format!("Journal:  fact {}, head {}\n", audit.journal_seq, audit.journal_head));
-    out
+    page.row("By:", format_args!("{}, {}", audit.who, stamp(&audit.at)));
+    page.row("Journal:", format_args!("fact {}, head {}", audit.journal_seq, audit.journal_head));
+    page.finish()
 }
 
 /// `haltline false-positive --list`.
 pub fn false_positives(view: &FalsePositivesView) -> String {
+    let mut page = Page::new(0);
     if view.false_positives.is_empty() {
-        return "Nothing was declared a false positive in this project.\n".to_owned();
+        page.line("Nothing was declared a false positive in this project.");
+        return page.finish();
     }
-    let mut out = String::from("Never trips again:\n");
+    page.line("The loop breaker never trips on these calls:");
     for one in &view.false_positives {
-        out.push_str(&format!("  {}  {:<17}{}  {}\n", one.incident, one.pattern, one.at, fit(&one.who, 29)));
+        page.line(format_args!("  {}  {}", one.incident, fit(one.about.as_deref().unwrap_or("(purged)"), 68)));
+        page.line(format_args!("            {}, {}, {}", one.pattern, stamp(&one.at), fit(&one.who, 29)));
     }
-    out
+    page.line("haltline false-positive --revoke ID ends an exemption.");
+    page.finish()
 }

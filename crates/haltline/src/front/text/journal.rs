@@ -1,49 +1,40 @@
 //! Text of `haltline journal`.
 
-use super::{WIDTH, count, fit};
+use super::{Page, count, fit, stamp};
 use crate::view::journal::{ShowView, VerifyView};
 
 /// `journal show`.
 pub fn show(view: &ShowView) -> String {
+    let mut page = Page::new(0);
     if view.facts.is_empty() {
-        return "No facts yet.\n".to_owned();
+        page.line("The journal has no facts yet.");
     }
-    let mut out = String::new();
     for fact in &view.facts {
-        // Whole seconds; the JSON output has the fraction.
-        let at = fact.at.split('.').next().unwrap_or_default();
-        let line = format!("{:>6}  {at}Z  {:<19}  {}", fact.seq, fact.name, fact.circuit);
-        out.push_str(&fit(&line, WIDTH));
-        out.push('\n');
+        let at = stamp(&fact.at);
+        page.line(fit(&format!("{:>6}  {at}  {:<19}  {}", fact.seq, fact.name, fact.circuit), 80));
         let session = fact.session.as_deref().map(|session| format!(" ({session})")).unwrap_or_default();
         match (&fact.text, fact.is_purged) {
-            (Some(text), _) => out.push_str(&format!("        {}\n", fit(&format!("{text}{session}"), WIDTH - 8))),
-            (None, true) => out.push_str("        [purged]\n"),
+            (Some(text), _) => page.line(format_args!("        {}", fit(&format!("{text}{session}"), 72))),
+            (None, true) => page.line("        [purged]"),
             (None, false) => {}
         }
     }
-    out
+    page.finish()
 }
 
 /// `journal verify`.
 pub fn verify(view: &VerifyView) -> String {
-    let mut out = String::new();
+    let mut page = Page::new(0);
     for project in &view.projects {
         let verdict = if project.problems.is_empty() { "clean" } else { "NOT CLEAN" };
+        page.line(format_args!("{verdict}: {}", fit(&project.project, 68)));
         let anchor = if project.anchor > 0 { format!(" after fact {}", project.anchor) } else { String::new() };
-        out.push_str(&format!(
-            "{verdict}: {}\n  {}{anchor}, {}, head {}\n",
-            fit(&project.project, 68),
-            count(project.facts, "fact"),
-            count(project.circuits as u64, "circuit"),
-            project.head
-        ));
-        for problem in &project.problems {
-            out.push_str(&format!("  {problem}\n"));
-        }
+        let (facts, circuits) = (count(project.facts, "fact"), count(project.circuits, "circuit"));
+        page.line(format_args!("  {facts}{anchor}, {circuits}, head {}", project.head));
+        page.lines(project.problems.iter().map(|problem| format!("  {problem}")));
     }
     if view.projects.is_empty() {
-        out.push_str("clean: no facts yet\n");
+        page.line("clean: no facts yet");
     }
-    out
+    page.finish()
 }

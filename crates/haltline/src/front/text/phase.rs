@@ -4,44 +4,60 @@ use haltline_agents::status_block::{BreakerState, BreakerTally, PhaseStatus, Sta
 use haltline_core::Instant;
 use haltline_core::phase::HistoryEvent;
 
-use super::{count, fit, wrap};
+use super::{Page, count, fit, stamp, when};
 use crate::view::phase::{PhaseAnswerView, PhaseHistoryView, PhaseRunView};
 
-/// The block of an OPEN phase run, with the seed's four options (P6).
-pub fn open_block(phase_run: &PhaseRunView) -> String {
+/// For whom the block of an OPEN phase run is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockForm {
+    /// For programs: the seed's block, byte for byte.
+    Seed,
+    /// For a person: without a prompt, because a real one follows or nothing is read.
+    Screen,
+}
+
+/// The block of an OPEN phase run, with its options (P6).
+pub fn open_block(phase_run: &PhaseRunView, form: BlockForm) -> String {
+    let mut page = Page::new(0);
+    push_open_block(&mut page, phase_run, form);
+    page.finish()
+}
+
+fn push_open_block(page: &mut Page, phase_run: &PhaseRunView, form: BlockForm) {
     let phase = phase_run.phase.as_deref().unwrap_or("UNKNOWN");
     let reason = phase_run.trip.as_ref().map_or("", |trip| trip.reason.as_str());
-    let mut out =
-        format!("---CIRCUIT_BREAKER_OPEN---\nPHASE: {phase}\nREASON: {reason}\nITERATIONS: {}\n", phase_run.iteration);
+    page.line(format_args!("---CIRCUIT_BREAKER_OPEN---\nPHASE: {phase}\nREASON: {reason}"));
+    page.line(format_args!("ITERATIONS: {}", phase_run.iteration));
     let change = if phase_run.has_gained() { "" } else { " (no change)" };
-    let number = |name: &str| phase_run.metrics.get(name).and_then(serde_json::Value::as_u64);
-    match (number("tests_passing"), total(phase_run)) {
-        (Some(passing), Some(total)) => out.push_str(&format!("TESTS_PASSING: {passing}/{total}{change}\n")),
-        (Some(passing), None) => out.push_str(&format!("TESTS_PASSING: {passing}{change}\n")),
+    match (phase_run.metric("tests_passing"), total(phase_run)) {
+        (Some(passing), Some(total)) => page.line(format_args!("TESTS_PASSING: {passing}/{total}{change}")),
+        (Some(passing), None) => page.line(format_args!("TESTS_PASSING: {passing}{change}")),
         (None, _) => {
             for (name, value) in &phase_run.metrics {
-                out.push_str(&format!("{}: {value}{change}\n", name.to_ascii_uppercase()));
+                page.line(format_args!("{}: {value}{change}", name.to_ascii_uppercase()));
             }
         }
     }
-    let error = phase_run.last_error.as_deref().unwrap_or("none");
-    out.push_str(&format!("LAST_ERROR: {}\n\nOPTIONS:\n", fit(error, 400)));
-    out.push_str("1. [R]eset and retry with current approach\n");
-    out.push_str(&format!("2. [S]kip {phase} phase (mark tests as known failures)\n"));
-    out.push_str("3. [A]bort execution\n4. [M]odify approach (provide new guidance)\n\n");
-    out.push_str("Enter choice:\n---END_CIRCUIT_BREAKER_OPEN---\n");
-    out
+    page.line(format_args!("LAST_ERROR: {}", fit(phase_run.last_error.as_deref().unwrap_or("none"), 400)));
+    page.line("\nOPTIONS:\n1. [R]eset and retry with current approach");
+    if !phase_run.is_loop() {
+        page.line(format_args!("2. [S]kip {phase} phase (mark tests as known failures)"));
+    }
+    page.line("3. [A]bort execution\n4. [M]odify approach (provide new guidance)");
+    match form {
+        BlockForm::Seed => page.line("\nEnter choice:\n---END_CIRCUIT_BREAKER_OPEN---"),
+        BlockForm::Screen => page.line("---END_CIRCUIT_BREAKER_OPEN---"),
+    }
 }
 
 fn total(phase_run: &PhaseRunView) -> Option<u64> {
-    let number = |name: &str| phase_run.metrics.get(name).and_then(serde_json::Value::as_u64);
+    let number = |name: &str| phase_run.metric(name);
     number("tests_total")
         .or_else(|| Some(number("tests_passing")? + number("tests_failing")? + number("tests_skipped").unwrap_or(0)))
 }
 
 /// The `PRP_PHASE_STATUS` block of a phase run (P7).
 pub fn status_block(phase_run: &PhaseRunView, now: Instant) -> PhaseStatus {
-    let number = |name: &str| phase_run.metrics.get(name).and_then(serde_json::Value::as_u64);
     let (status, state) = match phase_run.state {
         "OPEN" => (Status::Blocked, BreakerState::Open),
         "HALF_OPEN" => (Status::InProgress, BreakerState::HalfOpen),
@@ -58,9 +74,9 @@ pub fn status_block(phase_run: &PhaseRunView, now: Instant) -> PhaseStatus {
         iteration: Some(phase_run.iteration),
         tests: TestTally {
             total: total(phase_run),
-            passing: number("tests_passing"),
-            failing: number("tests_failing"),
-            skipped: number("tests_skipped"),
+            passing: phase_run.metric("tests_passing"),
+            failing: phase_run.metric("tests_failing"),
+            skipped: phase_run.metric("tests_skipped"),
         },
         circuit_breaker: BreakerTally {
             state: Some(state),
@@ -75,140 +91,134 @@ pub fn status_block(phase_run: &PhaseRunView, now: Instant) -> PhaseStatus {
 }
 
 /// The commands by which a person decides.
-fn decision_commands(phase_run: &PhaseRunView) -> String {
-    let mut out = String::from("A person decides:\n");
-    for option in &phase_run.options {
-        out.push_str(&format!("  {option}\n"));
-    }
-    out
+fn push_decisions(page: &mut Page, phase_run: &PhaseRunView) {
+    page.line("A person decides:");
+    page.lines(phase_run.options.iter().map(|option| format!("  {option}")));
 }
 
 /// `phase begin`, `check` and `decide`.
-pub fn phase_answer(view: &PhaseAnswerView) -> String {
+pub fn phase_answer(view: &PhaseAnswerView, form: BlockForm) -> String {
+    let mut page = Page::new(9);
+    let is_denied = view.answer.verdict.denies();
     let Some(phase_run) = &view.phase_run else {
-        return "State:   CLOSED\nResult:  ALLOWED (no phase has begun here)\n".to_owned();
+        page.row("State:", "CLOSED");
+        page.row("Result:", "ALLOWED (no phase has begun here)");
+        return page.finish();
     };
-    if phase_run.state == "OPEN" {
-        let observed = "Observe mode: nothing is refused, work may go on.\n";
-        let is_observed = !view.verdict.denies();
-        let last = if is_observed { observed.to_owned() } else { decision_commands(phase_run) };
-        return open_block(phase_run) + "\n" + &last;
+    if phase_run.is_open() {
+        push_open_block(&mut page, phase_run, form);
+        page.blank();
+        if is_denied {
+            push_decisions(&mut page, phase_run);
+        } else {
+            page.line("Observe mode: nothing is refused, work may go on.");
+        }
+        return page.finish();
     }
-    let is_denied = view.verdict.denies();
-    let mut out =
-        format!("Phase:   {}\nState:   {}\n", phase_run.phase.as_deref().unwrap_or("none yet"), phase_run.state);
-    out.push_str(if is_denied { "Result:  BLOCKED\n" } else { "Result:  ALLOWED\n" });
-    if let Some(reason) = &view.reason {
-        out.push_str(&wrap("Note:    ", &reason.text));
-    }
+    page.row("Phase:", phase_run.phase.as_deref().unwrap_or("none yet"));
+    page.row("State:", phase_run.state);
+    page.row("Result:", if is_denied { "BLOCKED" } else { "ALLOWED" });
+    page.fields("Note:", view.answer.reason.as_ref().map(|reason| &reason.text));
     if let Some(guidance) = &view.guidance {
-        out.push_str(&wrap("Guidance: ", guidance));
+        page.wrapped("Guidance: ", guidance);
+    } else if let Some(guidance) = &phase_run.guidance {
+        page.wrapped("Guidance: ", format!("{guidance} (the agent gets it at its next check)"));
     }
-    if let Some(audit) = &view.audit {
-        out.push_str(&format!("By:      {} at {}, journal head {}\n", audit.who, audit.when, audit.journal_head));
-    }
-    out
+    page.rows("By:", &view.audit);
+    page.finish()
 }
 
 /// `phase report`: the block and, if the circuit is OPEN, what a person can do.
-pub fn phase_report(view: &PhaseAnswerView, now: Instant) -> String {
-    let Some(phase_run) = &view.phase_run else { return String::new() };
-    let mut out = status_block(phase_run, now).to_string();
-    if !out.ends_with('\n') {
-        out.push('\n');
+pub fn phase_report(view: &PhaseAnswerView, now: Instant, form: BlockForm) -> String {
+    let mut page = Page::new(0);
+    let Some(phase_run) = &view.phase_run else { return page.finish() };
+    page.line(status_block(phase_run, now).to_string().trim_end_matches('\n'));
+    if phase_run.is_open() {
+        page.blank();
+        push_open_block(&mut page, phase_run, form);
+        page.blank();
+        push_decisions(&mut page, phase_run);
     }
-    if phase_run.state == "OPEN" {
-        out.push_str(&format!("\n{}\n{}", open_block(phase_run), decision_commands(phase_run)));
-    }
-    out
+    page.finish()
 }
 
 /// `phase status`.
 pub fn phase_status(phase_run: &PhaseRunView) -> String {
-    let mut out = String::new();
-    let mut line = |label: &str, text: &str| out.push_str(&wrap(&format!("{label:<13}"), text));
+    let mut page = Page::new(13);
     let phase = phase_run.phase.as_deref().unwrap_or("none yet");
-    line("Phase", &format!("{phase}, {}", count(phase_run.iteration, "iteration")));
-    line("State", phase_run.state);
+    page.field("Phase", format_args!("{phase}, {}", count(phase_run.iteration, "iteration")));
+    page.field("State", phase_run.state);
     if let Some(trip) = &phase_run.trip {
-        line("", &format!("since {}: {} (incident {})", trip.since, trip.reason, trip.incident));
+        page.field("", format_args!("since {}: {} (incident {})", when(&trip.since), trip.reason, trip.incident));
         if let Some(until) = &trip.until {
-            line("", &format!("monitored again from {until}"));
+            page.field("", format_args!("monitored again from {}", when(until)));
         }
     }
-    line("No progress", &format!("{} of {}", phase_run.no_progress.count, phase_run.no_progress.threshold));
-    line("Same error", &format!("{} of {}", phase_run.same_error.count, phase_run.same_error.threshold));
-    if let Some(denials) = phase_run.permission_denials {
-        line("Denials", &format!("{} of {}", denials.count, denials.threshold));
-    }
-    if !phase_run.metrics.is_empty() {
-        let metrics: Vec<String> = phase_run.metrics.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        line("Metrics", &metrics.join(", "));
-    }
+    page.field("No progress", phase_run.no_progress);
+    page.field("Same error", phase_run.same_error);
+    page.fields("Denials", phase_run.permission_denials);
+    let metrics: Vec<String> = phase_run.metrics.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    page.listed("Metrics", &metrics);
     if let Some(last) = &phase_run.last {
         let judged = last.judged.replace('_', " ");
         let gains = if last.gains.is_empty() { String::new() } else { format!(" ({})", last.gains.join(", ")) };
-        line("Last", &format!("iteration {}: {judged}{gains}", last.iteration));
+        page.field("Last", format_args!("iteration {}: {judged}{gains}", last.iteration));
         if !last.signs.is_empty() {
-            let signs: Vec<String> = last
-                .signs
-                .iter()
-                .map(|sign| format!("{} {} (weight {})", sign.source.as_str(), sign.count, sign.weight))
-                .collect();
-            line("Signs", &format!("{}; {} of {} needed", signs.join(", "), last.weight, last.enough));
+            let signs = last.signs.iter();
+            let signs: Vec<String> =
+                signs.map(|sign| format!("{} {} (weight {})", sign.source.as_str(), sign.count, sign.weight)).collect();
+            page.field("Signs", format_args!("{}; {} of {} needed", signs.join(", "), last.weight, last.enough));
         }
         if last.undone {
-            line("", "the work tree had this content before: the work was undone");
+            page.field("", "the work tree had this content before: the work was undone");
         }
     }
     if let Some(error) = &phase_run.last_error {
-        line("Last error", &fit(error, 200));
+        page.field("Last error", fit(error, 200));
     }
     if let Some(since) = &phase_run.underway_since {
-        line("Under way", &format!("an iteration that began {since}"));
+        page.field("Under way", format_args!("an iteration that began {}", when(since)));
     }
     let spent = &phase_run.spent;
     if spent.wall_seconds > 0 || spent.tokens.is_some() || spent.cost_usd.is_some() {
         let tokens = spent.tokens.map_or("unknown".to_owned(), |tokens| tokens.to_string());
         let cost = spent.cost_usd.map_or("unknown".to_owned(), |cost| format!("${cost:.2}"));
-        line("Spent", &format!("{} s, tokens {tokens}, cost {cost}", spent.wall_seconds));
+        page.field("Spent", format_args!("{} s, tokens {tokens}, cost {cost}", spent.wall_seconds));
     }
     if let Some(finish) = phase_run.finish {
-        line("Last end", finish.as_str());
+        page.field("Last end", finish.as_str());
     }
     if !phase_run.known_failures.is_empty() {
-        line("Skipped", &format!("{} (known failures)", phase_run.known_failures.join(", ")));
+        page.field("Skipped", format_args!("{} (known failures)", phase_run.known_failures.join(", ")));
     }
-    if let Some(guidance) = &phase_run.guidance {
-        line("Guidance", guidance);
+    page.fields("Guidance", &phase_run.guidance);
+    page.field("Next", &phase_run.recommendation);
+    if phase_run.is_open() {
+        push_decisions(&mut page, phase_run);
     }
-    line("Next", &phase_run.recommendation);
-    if phase_run.state == "OPEN" {
-        out.push_str(&decision_commands(phase_run));
-    }
-    out
+    page.finish()
 }
 
 /// `phase history`.
 pub fn phase_history(view: &PhaseHistoryView) -> String {
     let totals = &view.totals;
-    let mut out = format!("{}\n", view.circuit);
+    let mut page = Page::new(0);
+    page.line(&view.circuit);
     for line in &view.history {
         let event = match line.event {
             HistoryEvent::StateChange => format!("{} → {}", line.from_state, line.to_state),
             HistoryEvent::Progress => "progress".to_owned(),
             HistoryEvent::Error => "error".to_owned(),
         };
-        let head = format!("{}  {:<20} ", line.timestamp, event);
-        out.push_str(&wrap(&head, &line.reason));
+        page.wrapped(&format!("{}  {event:<20} ", stamp(&line.timestamp)), &line.reason);
     }
-    out.push_str(&format!(
-        "Total: {}, {} with progress, {} with an error, {} neutral; {}\n",
+    page.line(format_args!(
+        "Total: {}, {} with progress, {} with an error, {} neutral; {}",
         count(totals.iterations, "iteration"),
         totals.progress,
         totals.errors,
         totals.neutral,
         count(totals.trips, "trip")
     ));
-    out
+    page.finish()
 }

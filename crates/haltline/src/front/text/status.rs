@@ -1,118 +1,189 @@
 //! Text of `haltline status` and `haltline trust`.
 
 use haltline_core::Mode;
-use haltline_core::constraint::StateName;
+use haltline_engine::CircuitCounts;
 
-use super::{count, fit, wrap};
+use super::session::{push_dashboard, push_sessions};
+use super::{Page, Style, count, fit, when};
+use crate::view::overview::{OverviewView, ProjectsView, UnclosedView};
 use crate::view::status::{StatusView, TrustView, WaitingView};
 
+/// How many circuits are listed; the others are only counted.
+const LISTED_MAX: usize = 8;
+
 /// `haltline status`.
-pub fn status(view: &StatusView) -> String {
-    let mode = match view.mode {
-        Mode::Enforce => "enforce",
-        Mode::Observe => "observe (nothing is refused)",
-    };
-    let mut out = format!("haltline {}   mode {mode}\n", view.version);
-    let mut line = |label: &str, text: String| out.push_str(&format!("{label:<11}{text}\n"));
-    line("Project", fit(&view.project, 68));
-    let summary = &view.summary;
-    let total = summary.closed + summary.open + summary.half_open;
-    line(
-        "Circuits",
-        format!("{} ({} closed, {} open, {} half-open)", total, summary.closed, summary.open, summary.half_open),
-    );
-    line("Incidents", format!("{} in the last 24 h", view.incidents_24h));
-    let store = &view.store;
-    line("Store", fit(&store.path, 68));
-    line("", format!("{} KB of {} MB, schema {}", store.bytes.div_ceil(1024), store.bytes_max >> 20, store.schema));
-    line("Journal", format!("{}, head {}", count(store.facts, "fact"), store.head));
-    if let Some(newer) = store.newer_schema {
-        line("", format!("written by a newer haltline (schema {newer}): it is only read"));
+pub fn status(view: &StatusView, is_verbose: bool) -> String {
+    let mut page = Page::new(11);
+    for paused in &view.paused {
+        page.wrapped("", format_args!("{}; haltline unpause ends this.", paused.sentence()));
     }
-    if let Some(network) = store.network {
-        line("", format!("on a network file system ({network}): counts can be lost there"));
+    if view.clients_off > 0 {
+        let clients = count(view.clients_off as u64, "running client");
+        page.line(format_args!("haltline is off in {clients}, started with HALTLINE=off."));
     }
-    if !view.attention.is_empty() {
-        out.push_str("\nNot closed:\n");
+    push_needs(&mut page, view);
+    push_reports(&mut page, view);
+    push_sessions(&mut page, &view.sessions);
+    page.blank();
+    push_counts(&mut page, &view.overview);
+    push_work(&mut page, view);
+    page.row("Project", fit(&view.project, 68));
+    if view.mode == Mode::Observe {
+        page.field("Mode", "observe: haltline records what it would deny, and denies nothing");
     }
-    for circuit in &view.attention {
-        let trip = circuit.trip.as_ref();
-        let (since, until) = trip.map_or(("", ""), |trip| (trip.since.as_str(), trip.until.as_str()));
-        let detail = match circuit.state {
-            StateName::Open if trip.is_some_and(|trip| trip.is_clock_behind) => {
-                format!("tripped {since}, in the future of this clock")
-            }
-            StateName::Open => format!("until {until}, or a person resets it"),
-            StateName::Closed | StateName::HalfOpen | StateName::Retired => {
-                "on trial: one violation re-opens it".to_owned()
-            }
-        };
-        out.push_str(&format!(
-            "  {:<10}constraint/{}\n            {detail}\n",
-            circuit.state.dashed(),
-            fit(&circuit.id, 55)
-        ));
+    if is_verbose {
+        push_dashboard(&mut page, view);
+        push_store(&mut page, view);
     }
-    if !view.phase_runs.is_empty() {
-        out.push_str("\nPhases and loops:\n");
+    if let Some(newer) = view.store.newer_schema {
+        page.field("Store", format_args!("written by a newer haltline (schema {newer}): it is only read"));
     }
-    for phase_run in &view.phase_runs {
-        let phase = phase_run.phase.as_deref().unwrap_or("no phase yet");
-        let detail = match &phase_run.trip {
-            Some(trip) => format!("{phase}, {}: {}", count(phase_run.iteration, "iteration"), trip.reason),
-            None => format!("{phase}, {}", count(phase_run.iteration, "iteration")),
-        };
-        out.push_str(&format!("  {:<10}{}\n", phase_run.state, fit(&phase_run.circuit, 66)));
-        out.push_str(&wrap("            ", &detail));
+    if let Some(network) = view.store.network {
+        page.field("Store", format_args!("on a network file system ({network}): counts can be lost there"));
     }
-    if !view.slices.is_empty() {
-        out.push_str("\nSlices:\n");
-    }
-    for slice in &view.slices {
-        let failed = &slice.total_failed_attempts;
-        let counted = format!("{} of {} failures, scope lock {}", failed.count, failed.threshold, slice.scope.lock);
-        let detail = match &slice.trip {
-            Some(trip) => format!("{counted}: {}", trip.reason),
-            None => counted,
-        };
-        out.push_str(&format!("  {:<10}{}\n", slice.state, fit(&slice.circuit, 66)));
-        out.push_str(&wrap("            ", &detail));
-    }
-    if !view.disputes.is_empty() {
-        out.push_str("\nDisputed claims:\n");
-    }
-    for dispute in &view.disputes {
-        out.push_str(&format!("  {:<10}{}\n", dispute.state, fit(&dispute.circuit, 66)));
-        let detail = format!("since {}, incident {}: {}", dispute.since, dispute.incident, fit(&dispute.reason, 200));
-        out.push_str(&wrap("            ", &detail));
-    }
-    out.push_str(&super::sessions(&view.sessions, &view.store, &view.memory));
-    if !view.waiting.is_empty() {
-        out.push_str("\nWaiting for `haltline trust`:\n");
-        out.push_str(&waiting(&view.waiting));
-    }
-    for file in &view.set_aside {
-        out.push_str(&wrap("\nSet aside: ", file));
-    }
-    out
+    view.set_aside.iter().for_each(|file| page.field("Set aside", file));
+    page.finish()
 }
 
-fn waiting(waiting: &[WaitingView]) -> String {
-    waiting
-        .iter()
-        .map(|WaitingView { file, key, from, to }| format!("  {}: {key} {from} → {to}\n", fit(file, 44)))
-        .collect()
+/// `haltline status --all`.
+pub fn all_projects(view: &ProjectsView) -> String {
+    let mut page = Page::new(11);
+    let needs: usize = view.projects.iter().map(|project| project.overview.needs.len()).sum();
+    page.styled(Style::Heading, needs_line(needs));
+    if !view.is_installed {
+        page.line(NOT_INSTALLED);
+    }
+    if view.projects.is_empty() {
+        page.line("haltline has not seen a project yet.");
+    }
+    for project in &view.projects {
+        page.section(fit(&project.project, 78));
+        push_circuits(&mut page, &project.overview.needs);
+        push_circuits(&mut page, &project.overview.half_open);
+        push_counts(&mut page, &project.overview);
+        page.fields("Reported", project.overview.last_report.as_deref().map(when));
+    }
+    page.finish()
+}
+
+const NOT_INSTALLED: &str = "haltline is not installed for any client here: haltline init";
+
+fn needs_line(needs: usize) -> String {
+    match needs {
+        0 => "Nothing needs you.".to_owned(),
+        1 => "1 thing needs you:".to_owned(),
+        more => format!("{more} things need you:"),
+    }
+}
+
+fn push_needs(page: &mut Page, view: &StatusView) {
+    let StatusView { overview, waiting, .. } = view;
+    page.styled(Style::Heading, needs_line(overview.needs.len() + usize::from(!waiting.is_empty())));
+    push_circuits(page, &overview.needs);
+    for circuit in &view.attention {
+        if let Some(doubt) = circuit.trip.as_ref().and_then(|trip| trip.clock_doubt) {
+            page.wrapped("  ", format_args!("{} stays OPEN: {doubt}", fit(&circuit.id, 40)));
+        }
+    }
+    if !waiting.is_empty() {
+        page.line(format_args!("  {} for your trust: haltline trust", waits(waiting.len())));
+        page.lines(waiting.iter().map(|one| format!("  {}", waiting_line(one))));
+    }
+    if !overview.half_open.is_empty() {
+        page.section("The next action decides:");
+        push_circuits(page, &overview.half_open);
+    }
+}
+
+fn waits(settings: usize) -> String {
+    let verb = if settings == 1 { "waits" } else { "wait" };
+    format!("{} {verb}", count(settings, "setting"))
+}
+
+fn push_circuits(page: &mut Page, circuits: &[UnclosedView]) {
+    for circuit in circuits.iter().take(LISTED_MAX) {
+        let state = circuit.state.as_str();
+        page.wrapped(&format!("  {:<11}", circuit.breaker.as_str()), fit(&circuit.subject(), 400));
+        let mut details = state.to_owned();
+        if let Some(since) = &circuit.since {
+            details.push_str(&format!(" since {}", when(since)));
+        }
+        if let Some(until) = circuit.until.as_deref().filter(|_| circuit.remaining_s.is_some()) {
+            details.push_str(&format!("; until {}", when(until)));
+        }
+        page.wrapped("             ", details);
+        if let (Some(incident), Some(command)) = (&circuit.incident, &circuit.command) {
+            page.line(format_args!("             incident {incident}: {}", fit(command, 200)));
+        }
+    }
+    if let Some(more) = circuits.len().checked_sub(LISTED_MAX).filter(|more| *more > 0) {
+        page.line(format_args!("  {more} more: haltline status --json lists them"));
+    }
+}
+
+fn push_reports(page: &mut Page, view: &StatusView) {
+    if !view.is_installed {
+        page.line(NOT_INSTALLED);
+        return;
+    }
+    match &view.overview.last_report {
+        Some(_) if view.sessions.agents_24h > 0 => {}
+        Some(last) => page.line(format_args!("No client has reported from this project since {}.", when(last))),
+        None => page.line("No client has reported from this project yet."),
+    }
+}
+
+fn push_counts(page: &mut Page, overview: &OverviewView) {
+    let CircuitCounts { closed, open, half_open } = overview.summary;
+    let total = closed + open + half_open;
+    page.row("Circuits", format_args!("{total} ({closed} closed, {open} open, {half_open} half-open)"));
+    let of_breakers = overview.breakers.iter().filter(|breaker| breaker.incidents_24h > 0);
+    let of_breakers: Vec<String> =
+        of_breakers.map(|breaker| format!("{} {}", breaker.incidents_24h, breaker.breaker.as_str())).collect();
+    let of_breakers = if of_breakers.is_empty() { String::new() } else { format!(" ({})", of_breakers.join(", ")) };
+    page.row("Incidents", format_args!("{} in the last 24 h{of_breakers}", overview.incidents_24h));
+}
+
+/// Adds what is under way and not halted: phase runs and slices.
+fn push_work(page: &mut Page, view: &StatusView) {
+    let phase_runs = view.phase_runs.iter().map(|phase_run| {
+        let phase = phase_run.phase.as_deref().unwrap_or("no phase yet");
+        let state = phase_run.state;
+        format!("{state} {}: {phase}, {}", fit(&phase_run.circuit, 40), count(phase_run.iteration, "iteration"))
+    });
+    page.fields("Phases", phase_runs);
+    let slices = view.slices.iter().map(|slice| {
+        let failures = &slice.total_failed_attempts;
+        format!("{} {}: {failures} failures, scope lock {}", slice.state, fit(&slice.circuit, 40), slice.scope.lock)
+    });
+    page.fields("Slices", slices);
+}
+
+fn push_store(page: &mut Page, view: &StatusView) {
+    let store = &view.store;
+    page.section(format_args!("haltline {}", view.version));
+    page.row("Store", fit(&store.path, 68));
+    let (kb, mb) = (store.bytes.div_ceil(1024), store.bytes_max >> 20);
+    page.row("", format_args!("{kb} KB of {mb} MB, schema {}", store.schema));
+    page.row("Journal", format_args!("{}, head {}", count(store.facts, "fact"), store.head));
+}
+
+fn waiting_line(waiting: &WaitingView) -> String {
+    let WaitingView { file, key, from, to } = waiting;
+    format!("  {}: {key} {from} → {to}", fit(file, 44))
 }
 
 /// `haltline trust`.
 pub fn trust(view: &TrustView) -> String {
-    if view.waiting.is_empty() {
-        return "Nothing waits for trust.\n".to_owned();
-    }
-    let title = if view.is_accepted { "Trusted:\n" } else { "Waiting for `haltline trust`:\n" };
-    let mut out = title.to_owned() + &waiting(&view.waiting);
+    let mut page = Page::new(0);
+    page.line(match (view.waiting.is_empty(), view.is_accepted) {
+        (true, _) => "Nothing waits for trust.",
+        (false, true) => "Trusted:",
+        (false, false) => "Waiting for `haltline trust`:",
+    });
+    page.lines(view.waiting.iter().map(waiting_line));
     if let Some(audit) = &view.audit {
-        out.push_str(&format!("Journal: fact {}, head {}\n", audit.journal_seq, audit.journal_head));
+        page.line(format_args!("Journal: fact {}, head {}", audit.journal_seq, audit.journal_head));
     }
-    out
+    page.finish()
 }

@@ -1,27 +1,49 @@
 //! Views of the results of verbs on claims.
 
+use std::fmt;
+
 use haltline_core::claim::{
     Change, Claim, ClaimEvent, ClaimId, Cycle, Fact as ClaimFact, ListedStatus, Note, NoteKind, Pipeline, PipelineFact,
-    PipelineName, Weight,
+    PipelineName, Resolution, Weight,
 };
-use haltline_core::{CircuitName, Fact, Reason, State};
+use haltline_core::{CircuitName, Fact, State};
 use haltline_engine::claims::claim_options;
 use haltline_engine::redact::mask;
 use haltline_engine::store::Committed;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::super::SCHEMA;
-use super::super::constraint::AuditView;
-use super::super::verdict::VerdictName;
+use super::super::{AnswerView, AuditView};
+
+/// What was asked for. In JSON it is the verb that a person types.
+#[derive(Debug)]
+pub struct ClaimAction(pub ClaimEvent);
+
+impl ClaimAction {
+    pub fn verb(&self) -> &'static str {
+        match &self.0 {
+            ClaimEvent::CycleBegin => "cycle begin",
+            ClaimEvent::CycleEnd => "cycle end",
+            ClaimEvent::Resolve { how: Resolution::NewData { .. }, .. } => "resolve new-data",
+            ClaimEvent::Resolve { how: Resolution::Drop { .. }, .. } => "resolve drop",
+            ClaimEvent::Resolve { how: Resolution::Override { .. }, .. } => "resolve override",
+            ClaimEvent::AdvanceStage { .. } => "advance-stage",
+            ClaimEvent::CloseStage { .. } => "close-stage",
+            one_word => one_word.cause(),
+        }
+    }
+}
+
+impl Serialize for ClaimAction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.verb())
+    }
+}
 
 /// The result of any verb that changes something or is denied.
 #[derive(Debug, Serialize)]
 pub struct ClaimAnswerView {
-    pub schema: u32,
-    pub verb: &'static str,
-    pub verdict: VerdictName,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    #[serde(flatten)]
+    pub answer: AnswerView<ClaimAction>,
     pub pipeline: String,
     /// The claim that the verb was about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +96,12 @@ pub struct MovedView {
     pub to: &'static str,
 }
 
+impl fmt::Display for MovedView {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {} → {}", self.claim, self.from, self.to)
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub struct DisputedView {
     pub claim: String,
@@ -108,7 +136,7 @@ pub struct CycleView {
 }
 
 impl ClaimAnswerView {
-    pub fn new(verb: &'static str, name: &PipelineName, event: &ClaimEvent, committed: &Committed, limit: u32) -> Self {
+    pub fn new(name: &PipelineName, event: ClaimEvent, committed: &Committed, limit: u32) -> Self {
         let circuit = CircuitName::pipeline(name.as_str());
         let pipeline = committed.after.state(&circuit).and_then(State::as_pipeline);
         let before = committed.before.state(&circuit).and_then(State::as_pipeline);
@@ -119,7 +147,7 @@ impl ClaimAnswerView {
                 _other => None,
             })
         };
-        let claim_id = claim_of_event(event).or_else(|| {
+        let claim_id = claim_of_event(&event).or_else(|| {
             of_pipeline().find_map(|fact| match fact {
                 PipelineFact::Added { claim, .. } => Some(claim.clone()),
                 _other => None,
@@ -127,16 +155,16 @@ impl ClaimAnswerView {
         });
         let row = claim_id.as_ref().map(|id| CircuitName::claim(name.as_str(), id.as_str()));
         let claim = row.as_ref().and_then(|row| committed.after.state(row)).and_then(State::as_claim);
-        let verdict = &committed.decision.verdict;
         let disputed = pipeline.map(Pipeline::disputed).unwrap_or_default();
         let way_out = |id: &ClaimId| claim_options(&CircuitName::claim(name.as_str(), id.as_str()));
         let is_disputed = claim.is_some_and(|claim| claim.dispute().is_some());
         let ended = matches!(event, ClaimEvent::CycleEnd);
+        let requested_stage = match &event {
+            ClaimEvent::AdvanceStage { stage } | ClaimEvent::CloseStage { stage } => Some(stage.to_string()),
+            _other => None,
+        };
         Self {
-            schema: SCHEMA,
-            verb,
-            verdict: verdict.into(),
-            reason: verdict.reason().cloned(),
+            answer: AnswerView::new(ClaimAction(event), &committed.decision.verdict),
             pipeline: name.to_string(),
             status: claim.map(|claim| claim.listed_status().as_str()),
             generation: claim.map(|claim| claim.generation),
@@ -156,10 +184,7 @@ impl ClaimAnswerView {
                 .collect(),
             round: facts().find_map(|fact| round(fact, limit)),
             incident: claim.and_then(Claim::dispute).map(|dispute| dispute.incident.clone()),
-            requested_stage: match event {
-                ClaimEvent::AdvanceStage { stage } | ClaimEvent::CloseStage { stage } => Some(stage.to_string()),
-                _other => None,
-            },
+            requested_stage,
             stage: pipeline.and_then(|pipeline| pipeline.stage.as_ref()).map(|stage| stage.name.to_string()),
             closed_stages: pipeline
                 .map(|pipeline| pipeline.closed.iter().map(|closed| closed.name.to_string()).collect())
@@ -228,8 +253,8 @@ impl CycleView {
         let noted = |pick: fn(&Note) -> Option<String>| cycle.notes.iter().filter_map(pick).collect::<Vec<String>>();
         Self {
             number: cycle.number,
-            began: cycle.began.to_seconds_text(),
-            ended: cycle.ended.map(|ended| ended.to_seconds_text()),
+            began: cycle.began.to_string(),
+            ended: cycle.ended.map(|ended| ended.to_string()),
             rounds: cycle.rounds,
             reviewed: cycle.reviewed.iter().map(ToString::to_string).collect(),
             added: noted(|note| (note.kind == NoteKind::Added).then(|| note.claim.to_string())),
@@ -275,7 +300,7 @@ impl OpenDisputeView {
             circuit: name.to_string(),
             state: claim.listed_status().as_str(),
             incident: dispute.incident.clone(),
-            since: dispute.since.at.to_seconds_text(),
+            since: dispute.since.at.to_string(),
             reason: mask(&dispute.reason).into_owned(),
             options: claim_options(name),
         })

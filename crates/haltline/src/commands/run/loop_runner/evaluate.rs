@@ -1,8 +1,9 @@
 //! Evaluates an iteration and decides whether the loop ends after it.
 
-use haltline_agents::headless::HeadlessReport;
+use haltline_agents::headless::{Ending, HeadlessReport};
 use haltline_agents::test_results::TestCounts;
 use haltline_core::Fact;
+use haltline_core::loop_::dollars;
 use haltline_core::phase::{Fact as PhaseFact, Iterated, PhaseEvent, Report, Signal, Source, Spent};
 use haltline_engine::EngineError;
 use haltline_engine::changes::{Change, WorkTreeSnapshot};
@@ -54,10 +55,12 @@ impl LoopRunner<'_> {
         // Finished work needs no other sign of progress.
         report.signals.extend(done.is_some().then_some(Signal { source: Source::Caller, count: 1 }));
         let (error, neutral) = (report.error.as_ref().map(|error| error.shown.clone()), report.neutral.clone());
-        self.spent = self.spent.plus(report.spent);
+        let spent = report.spent;
+        self.spent = self.spent.plus(spent);
         let committed = self.file_report(report)?;
         let iterated = committed.as_ref().and_then(iterated);
-        self.record_iteration(ended, client_report, changes, iterated, error, neutral);
+        let outcome = IterationOutcome { error, neutral, done: done.as_deref(), spent };
+        self.record_iteration(ended, client_report, changes, iterated, outcome);
         let Some(committed) = committed else { return self.ended_by_a_person() };
         if let Some(warning) = self.budget.unknown(self.spent).filter(|_| !self.is_unknown_limit_reported) {
             self.is_unknown_limit_reported = true;
@@ -134,9 +137,9 @@ impl LoopRunner<'_> {
         client_report: &HeadlessReport,
         changes: &[Change],
         iterated: Option<&Iterated>,
-        error: Option<String>,
-        neutral: Option<String>,
+        outcome: IterationOutcome<'_>,
     ) {
+        let IterationOutcome { error, neutral, done, spent } = outcome;
         let iteration = self.iteration;
         let output = match self.folder.keep(iteration, &ended.output) {
             Ok(path) => Some(path.display().to_string()),
@@ -149,10 +152,13 @@ impl LoopRunner<'_> {
         let signs = iterated.map(|iterated| iterated.signals.clone()).unwrap_or_default();
         let details: Vec<String> = signs
             .iter()
-            .filter(|sign| sign.weight > 0)
+            .filter(|sign| sign.weight > 0 && sign.source != Source::Caller)
             .map(|sign| format!("{} {}", sign.source.as_str(), sign.count))
-            .chain(error.clone().into_iter().chain(neutral.clone()).map(|text| text::fit(&text, 100)))
+            .chain(done.map(|by| format!("done: {by}")))
+            .chain(own_stop_text(&client_report.ending).or_else(|| error.clone().map(|text| text::fit(&text, 100))))
+            .chain(neutral.clone().map(|text| text::fit(&text, 100)))
             .collect();
+        let cost = spent.micros.map(|micros| format!(", {}", dollars(micros))).unwrap_or_default();
         let time = ending::span(ended.wall);
         let left = match ended.left_behind.len() {
             0 => String::new(),
@@ -160,7 +166,7 @@ impl LoopRunner<'_> {
         };
         let judged_text = judged.replace('_', " ");
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
-        self.say(&format!("iteration {iteration}: {judged_text}{details}, {time}{left}"));
+        self.say(&format!("iteration {iteration}: {judged_text}{details}, {time}{cost}{left}"));
         let gains = iterated.map(|iterated| iterated.gains.clone()).unwrap_or_default();
         self.views.push(IterationReportView {
             iteration,
@@ -176,6 +182,31 @@ impl LoopRunner<'_> {
         });
         let excess = self.views.len().saturating_sub(ITERATIONS_MAX);
         self.views.drain(..excess);
+    }
+}
+
+/// How an iteration went, besides what was counted.
+struct IterationOutcome<'a> {
+    error: Option<String>,
+    neutral: Option<String>,
+    /// What declared the work done.
+    done: Option<&'a str>,
+    spent: Spent,
+}
+
+/// Why haltline's own hook stopped the agent, if it did.
+fn own_stop_text(ending: &Ending) -> Option<String> {
+    match ending {
+        Ending::Hook { reason: Some(reason) } => {
+            ending::own_stop(reason).map(|own| format!("haltline's hook stopped the agent: {own}"))
+        }
+        Ending::Hook { reason: None }
+        | Ending::Silent
+        | Ending::Finished
+        | Ending::ApiLimit { .. }
+        | Ending::Infrastructure { .. }
+        | Ending::Turns
+        | Ending::Failed { .. } => None,
     }
 }
 

@@ -1,0 +1,4 @@
+//! Tests of `ralph/`.
+
+mod analysis;
+mod error_lines;

@@ -1,0 +1,3 @@
+//! Tests of `circuit/`.
+
+mod open_period;

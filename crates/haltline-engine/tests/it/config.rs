@@ -1,0 +1,3 @@
+//! Tests of `config/`.
+
+mod breaker_file;

@@ -1,0 +1,109 @@
+//! The arguments of the commands that other programs start and of those that keep things tidy. Doc comments in here are
+//! help texts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::Shell;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  echo '{\"v\":1,\"type\":\"prompt\",\"ts\":\"2026-02-01T10:00:00Z\",\"session\":\"s\",\"source\":\"user\"}' | haltline event\n\nExit codes of a single event: 0 pass or warn, 75 denied until a time, 77 denied until\na person decides"
+)]
+pub struct Event {
+    /// Decide each event at its own instant instead of now
+    #[arg(long = "recorded")]
+    pub is_recorded: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Notify {
+    /// Send the notifications that wait
+    #[command(after_help = "Example:\n  haltline notify deliver")]
+    Deliver,
+    /// Send a made-up incident to every configured target
+    #[command(after_help = "Example:\n  haltline notify test")]
+    Test,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Journal {
+    /// Show the newest facts of this project
+    #[command(
+        after_help = "Examples:\n  haltline journal show --limit 20\n  haltline journal show --circuit constraint/git-safety-force-push\n  haltline journal show --everywhere"
+    )]
+    Show {
+        /// Only this circuit, such as constraint/ID
+        #[arg(long, value_name = "CIRCUIT")]
+        circuit: Option<String>,
+        /// Number of facts
+        #[arg(long, default_value_t = 50, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        limit: u32,
+        /// Show what concerns all projects: pauses and changes of your configuration
+        #[arg(long = "everywhere")]
+        is_everywhere: bool,
+    },
+    /// Fold all facts again and compare with the stored state
+    #[command(after_help = "Example:\n  haltline journal verify --all")]
+    Verify {
+        /// Verify all projects, not only this one
+        #[arg(long = "all")]
+        is_all: bool,
+    },
+    /// Write all facts of this project as JSON Lines
+    #[command(after_help = "Example:\n  haltline journal export > journal.jsonl")]
+    Export,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Memory {
+    /// Show how full the memory folders are and what is due
+    #[command(
+        after_help = "Examples:\n  haltline memory report\n  haltline memory report --memory notes/memory --json"
+    )]
+    Report {
+        /// This memory folder instead of haltline's own and the project's
+        #[arg(long = "memory", alias = "dir", value_name = "FOLDER")]
+        memory_folder: Option<PathBuf>,
+    },
+    /// Rotate telemetry, pack old session states, shorten long lists
+    #[command(after_help = "Examples:\n  haltline memory clean\n  haltline memory clean --session sess_abc123")]
+    Clean {
+        /// This memory folder instead of haltline's own and the project's
+        #[arg(long = "memory", alias = "dir", value_name = "FOLDER")]
+        memory_folder: Option<PathBuf>,
+        /// The active session, whose state stays untouched; default: the one this runs in
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  haltline purge sess_abc123\n  haltline purge sess_abc123 --yes")]
+pub struct Purge {
+    /// The session whose texts are deleted for good
+    pub session: String,
+    /// Do not ask
+    #[arg(long = "yes", short = 'y')]
+    pub is_agreed: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  haltline completions bash > ~/.local/share/bash-completion/completions/haltline")]
+pub struct Completions {
+    /// The shell
+    pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  haltline man | man -l -\n  haltline man constraint record\n  haltline man --to ~/.local/share/man/man1"
+)]
+pub struct Man {
+    /// The command; default: haltline itself
+    #[arg(value_name = "COMMAND", conflicts_with = "folder")]
+    pub command: Vec<String>,
+    /// Write the pages of all commands into this folder
+    #[arg(long = "to", value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+}
