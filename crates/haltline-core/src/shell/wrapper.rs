@@ -18,7 +18,7 @@ struct Wrapper {
     operands: usize,
 }
 
-const WRAPPERS: [Wrapper; 14] = [
+const WRAPPERS: [Wrapper; 22] = [
     Wrapper { names: &["ld.so"], valued: &["--library-path", "--preload", "--audit", "--argv0"], operands: 0 },
     Wrapper { names: &["env"], valued: &["-u", "--unset", "-C", "--chdir"], operands: 0 },
     Wrapper {
@@ -34,7 +34,9 @@ const WRAPPERS: [Wrapper; 14] = [
     Wrapper { names: &["time"], valued: &["-f", "-o"], operands: 0 },
     Wrapper { names: &["timeout", "gtimeout"], valued: &["-s", "--signal", "-k", "--kill-after"], operands: 1 },
     Wrapper { names: &["nice"], valued: &["-n", "--adjustment"], operands: 0 },
-    Wrapper { names: &["ionice", "taskset", "chrt"], valued: &["-c", "-n", "-p"], operands: 0 },
+    Wrapper { names: &["ionice"], valued: &["-c", "--class", "-n", "--classdata"], operands: 0 },
+    // A mask or a priority comes before the program; a list of processors may be attached to `-c`.
+    Wrapper { names: &["taskset", "chrt"], valued: &[], operands: 1 },
     Wrapper { names: &["stdbuf"], valued: &["-i", "-o", "-e"], operands: 0 },
     Wrapper { names: &["command"], valued: &[], operands: 0 },
     Wrapper { names: &["exec"], valued: &["-a"], operands: 0 },
@@ -44,7 +46,75 @@ const WRAPPERS: [Wrapper; 14] = [
         operands: 0,
     },
     Wrapper { names: &["strace", "ltrace"], valued: &["-o", "-e", "-s", "-p", "-u"], operands: 0 },
-    Wrapper { names: &["chroot", "unshare", "systemd-run", "systemd-inhibit"], valued: &["-p", "-u"], operands: 0 },
+    Wrapper { names: &["chroot"], valued: &["--userspec", "--groups"], operands: 1 },
+    Wrapper {
+        names: &["unshare", "nsenter"],
+        valued: &[
+            "--boottime",
+            "--monotonic",
+            "--setuid",
+            "-S",
+            "--setgid",
+            "-G",
+            "--root",
+            "-R",
+            "--wd",
+            "-w",
+            "--map-user",
+            "--map-group",
+            "--map-users",
+            "--map-groups",
+            "--propagation",
+            "--setgroups",
+            "--target",
+            "-t",
+        ],
+        operands: 0,
+    },
+    Wrapper {
+        names: &["systemd-run", "systemd-inhibit"],
+        valued: &[
+            "-p",
+            "--property",
+            "-u",
+            "--unit",
+            "-E",
+            "--setenv",
+            "-M",
+            "--machine",
+            "-H",
+            "--host",
+            "--uid",
+            "--gid",
+            "--slice",
+            "--description",
+            "--working-directory",
+            "--nice",
+            "--on-active",
+            "--what",
+            "--who",
+            "--why",
+            "--mode",
+        ],
+        operands: 0,
+    },
+    Wrapper {
+        names: &["setpriv"],
+        valued: &["--reuid", "--regid", "--groups", "--inh-caps", "--pdeathsig"],
+        operands: 0,
+    },
+    Wrapper { names: &["faketime", "setarch", "flock"], valued: &["-w", "--timeout", "-E"], operands: 1 },
+    Wrapper {
+        names: &["fakeroot", "firejail", "dbus-run-session", "ssh-agent", "linux64", "daemonize", "eatmydata"],
+        valued: &[],
+        operands: 0,
+    },
+    Wrapper {
+        names: &["start-stop-daemon", "prlimit", "cgexec"],
+        valued: &["-g", "--pidfile", "--chuid"],
+        operands: 0,
+    },
+    Wrapper { names: &["proot", "dtach", "abduco"], valued: &["-r", "-b", "-w", "-A", "-n", "-c"], operands: 0 },
 ];
 
 /// The dynamic loader starts the program that it is given.

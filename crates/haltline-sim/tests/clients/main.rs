@@ -1,5 +1,6 @@
 //! Real clients against a model that follows a script. `.ci/clients` installs them and runs this; `cargo test` does not.
 
+mod client_attacks;
 mod client_claude;
 mod client_cline;
 mod client_codex;
