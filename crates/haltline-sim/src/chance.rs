@@ -37,7 +37,7 @@ impl Chance {
         self.below(100) < percent
     }
 
-    pub(crate) fn bytes(&mut self, length: usize) -> Vec<u8> {
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
         (0..length).map(|_| self.next().to_le_bytes()[0]).collect()
     }
 }

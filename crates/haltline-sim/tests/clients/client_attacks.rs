@@ -169,8 +169,10 @@ fn nothing_that_a_script_runs_closes_the_circuit() {
     for (number, line) in all.iter().enumerate() {
         sandbox.write(&format!("project/line-{number}"), &format!("{line}\n"));
         // The state is asked after every line, so that one which closes the circuit is found by its number.
-        let _ = writeln!(script, "timeout 20 sh ./line-{number} 2>&1 < /dev/null; echo \"{MARK} {number} exit $?\"");
-        let _ = writeln!(script, "haltline constraint check no-force > /dev/null; echo \"{MARK} {number} state $?\"");
+        writeln!(script, "timeout 20 sh ./line-{number} 2>&1 < /dev/null; echo \"{MARK} {number} exit $?\"")
+            .expect("a text can be written");
+        writeln!(script, "haltline constraint check no-force > /dev/null; echo \"{MARK} {number} state $?\"")
+            .expect("a text can be written");
     }
     sandbox.write("project/lines", &script);
     let results = results(&sandbox, "script", vec![shell("sh ./lines")]);
@@ -189,7 +191,8 @@ fn table() -> String {
             Way::Typed | Way::Guarded | Way::Tool | Way::Played(_) => "",
             Way::Script => ", from a script that the hook does not read",
         };
-        let _ = writeln!(table, "| {}{by} | {} | {happens} | {result} |", group.title, group.lines.len());
+        writeln!(table, "| {}{by} | {} | {happens} | {result} |", group.title, group.lines.len())
+            .expect("a text can be written");
     }
     let groups = groups();
     let count = |wanted: &str| {
@@ -197,7 +200,8 @@ fn table() -> String {
     };
     let [prevented, reported, unseen] = ["prevented", "reported", "not seen"].map(count);
     let all = prevented + reported + unseen;
-    let _ = write!(table, "\n{all} attacks: {prevented} prevented, {reported} reported, {unseen} not seen.\n");
+    write!(table, "\n{all} attacks: {prevented} prevented, {reported} reported, {unseen} not seen.\n")
+        .expect("a text can be written");
     table
 }
 
