@@ -1,10 +1,11 @@
-//! Parses when a limit of the service ends, in the many ways clients word it.
+//! Parses when a limit of the service ends, in the many ways clients word it, and resolves it to an instant.
 //!
-//! Nothing here knows the local time of the machine or the rules of time zones: both are files, and this crate reads
-//! no files. A client gives times in the zone of its machine, with or without the zone's name; a caller who knows that
-//! zone's offset from UTC passes it to [`Reset::moment_locally`].
+//! This crate reads no files, so a caller passes in the machine's time zone and how a zone is found by its name.
 
 use haltline_core::Instant;
+use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+use jiff::tz::{Offset, TimeZone};
 
 /// When the limit ends, as the client gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,58 +42,69 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 /// A clock time that passed less than this ago means that time, not tomorrow's: the notice took a while to arrive.
 const GRACE: i64 = 10 * MINUTE;
-/// The offset of the easternmost zones.
-const ZONE_MAX: i64 = 14 * HOUR;
 /// Longer waits are cut to this.
 const WAIT_MAX: u64 = 366 * 24 * 60 * 60 * 1000;
 
-/// The offset of a clock from UTC.
-enum Offset {
-    Known(i64),
-    Unknown,
-}
-
 impl Reset {
-    /// The instant that is meant, never before `now`. A clock without a zone is taken as UTC. If the zone's offset from
-    /// UTC is unknown, the result is the first instant it could be, and after that every hour at that minute: trying
-    /// too early costs one rejected request, trying too late costs a night.
-    pub fn moment(&self, now: Instant) -> Instant {
-        self.resolve(now, None)
-    }
-
-    /// Like [`Reset::moment`], but times are this many seconds ahead of UTC unless they name a zone with a known
-    /// offset.
-    pub fn moment_locally(&self, now: Instant, ahead_of_utc_seconds: i32) -> Instant {
-        self.resolve(now, Some(i64::from(ahead_of_utc_seconds) * 1000))
-    }
-
-    fn resolve(&self, now: Instant, local: Option<i64>) -> Instant {
+    /// The instant that is meant, never before `now`. Times are in the zone that they name if it contains its offset
+    /// (`UTC+2`) or `zone_by_name` knows it, otherwise in `local`. A day or time that does not exist is tried within the hour:
+    /// trying too early costs one rejected request, trying too late costs a night.
+    pub fn moment(&self, now: Instant, local: &TimeZone, zone_by_name: impl Fn(&str) -> Option<TimeZone>) -> Instant {
+        let zone_of = |name: &Option<String>| {
+            let named = name.as_deref().and_then(|name| fixed_zone(name).or_else(|| zone_by_name(name)));
+            named.unwrap_or_else(|| local.clone())
+        };
         let moment = match self {
-            Reset::At(instant) => *instant,
-            Reset::In(millis) => now.plus_millis(i64::try_from(*millis).unwrap_or(i64::MAX)),
-            Reset::Clock { hour, minute, zone } => match offset_of(zone.as_deref(), local) {
-                Offset::Known(ahead) => {
-                    let here = now.as_millis() + ahead;
-                    let today = here.div_euclid(DAY) * DAY + i64::from(*hour) * HOUR + i64::from(*minute) * MINUTE;
-                    let next = if today + GRACE < here { today + DAY } else { today };
-                    Instant::from_millis(next - ahead)
-                }
-                Offset::Unknown => next_hour_at(*minute, now),
-            },
+            Reset::At(instant) => Some(*instant),
+            Reset::In(millis) => Some(now.plus_millis(i64::try_from(*millis).unwrap_or(i64::MAX))),
+            Reset::Clock { hour, minute, zone } => {
+                let zone = zone_of(zone);
+                let today = date_in(&zone, now);
+                let days = [Some(today), today.tomorrow().ok()].into_iter().flatten();
+                let grace_start = now.plus_millis(-GRACE);
+                days.flat_map(|day| instants_of(day, *hour, *minute, &zone)).find(|at| *at >= grace_start)
+            }
             Reset::Date { year, month, day, hour, minute, zone } => {
-                match (date_as_utc(*year, (*month, *day), (*hour, *minute), now), offset_of(zone.as_deref(), local)) {
-                    (Some(there), Offset::Known(ahead)) => there.plus_millis(-ahead),
-                    (Some(there), Offset::Unknown) if there.plus_millis(-ZONE_MAX) > now => {
-                        there.plus_millis(-ZONE_MAX)
-                    }
-                    (Some(_), Offset::Unknown) | (None, Offset::Known(_) | Offset::Unknown) => {
-                        next_hour_at(*minute, now)
+                let zone = zone_of(zone);
+                let at = |year: i16| {
+                    let date = Date::new(year, month.cast_signed(), day.cast_signed()).ok()?;
+                    let instants = instants_of(date, *hour, *minute, &zone);
+                    instants.iter().copied().find(|at| *at >= now).or(instants.last().copied())
+                };
+                match year {
+                    Some(year) => at(year.cast_signed()),
+                    // The nearest such date that is not long over.
+                    None => {
+                        let this_year = date_in(&zone, now).year();
+                        let long_over = now.plus_millis(-180 * DAY);
+                        at(this_year).filter(|there| *there > long_over).or_else(|| at(this_year + 1))
                     }
                 }
             }
         };
-        moment.max(now)
+        moment.unwrap_or_else(|| next_hour_at(self.minute(), now)).max(now)
     }
+
+    fn minute(&self) -> u8 {
+        match self {
+            Reset::Clock { minute, .. } | Reset::Date { minute, .. } => *minute,
+            Reset::At(_) | Reset::In(_) => 0,
+        }
+    }
+}
+
+/// The instants at which a clock of the zone shows this, in order: two equal ones, except for an hour that is repeated
+/// when clocks are set back. An hour that is left out when clocks are set forward is read by the offset before it.
+fn instants_of(date: Date, hour: u8, minute: u8, zone: &TimeZone) -> Vec<Instant> {
+    let Ok(time) = Time::new(hour.cast_signed(), minute.cast_signed(), 0, 0) else { return Vec::new() };
+    let shown = zone.to_ambiguous_timestamp(date.to_datetime(time));
+    let instants = [shown.compatible(), shown.later()].into_iter().flatten();
+    instants.map(|timestamp| Instant::from_millis(timestamp.as_millisecond())).collect()
+}
+
+/// The date that a calendar in the zone shows.
+fn date_in(zone: &TimeZone, now: Instant) -> Date {
+    zone.to_datetime(Timestamp::from_millisecond(now.as_millis()).unwrap_or_default()).date()
 }
 
 /// The next time within an hour that a clock shows this minute.
@@ -101,48 +113,34 @@ fn next_hour_at(minute: u8, now: Instant) -> Instant {
     Instant::from_millis(if this > now.as_millis() { this } else { this + HOUR })
 }
 
-/// That day and time, as if in UTC; without a year, the nearest one that is not long over.
-fn date_as_utc(year: Option<u16>, (month, day): (u8, u8), (hour, minute): (u8, u8), now: Instant) -> Option<Instant> {
-    let at = |year: u16| Instant::parse(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:00Z")).ok();
-    let this_year: u16 = now.to_date_text().get(..4)?.parse().ok()?;
-    match year {
-        Some(year) => at(year),
-        None => {
-            let long_over = now.plus_millis(-180 * DAY);
-            at(this_year).filter(|there| *there > long_over).or_else(|| at(this_year + 1))
-        }
-    }
-}
-
-/// The offset of a zone: known only if its name contains it, or by `local`.
-fn offset_of(zone: Option<&str>, local: Option<i64>) -> Offset {
-    let Some(zone) = zone else { return Offset::Known(local.unwrap_or(0)) };
-    let lower = zone.to_ascii_lowercase();
+/// A zone whose name contains its offset: `UTC`, `GMT+2`, `-05:30`, `Etc/GMT+5`.
+fn fixed_zone(name: &str) -> Option<TimeZone> {
+    let lower = name.to_ascii_lowercase();
     // `Etc/GMT+5` is five hours behind UTC: its sign is reversed.
     let (name, sign) = match lower.strip_prefix("etc/") {
         Some(name) => (name, -1),
         None => (lower.as_str(), 1),
     };
-    let rest = name.strip_prefix("utc").or_else(|| name.strip_prefix("gmt"));
-    let fixed = match rest.or_else(|| name.strip_prefix('z')) {
-        Some("") => Some(0),
-        Some(distance) => signed_hours(distance).map(|millis| millis * sign),
-        None => signed_hours(name),
+    let prefixes = ["utc", "gmt", "z"];
+    let seconds = match prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)) {
+        Some("") => 0,
+        Some(distance) => sign * signed_hours(distance)?,
+        None => signed_hours(name)?,
     };
-    fixed.or(local).map_or(Offset::Unknown, Offset::Known)
+    Offset::from_seconds(seconds).ok().map(TimeZone::fixed)
 }
 
-/// `+2`, `-05:30`.
-fn signed_hours(text: &str) -> Option<i64> {
+/// The seconds in `+2`, `-05:30`.
+fn signed_hours(text: &str) -> Option<i32> {
     let sign = match text.as_bytes().first()? {
         b'+' => 1,
         b'-' => -1,
         _ => return None,
     };
     let (hours, minutes) = text[1..].split_once(':').unwrap_or((&text[1..], "0"));
-    let hours = hours.parse::<i64>().ok().filter(|hours| (0..=14).contains(hours))?;
-    let minutes = minutes.parse::<i64>().ok().filter(|minutes| (0..60).contains(minutes))?;
-    Some(sign * (hours * HOUR + minutes * MINUTE))
+    let hours = hours.parse::<i32>().ok().filter(|hours| (0..=14).contains(hours))?;
+    let minutes = minutes.parse::<i32>().ok().filter(|minutes| (0..60).contains(minutes))?;
+    Some(sign * (hours * 3600 + minutes * 60))
 }
 
 const MESSAGE_BYTES_MAX: usize = 4096;

@@ -5,6 +5,7 @@ use haltline_agents::status_block::{last_block, parse_phase_status};
 use haltline_agents::test_results::{Exit, TestRun, classify, from_junit, from_output};
 use haltline_agents::turn_end::{iteration_error, turn_end_of};
 use haltline_core::Instant;
+use jiff::tz::TimeZone;
 
 use super::assert_one_line;
 
@@ -25,7 +26,9 @@ pub fn output(content: &[u8]) {
     assert!(whole.writing_calls <= whole.tool_calls && whole.hook_denials <= whole.denials);
     let now = Instant::from_millis(1_800_000_000_000);
     if let Ending::ApiLimit { resets: Some(reset), .. } = &whole.ending {
-        assert!(reset.moment(now) >= now && reset.moment_locally(now, -43_200) >= now, "{reset:?}");
+        let westernmost = TimeZone::fixed(jiff::tz::offset(-12));
+        assert!(reset.moment(now, &TimeZone::UTC, |_name| None) >= now, "{reset:?}");
+        assert!(reset.moment(now, &TimeZone::UTC, |_name| Some(westernmost.clone())) >= now, "{reset:?}");
     }
     drop(turn_end_of(&whole));
     let text = String::from_utf8_lossy(content);

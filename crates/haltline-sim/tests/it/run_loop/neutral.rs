@@ -1,5 +1,8 @@
 //! Iterations that say nothing about progress: questions, plans, limits of the service, errors outside the project.
 
+use jiff::tz::TimeZone;
+use jiff::{ToSpan, Zoned};
+
 use crate::run_loop::site::Site;
 
 /// The last text of Claude Code's output, as one line of its JSON.
@@ -94,6 +97,21 @@ exit 1"#;
     assert_eq!(later(&outcome).0, 75);
     // 4000000000 seconds after 1970, plus the margin of the wait.
     assert_eq!(outcome.report["retry_at"], "2096-10-02T07:06:45.000Z");
+}
+
+#[test]
+fn a_limit_with_a_named_zone_ends_by_the_clock_of_that_zone() {
+    let Ok(zone) = TimeZone::get("Asia/Kolkata") else {
+        eprintln!("SKIPPED: this machine has no database of time zones; named zones are NOT tested");
+        return;
+    };
+    let reset = Zoned::now().with_time_zone(zone).checked_add(3.hours()).expect("in three hours");
+    let message = reset.strftime("You've hit your limit · resets %H:%M (Asia/Kolkata)");
+    let outcome = Site::new(&format!("say {message}\nexit 1")).run(&["--max-time", "30m"]);
+    assert_eq!(later(&outcome).0, 75);
+    let margin = 5.seconds();
+    let expected = reset.with().second(0).subsec_nanosecond(0).build().expect("a whole minute").saturating_add(margin);
+    assert_eq!(outcome.report["retry_at"], expected.timestamp().strftime("%Y-%m-%dT%H:%M:%S.000Z").to_string());
 }
 
 #[test]

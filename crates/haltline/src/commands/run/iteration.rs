@@ -9,6 +9,7 @@ use haltline_agents::turn_end::{TurnEnd, iteration_error, turn_end_of};
 use haltline_core::phase::{Metrics, Report, ReportedError, Signal, Source};
 use haltline_core::{Instant, identity::Digest};
 use haltline_engine::changes::{Change, WorkTreeSnapshot};
+use jiff::tz::TimeZone;
 
 use super::budget::to_phase_spent;
 use crate::run::{CommandExit, EndCause, EndedRun};
@@ -48,7 +49,7 @@ pub struct Wait {
 }
 
 /// Describes the iteration in the core's terms. It decides nothing.
-pub fn report(observed: &ObservedIteration<'_>, now: Instant, ahead_of_utc_s: i32) -> (Report, Outlook) {
+pub fn report(observed: &ObservedIteration<'_>, now: Instant, zone: &TimeZone) -> (Report, Outlook) {
     let ObservedIteration { ended, client_report, changes, after, metrics, limit } = observed;
     let block = last_block(&client_report.text);
     let mut signals: Vec<Signal> =
@@ -58,7 +59,7 @@ pub fn report(observed: &ObservedIteration<'_>, now: Instant, ahead_of_utc_s: i3
     let mut outlook = Outlook { is_done: done(block.as_ref()), wait: None };
     let (error, neutral) = match (&client_report.ending, ended.cause) {
         (Ending::ApiLimit { resets, message }, _) => {
-            let until = resets.as_ref().map(|reset| reset.moment_locally(now, ahead_of_utc_s));
+            let until = resets.as_ref().map(|reset| reset.moment(now, zone, |name| TimeZone::get(name).ok()));
             outlook.wait = Some(Wait { until, obstacle: "the API's limit", message: message.clone() });
             (None, Some(format!("API limit: {message}")))
         }

@@ -14,11 +14,12 @@ use haltline_agents::test_results::{TestCounts, from_output};
 use haltline_core::phase::{
     Fact as PhaseFact, Joining, OverReason, PhaseEvent, PhaseName, PhaseRun, RunState, Spent, Start, trip_text,
 };
-use haltline_core::{Fact, Instant, Verdict};
+use haltline_core::{Fact, Verdict};
 use haltline_engine::EngineError;
 use haltline_engine::changes::{SnapshotOptions, WorkTreeSnapshot};
 use haltline_engine::phase_run::PhaseRunLocation;
 use haltline_engine::store::Committed;
+use jiff::tz::TimeZone;
 use rustix::fs::{FileType, SeekFrom};
 
 use super::budget::Budget;
@@ -78,7 +79,7 @@ pub fn run(context: &Context, command: &Run) -> Result<ExitCode, Failure> {
         troubles: 0,
         is_unknown_limit_reported: false,
         is_block_shown: false,
-        ahead_of_utc_s: ahead_of_utc_s(context.engine.now().at),
+        zone: TimeZone::system(),
     };
     runner.clear_leftovers(&mut inbox);
     let mut end = match runner.begin()? {
@@ -117,8 +118,8 @@ struct LoopRunner<'a> {
     is_unknown_limit_reported: bool,
     /// The person has seen the block of the OPEN circuit.
     is_block_shown: bool,
-    /// The machine's offset from UTC in seconds, because clients print local time.
-    ahead_of_utc_s: i32,
+    /// The machine's time zone, because clients print local time.
+    zone: TimeZone,
 }
 
 /// An iteration whose command has ended.
@@ -426,10 +427,4 @@ fn rewind_input() {
     if is_file {
         rustix::fs::seek(input, SeekFrom::Start(0)).ok();
     }
-}
-
-/// The machine's offset from UTC in seconds at this instant; 0 if its time zone is unknown.
-fn ahead_of_utc_s(now: Instant) -> i32 {
-    let timestamp = jiff::Timestamp::from_millisecond(now.as_millis()).unwrap_or_default();
-    jiff::tz::TimeZone::system().to_offset(timestamp).seconds()
 }

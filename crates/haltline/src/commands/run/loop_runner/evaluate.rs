@@ -32,7 +32,7 @@ impl LoopRunner<'_> {
         let metrics = counts.map(tests::metrics).unwrap_or_default();
         let limit = self.command.iteration_time;
         let observed = ObservedIteration { ended, client_report, changes, after, metrics, limit };
-        let (mut report, outlook) = iteration::report(&observed, self.context.engine.now().at, self.ahead_of_utc_s);
+        let (mut report, outlook) = iteration::report(&observed, self.context.engine.now().at, &self.zone);
         report.iteration = Some(self.iteration);
         report.spent = self.own_share(client_report, report.spent);
         if let EndCause::Signal(signal) = ended.cause {
