@@ -59,11 +59,11 @@ fn of_session(
     session: &str,
     client: &str,
     input: Input,
-    mut rest: impl Iterator<Item = AncestorProcess>,
+    rest: impl Iterator<Item = AncestorProcess>,
 ) -> Provenance {
     // Nearly always the client is the parent and has made the socket, and nothing else needs to be read.
     let mut ancestors: Vec<AncestorProcess> = Vec::new();
-    while let Some(ancestor) = rest.next() {
+    for ancestor in rest {
         let record = ancestor.client_record(state_folder);
         if let Some(record) = record.filter(|record| record.has_session(session)) {
             return match record.channel() {
