@@ -294,6 +294,14 @@ pub const CODE_PAGES: &[CodePage] = &[
         "haltline failed, and `fail = \"closed\"` makes it deny calls then.",
         "Run `haltline doctor`.",
     ),
+    page(
+        "HL-OWN-05",
+        "loop",
+        "",
+        &[],
+        "Something other than the client sent haltline an event of the session, and haltline did not believe it.",
+        "Look at what the agent ran (`haltline journal show`). A prompt that you typed counts.",
+    ),
     page("HL-RESUME-01", "loop", "", &[], "A person allowed one attempt.", "Read what they say."),
     page(
         "HL-STOP-01",

@@ -265,7 +265,7 @@ fn is_guarded(event: &LoopEvent) -> bool {
 fn reaches_for_haltline(event: &LoopEvent) -> bool {
     match event {
         LoopEvent::ToolStart { context: CallContext::Gathered(protections), .. } => protections.tampering.is_some(),
-        LoopEvent::HooksRemoved { .. } => true,
+        LoopEvent::HooksRemoved { .. } | LoopEvent::Forged { .. } => true,
         _other => false,
     }
 }

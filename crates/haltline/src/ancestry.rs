@@ -1,6 +1,7 @@
 //! Finds out which processes are agent clients (E6). A hook knows its own client for certain and records it, so that
 //! operator actions started anywhere below it are recognised even with an empty environment. The record also lists the
-//! sessions that began in the process: haltline may only interrupt a process that has a single session.
+//! sessions that began in the process, because haltline may only interrupt a process that has a single session, and how
+//! the client hands events to its hooks (`provenance.rs`).
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -19,7 +20,7 @@ const ANCESTORS_MAX: usize = 64;
 pub struct AncestorProcess {
     pub id: i32,
     pub name: String,
-    parent: i32,
+    pub parent: i32,
     /// Start time in ticks since boot: process ids are reused, this is not.
     started: u64,
 }
@@ -35,7 +36,7 @@ impl AncestorProcess {
         self.command_line().into_iter().take(2).collect()
     }
 
-    fn command_line(&self) -> Vec<String> {
+    pub fn command_line(&self) -> Vec<String> {
         let line = fs::read(format!("/proc/{}/cmdline", self.id)).unwrap_or_default();
         let line = line.strip_suffix(b"\0").unwrap_or(&line);
         line.split(|&byte| byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
@@ -59,7 +60,7 @@ impl AncestorProcess {
     }
 
     /// True if its name, program or script is this client's.
-    fn is_client(&self, client: &str) -> bool {
+    pub fn is_client(&self, client: &str) -> bool {
         is_client_program(&self.name, client)
             || self.program_and_script().iter().any(|argument| is_client_program(argument, client))
     }
@@ -82,6 +83,40 @@ impl AncestorProcess {
 
     fn record_path(&self, state_folder: &Path) -> PathBuf {
         folder(state_folder).join(format!("{}-{}", self.id, self.started))
+    }
+
+    /// What a hook recorded about this process; `None` if no hook did.
+    pub fn client_record(&self, state_folder: &Path) -> Option<ClientRecord> {
+        fs::read_to_string(self.record_path(state_folder)).ok().map(|text| ClientRecord { text })
+    }
+}
+
+/// The record of a client's process: one line for each session that began in it, and one for its channel.
+#[derive(Debug)]
+pub struct ClientRecord {
+    text: String,
+}
+
+/// The line that says how the client hands events to its hooks.
+const CHANNEL: &str = "channel ";
+
+impl ClientRecord {
+    fn sessions(&self) -> impl Iterator<Item = &str> {
+        self.text.lines().filter(|line| !line.starts_with(CHANNEL))
+    }
+
+    pub fn has_session(&self, session: &str) -> bool {
+        let digest = session_digest(session);
+        self.sessions().any(|recorded| recorded == digest)
+    }
+
+    fn has_sessions(&self) -> bool {
+        self.sessions().next().is_some()
+    }
+
+    /// The word for how the client handed over its first event; `None` in records of earlier versions.
+    pub fn channel(&self) -> Option<&str> {
+        self.text.lines().find_map(|line| line.strip_prefix(CHANNEL))
     }
 }
 
@@ -124,8 +159,8 @@ pub fn find_client(named: Option<i32>, name: &str) -> Option<AncestorProcess> {
 /// unknown name.
 pub fn recorded_client(state_folder: &Path, name: &str, session: &str) -> Option<AncestorProcess> {
     let nearest = ancestors().find(|process| process.is_client(name))?;
-    let sessions = fs::read_to_string(nearest.record_path(state_folder)).ok()?;
-    (sessions.lines().eq([session_digest(session)])).then_some(nearest)
+    let record = nearest.client_record(state_folder)?;
+    record.sessions().eq([session_digest(session)]).then_some(nearest)
 }
 
 /// The value of `HALTLINE` that switches haltline off for a client.
@@ -168,13 +203,33 @@ pub fn running_clients(state_folder: &Path) -> Vec<AncestorProcess> {
     files.filter_map(read).collect()
 }
 
+/// True if a client that still runs has recorded this session.
+pub fn is_session_running(state_folder: &Path, session: &str) -> bool {
+    let has_session =
+        |client: &AncestorProcess| client.client_record(state_folder).is_some_and(|record| record.has_session(session));
+    running_clients(state_folder).iter().any(has_session)
+}
+
+/// True if this process runs below a client in which sessions began. `haltline run` is recorded without any.
+pub fn is_below_client(state_folder: &Path) -> bool {
+    let has_sessions =
+        |process: &AncestorProcess| process.client_record(state_folder).is_some_and(|record| record.has_sessions());
+    folder(state_folder).exists() && ancestors().any(|process| has_sessions(&process))
+}
+
 /// A session as recorded: a digest, because a session id may contain anything.
 fn session_digest(session: &str) -> String {
     digest_hex(&[b"session", session.as_bytes()], 8)
 }
 
-/// Records that a process is a client and which session begins in it, and removes records of processes that are gone.
-pub fn record(state_folder: &Path, client: &AncestorProcess, session: Option<&str>) -> std::io::Result<()> {
+/// Records that a process is a client, which session begins in it and how its first event came, and removes records of
+/// processes that are gone.
+pub fn record(
+    state_folder: &Path,
+    client: &AncestorProcess,
+    session: Option<&str>,
+    channel: Option<&str>,
+) -> std::io::Result<()> {
     let folder = folder(state_folder);
     fs::create_dir_all(&folder)?;
     for file in fs::read_dir(&folder)?.flatten() {
@@ -188,16 +243,17 @@ pub fn record(state_folder: &Path, client: &AncestorProcess, session: Option<&st
     }
     let path = client.record_path(state_folder);
     let recorded = fs::read_to_string(&path).unwrap_or_default();
-    let new = session.map(session_digest).filter(|session| !recorded.lines().any(|recorded| recorded == session));
+    let session = session.map(session_digest).filter(|session| !recorded.lines().any(|recorded| recorded == session));
+    let channel = channel.filter(|_| recorded.is_empty()).map(|channel| format!("{CHANNEL}{channel}"));
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     // Two sessions that begin at the same time each append their line.
-    new.map_or(Ok(()), |session| file.write_all(format!("{session}\n").as_bytes()))
+    channel.into_iter().chain(session).try_for_each(|line| file.write_all(format!("{line}\n").as_bytes()))
 }
 
 /// Records that everything this process starts belongs to an agent, whatever happens to its environment.
 pub fn record_own(state_folder: &Path) -> std::io::Result<()> {
     match i32::try_from(std::process::id()).ok().and_then(AncestorProcess::read) {
-        Some(own) => record(state_folder, &own, None),
+        Some(own) => record(state_folder, &own, None, None),
         None => Ok(()),
     }
 }
@@ -223,11 +279,11 @@ mod tests {
         fs::create_dir_all(folder.path().join("clients")).expect("folder");
         fs::write(folder.path().join("clients/999999-1"), b"").expect("a dead one");
         assert_eq!(recorded_ancestor(folder.path()), None);
-        record(folder.path(), &parent, None).expect("written");
+        record(folder.path(), &parent, None, None).expect("written");
         assert_eq!(recorded_ancestor(folder.path()), Some(parent.clone()));
-        record(folder.path(), &parent, Some("a session\nin two lines")).expect("written");
-        record(folder.path(), &parent, Some("a session\nin two lines")).expect("written again");
-        record(folder.path(), &parent, Some("another")).expect("written");
+        record(folder.path(), &parent, Some("a session\nin two lines"), None).expect("written");
+        record(folder.path(), &parent, Some("a session\nin two lines"), None).expect("written again");
+        record(folder.path(), &parent, Some("another"), None).expect("written");
         let sessions = fs::read_to_string(parent.record_path(folder.path())).expect("a record");
         assert_eq!(sessions.lines().count(), 2, "{sessions}");
         assert!(!folder.path().join("clients/999999-1").exists(), "the dead one is forgotten");

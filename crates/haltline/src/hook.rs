@@ -6,6 +6,7 @@
 
 pub mod notice_once;
 mod prompt_command;
+mod provenance;
 pub mod self_protection;
 mod stop;
 mod stream;
@@ -28,7 +29,7 @@ use haltline_engine::project::Project;
 use haltline_engine::store::{Sqlite, StoreError};
 use haltline_engine::{AgentAnswer, CallSite, ConfigReading, Engine, EngineError, OwnFiles, spool};
 
-use crate::ancestry::AncestorProcess;
+use crate::ancestry::{self, AncestorProcess};
 use crate::context::PROJECT_MARKERS;
 use crate::environment::{self, variable};
 use crate::error::describe_rejection;
@@ -36,6 +37,7 @@ use crate::exit_code;
 use crate::installation::user_folder;
 
 use notice_once::NoticeFiles;
+use provenance::Provenance;
 
 /// How long a hook waits for other processes before it lets the agent continue (E2).
 const STORE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -166,9 +168,13 @@ fn answer_event(
     let hook_call = parsed.hook.clone();
     match Hook::open(arguments, &parsed, timeout, clock) {
         Ok(hook) => {
-            let answer = hook
-                .handle(parsed, &hook_call)
-                .unwrap_or_else(|error| hook.answer_failure(&hook_call, &error, payload));
+            let answer = match provenance::of_event(&hook.state_folder, &hook_call) {
+                // Nothing is spooled: what is not believed now must not be believed later.
+                Provenance::Agent => hook.report_forged(&parsed),
+                Provenance::Client | Provenance::Unknown => hook
+                    .handle(parsed, &hook_call)
+                    .unwrap_or_else(|error| hook.answer_failure(&hook_call, &error, payload)),
+            };
             (answer, Some(hook))
         }
         Err(error) => {
@@ -304,10 +310,31 @@ impl Hook {
         })
     }
 
+    /// Journals an event that did not come from the client, and changes nothing else. The answer would go to the command
+    /// that made the event up, so the person reads the notice with the next real answer of this project.
+    fn report_forged(&self, parsed: &ParsedHook) -> Answer {
+        let event = LoopEvent::Forged { name: parsed.hook.name.clone() };
+        let Ok(answer) = self.report(&parsed.hook.agent, event, parsed) else { return Answer::default() };
+        if self.notice_files.is_first("forged", &parsed.hook.agent.session) {
+            for notice in &answer.notices {
+                self.notice_files.defer_notice(None, self.engine.project().key, notice);
+            }
+        }
+        Answer::default()
+    }
+
     /// Adds to the event what the payload does not say but the machine does.
     fn complete_event(&self, parsed: &mut ParsedHook) {
         if let Some(LoopEvent::SessionStart { is_nested, .. }) = &mut parsed.loop_event {
             *is_nested = self_protection::record_session(&self.state_folder, &mut parsed.hook);
+        }
+        // Some clients send no start of a session. Only a socket then shows which process is the client.
+        let session = &parsed.hook.agent.session;
+        if parsed.hook.event == HookEvent::Prompt
+            && provenance::Input::current().creating_ancestor().is_some()
+            && !ancestry::is_session_running(&self.state_folder, session)
+        {
+            self_protection::record_session(&self.state_folder, &mut parsed.hook.clone());
         }
         if parsed.hook.event == HookEvent::SettingsChanged {
             let file = parsed.config_file.as_deref();

@@ -73,6 +73,13 @@ pub fn detect_agent() -> Option<String> {
     Some(format!("process {} is a client that haltline's hook knows", client.id))
 }
 
+/// True if a client started this process. Below `haltline run` alone there is no client.
+pub fn is_below_client() -> bool {
+    let is_set = |name: &str| name != haltline_agents::RUN_MARKER && variable(name).is_some();
+    haltline_agents::marker_in(is_set).is_some()
+        || environment::state_folder().is_ok_and(|folder| ancestry::is_below_client(&folder))
+}
+
 fn account() -> String {
     let name = variable("USER").or_else(|| variable("LOGNAME"));
     let number = rustix::process::getuid().as_raw();

@@ -58,7 +58,10 @@ fn describe_event(event: &LoopEvent) -> String {
         LoopEvent::SpawnEnd { sub_agent: child } => format!("{word} {}", child.as_deref().unwrap_or("of the oldest")),
         LoopEvent::Stop { blocked, running } => format!("{word} blocked {blocked} running {running:?}"),
         LoopEvent::Compaction { trigger } => format!("{word} {trigger}"),
-        LoopEvent::Cleanup { .. } | LoopEvent::HooksRemoved { .. } | LoopEvent::ModelStart => word.to_owned(),
+        LoopEvent::Cleanup { .. }
+        | LoopEvent::HooksRemoved { .. }
+        | LoopEvent::Forged { .. }
+        | LoopEvent::ModelStart => word.to_owned(),
         LoopEvent::SessionEnd { reason } => format!("{word} {reason}"),
         LoopEvent::Message { usage, cost, last_response: last, .. } => {
             let tokens = usage.map(|usage| [usage.input, usage.output, usage.cache_read, usage.cache_write]);

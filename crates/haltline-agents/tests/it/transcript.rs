@@ -97,6 +97,7 @@ fn event_text(event: &LoopEvent) -> String {
         LoopEvent::Batch { .. }
         | LoopEvent::Cleanup { .. }
         | LoopEvent::HooksRemoved { .. }
+        | LoopEvent::Forged { .. }
         | LoopEvent::ModelStart => {
             format!("{word}: not in a transcript")
         }

@@ -78,6 +78,7 @@ fn of_loop(event: &mut LoopEvent) -> Vec<&mut String> {
         | LoopEvent::Compaction { .. }
         | LoopEvent::Cleanup { .. }
         | LoopEvent::HooksRemoved { .. }
+        | LoopEvent::Forged { .. }
         | LoopEvent::SessionEnd { .. } => Vec::new(),
     }
 }

@@ -161,6 +161,8 @@ pub enum AgentFact {
     },
     /// haltline's hooks were taken out of a client's settings while the session ran; the text names the file.
     HooksRemoved,
+    /// An event of this session did not come from its client and was not believed; the text names the event.
+    EventForged,
     #[serde(rename = "over")]
     SessionEnded {
         reason: String,
@@ -197,6 +199,7 @@ impl AgentFact {
             AgentFact::Spoke { .. } => unsynced("spoke"),
             AgentFact::MemoryCleaned { .. } => unsynced("memory_cleaned"),
             AgentFact::HooksRemoved => synced("hooks_removed"),
+            AgentFact::EventForged => synced("event_forged"),
             AgentFact::SessionEnded { .. } => unsynced("over"),
             AgentFact::Circuit(fact) => fact.kind(),
         }

@@ -230,7 +230,7 @@ impl AgentState {
                 agent.has_new_compaction = true;
                 agent.clear_no_progress();
             }
-            AgentFact::MemoryCleaned { .. } | AgentFact::HooksRemoved => {}
+            AgentFact::MemoryCleaned { .. } | AgentFact::HooksRemoved | AgentFact::EventForged => {}
             AgentFact::TranscriptRead { offset, last_response } => {
                 agent.transcript_offset = *offset;
                 agent.last_response.clone_from(last_response);

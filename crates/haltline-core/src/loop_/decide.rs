@@ -267,6 +267,11 @@ impl<'a> AgentDraft<'a> {
                 self.draft.notices.push(own_protection::hooks_removed_notice(file));
                 own_protection::hooks_removed_denial(file)
             }
+            LoopEvent::Forged { name } => {
+                self.record_at(self.now, AgentFact::EventForged, Some(name.clone()));
+                self.draft.notices.push(own_protection::forged_event_notice(name));
+                Verdict::Pass
+            }
             LoopEvent::SessionEnd { reason } => {
                 self.close_in_flight()?;
                 if self.request.agent_ref.sub_agent.is_none() && self.agent.root_session.is_none() {

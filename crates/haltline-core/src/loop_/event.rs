@@ -200,6 +200,11 @@ pub enum LoopEvent {
         /// The settings file, as the client names it.
         file: String,
     },
+    /// Somebody other than the client delivered an event of this session (E6). It is not believed.
+    Forged {
+        /// The event's name, as the payload spells it.
+        name: String,
+    },
     SessionEnd {
         reason: String,
     },
@@ -232,7 +237,31 @@ impl LoopEvent {
             | LoopEvent::SpawnEnd { .. }
             | LoopEvent::Hook { .. }
             | LoopEvent::Cleanup { .. }
-            | LoopEvent::HooksRemoved { .. } => None,
+            | LoopEvent::HooksRemoved { .. }
+            | LoopEvent::Forged { .. } => None,
+        }
+    }
+
+    /// True if the event could free its agent: it resets counts, lifts limits, closes circuits, or ends something that
+    /// is counted. Only the agent's client may report it (E6).
+    pub fn could_free(&self) -> bool {
+        match self {
+            LoopEvent::SessionStart { .. }
+            | LoopEvent::Prompt { .. }
+            | LoopEvent::ModelStart
+            | LoopEvent::ToolEnd { .. }
+            | LoopEvent::Batch { .. }
+            | LoopEvent::SpawnEnd { .. }
+            | LoopEvent::Stop { .. }
+            | LoopEvent::Compaction { .. }
+            | LoopEvent::SessionEnd { .. } => true,
+            LoopEvent::Message { .. }
+            | LoopEvent::ToolStart { .. }
+            | LoopEvent::SpawnStart { .. }
+            | LoopEvent::Hook { .. }
+            | LoopEvent::Cleanup { .. }
+            | LoopEvent::HooksRemoved { .. }
+            | LoopEvent::Forged { .. } => false,
         }
     }
 
@@ -253,6 +282,7 @@ impl LoopEvent {
             LoopEvent::Compaction { .. } => "compaction",
             LoopEvent::Cleanup { .. } => "cleanup",
             LoopEvent::HooksRemoved { .. } => "hooks_removed",
+            LoopEvent::Forged { .. } => "forged",
             LoopEvent::SessionEnd { .. } => "session_end",
         }
     }

@@ -18,6 +18,13 @@ pub(super) fn hooks_removed_notice(file: &str) -> String {
     )
 }
 
+/// What the person reads about an event that did not come from the client.
+pub(super) fn forged_event_notice(name: &str) -> String {
+    format!(
+        "haltline (HL-OWN-05): something other than the client sent it the event {name} for this session, probably a command of the agent. haltline did not believe it: no count was reset and no limit lifted. `haltline journal show` lists it as event_forged."
+    )
+}
+
 /// Denies a call because haltline itself failed, for owners who set `fail = "closed"` (E7). It is not journalled: what
 /// failed is the store.
 pub fn denial_on_failure(session: &str, problem: &str) -> Verdict {

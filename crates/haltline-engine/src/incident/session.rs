@@ -78,6 +78,7 @@ pub(crate) fn from_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident
                 | AgentFact::PermissionDenied { .. }
                 | AgentFact::TurnEnded
                 | AgentFact::HooksRemoved
+                | AgentFact::EventForged
                 | AgentFact::HookRan { .. }
                 | AgentFact::Spawned { .. }
                 | AgentFact::Stopped { .. }

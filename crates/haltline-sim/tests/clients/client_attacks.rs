@@ -49,6 +49,7 @@ impl Way {
             Self::Typed | Self::Tool => ("the hook denies the call (`HL-OWN-01`)", "prevented"),
             Self::Script => ("the command refuses, or changes nothing", "prevented"),
             Self::Guarded => ("the hook denies the call; the circuit is OPEN", "prevented"),
+            Self::Played("prevented") => ("nothing is reset; haltline tells the person (`HL-OWN-05`)", "prevented"),
             Self::Played("reported") => ("no circuit closes; haltline tells the person in the client", "reported"),
             Self::Played(result) => ("it passes for a person; the journal records it", result),
         }

@@ -14,5 +14,6 @@ mod client_install;
 mod client_loop;
 mod client_opencode;
 mod client_promises;
+mod client_provenance;
 mod client_qwen;
 mod client_scope;

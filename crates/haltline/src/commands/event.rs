@@ -24,6 +24,7 @@ use serde::Serialize;
 
 use super::claim::secret_warning;
 use super::phase;
+use crate::ancestry;
 use crate::context::{self, Context};
 use crate::environment;
 use crate::error::{Failure, describe_rejection};
@@ -49,22 +50,24 @@ pub fn run(folder: Option<&Path>, is_recorded: bool, clock: Clock) -> Result<Exi
     let open_live = |folder: Option<&Path>| open(folder, clock);
     if is_recorded {
         let open_replay = |folder: Option<&Path>| Ok(Engine::for_replay(&open_live(folder)?));
-        return answer_all(folder, open_replay, |engine, event| {
+        return answer_all(folder, None, open_replay, |engine, event| {
             let missing = || Failure::Plain("ts is missing: expected an instant, because of --recorded".to_owned());
             engine.use_recorded_time(event.at.ok_or_else(missing)?);
             Ok(())
         });
     }
-    answer_all(folder, open_live, |_engine, _event| Ok(()))
+    answer_all(folder, environment::state_folder().ok(), open_live, |_engine, _event| Ok(()))
 }
 
 /// Opens the engine of the project that contains a folder.
 trait OpenEngine<S>: Fn(Option<&Path>) -> Result<Engine<S>, Failure> {}
 impl<S, F: Fn(Option<&Path>) -> Result<Engine<S>, Failure>> OpenEngine<S> for F {}
 
-/// Reads standard input line by line; `set_time` chooses the moment at which an event is decided.
+/// Reads standard input line by line; `set_time` chooses the moment at which an event is decided. Events that reach a
+/// live store come with its state folder.
 fn answer_all<S: Store>(
     folder: Option<&Path>,
+    state_folder: Option<PathBuf>,
     open: impl OpenEngine<S>,
     set_time: impl Fn(&mut Engine<S>, &PlainEvent) -> Result<(), Failure>,
 ) -> Result<ExitCode, Failure> {
@@ -75,6 +78,8 @@ fn answer_all<S: Store>(
         open,
         set_time,
         is_inside_agent,
+        is_below_client: operator::is_below_client(),
+        state_folder,
         engines: vec![(PathBuf::new(), first)],
         sessions: BTreeMap::new(),
     };
@@ -127,8 +132,12 @@ fn print_line(line: &str) -> Result<(), Failure> {
 struct EventHandler<S, O, T> {
     open: O,
     set_time: T,
-    /// True inside an agent, whose claim that a person typed something is not believed (L8).
+    /// True inside an agent, or below `haltline run`: neither may lift limits (L8).
     is_inside_agent: bool,
+    /// True below a client, whose person types into the client and nowhere else.
+    is_below_client: bool,
+    /// Where hooks record the sessions of running clients; `None` for recorded events.
+    state_folder: Option<PathBuf>,
     engines: Vec<(PathBuf, Engine<S>)>,
     sessions: BTreeMap<String, usize>,
 }
@@ -139,11 +148,12 @@ impl<S: Store, O: OpenEngine<S>, T: Fn(&mut Engine<S>, &PlainEvent) -> Result<()
         let text = str::from_utf8(line).map_err(|error| {
             Failure::Plain(format!("event: expected UTF-8; byte {} is not", error.valid_up_to() + 1))
         })?;
-        let event = plain::read(text).map_err(Failure::plain)?;
+        let mut event = plain::read(text).map_err(Failure::plain)?;
+        self.disbelieve(&mut event);
         let index = self.engine_index(&event)?;
         let engine = &mut self.engines[index].1;
         (self.set_time)(engine, &event)?;
-        let (verdict, notices) = decide(engine, event, self.is_inside_agent)?;
+        let (verdict, notices) = decide(engine, event)?;
         print_line(&serde_json::to_string(&verdict_view(&verdict)).expect("texts can be written"))?;
         if engine.take_deferred_notifications() {
             engine.deliver_notifications();
@@ -152,6 +162,21 @@ impl<S: Store, O: OpenEngine<S>, T: Fn(&mut Engine<S>, &PlainEvent) -> Result<()
             eprintln!("{notice}");
         }
         Ok(verdict_exit_code(&verdict))
+    }
+
+    /// Replaces an event that could free an agent and that only its client may send (E6). A session whose client runs
+    /// hooks hears of its person and its calls from those hooks alone. In any other session, an agent's claim that a
+    /// person typed something counts as a prompt that nobody typed.
+    fn disbelieve(&self, event: &mut PlainEvent) {
+        let PlainEventKind::Loop(loop_event) = &mut event.kind else { return };
+        let session = &event.agent_ref.session;
+        let is_clients = |folder: &PathBuf| ancestry::is_session_running(folder, session);
+        if loop_event.could_free() && self.state_folder.as_ref().is_some_and(is_clients) {
+            *loop_event = loop_::LoopEvent::Forged { name: loop_event.cause().to_owned() };
+        } else if let loop_::LoopEvent::Prompt { by_user, bypass } = loop_event {
+            *by_user = *by_user && !self.is_below_client;
+            *bypass = *bypass && !self.is_inside_agent;
+        }
     }
 
     /// Returns the index of the project an event belongs to: its session's, the one its start names, or else the first.
@@ -175,16 +200,9 @@ impl<S: Store, O: OpenEngine<S>, T: Fn(&mut Engine<S>, &PlainEvent) -> Result<()
 }
 
 /// The verdict on an event, and what the person should read about it. All facts are committed.
-fn decide<S: Store>(
-    engine: &Engine<S>,
-    event: PlainEvent,
-    is_inside_agent: bool,
-) -> Result<(Verdict, Vec<String>), Failure> {
+fn decide<S: Store>(engine: &Engine<S>, event: PlainEvent) -> Result<(Verdict, Vec<String>), Failure> {
     let committed = match event.kind {
-        PlainEventKind::Loop(mut loop_event) => {
-            if let loop_::LoopEvent::Prompt { bypass, .. } = &mut loop_event {
-                *bypass = *bypass && !is_inside_agent;
-            }
+        PlainEventKind::Loop(loop_event) => {
             let home = environment::variable("HOME");
             let working_directory = &engine.project().root;
             let site = CallSite { working_directory, client_folder: None, home: home.as_deref() };

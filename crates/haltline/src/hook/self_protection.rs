@@ -9,6 +9,7 @@ use haltline_agents::hook::HookCall;
 use haltline_agents::{Client, install};
 use haltline_engine::file::{Links, read_regular};
 
+use super::provenance::{Channel, Input};
 use crate::ancestry;
 use crate::environment::variable;
 use crate::installation::InstallationRecord;
@@ -20,9 +21,17 @@ const SETTINGS_BYTES_MAX: u64 = 16 << 20;
 /// started belongs to that session's tree, whichever client runs it.
 pub fn record_session(state_folder: &Path, hook_call: &mut HookCall) -> bool {
     let named = hook_call.client.protocol().variables.process.and_then(variable).and_then(|id| id.parse().ok());
-    let Some(client) = ancestry::find_client(named, hook_call.client.name()) else { return false };
-    // Without the record, operator actions below this client are still denied by the other markers.
-    ancestry::record(state_folder, &client, Some(&hook_call.agent.session)).ok();
+    let input = Input::current();
+    let found = input.creating_ancestor().or_else(|| ancestry::find_client(named, hook_call.client.name()));
+    let Some(client) = found else { return false };
+    let between: Vec<_> = ancestry::ancestors().take_while(|ancestor| ancestor.id != client.id).collect();
+    let channel = Channel::of(input, &client, &between).word();
+    let record = client.client_record(state_folder);
+    // A command of the client's agent that makes up a session must not add it to the client's.
+    if record.as_ref().and_then(|record| record.channel()).is_none_or(|recorded| recorded == channel) {
+        // Without the record, operator actions below this client are still denied by the other markers.
+        ancestry::record(state_folder, &client, Some(&hook_call.agent.session), Some(channel)).ok();
+    }
     let variables = || Client::ALL.into_iter().map(|client| client.protocol().variables);
     let sessions = variables().filter_map(|variables| client.variable(variables.session?));
     let parent = sessions.into_iter().find(|session| *session != hook_call.agent.session);

@@ -30,6 +30,8 @@ mod notify;
 mod operator;
 mod pause;
 mod processes;
+#[cfg(target_os = "linux")]
+mod provenance;
 mod ralph;
 mod readme;
 mod reference;

@@ -32,6 +32,7 @@ pub fn rows(now: Moment) -> Vec<Row> {
         .chain(words)
         .chain(hook_sources)
         .chain([(Fact::Agent(AgentFact::HooksRemoved), "hooks_removed", true)])
+        .chain([(Fact::Agent(AgentFact::EventForged), "event_forged", true)])
         .chain(incidents(now))
         .collect()
 }
