@@ -249,17 +249,8 @@ impl SliceDraft<'_> {
             (Covered::By(_), FileLocation::Inside) => true,
             (Covered::By(_), FileLocation::Outside) | (Covered::Outside | Covered::LockOff, _) => false,
         };
-        if slice.scope.is_lock_off() {
-            return Verdict::Pass;
-        }
         if let Some(trip) = slice.trip() {
-            // Files that belong to the slice, or that haltline denied to it, must not change until a person decides.
-            // Other files were never its work, and the agent must be able to write its report somewhere.
-            let is_slice_work = is_covered
-                || touch.justification.is_some()
-                || touch.is_unjustifiable
-                || slice.justification(path, case_sensitivity).is_some()
-                || slice.denial(path, case_sensitivity).is_some();
+            let is_slice_work = slice.halts(touch, case_sensitivity);
             let last = (trip.denials > 0).then_some(EscalationLevel::Deny);
             let is_same_response = touch.requester.is_some() && touch.requester == trip.first_requester;
             let level = EscalationLevel::next(last, is_same_response);
@@ -269,6 +260,9 @@ impl SliceDraft<'_> {
                 Some(verdict) => verdict,
                 None => Verdict::Pass,
             };
+        }
+        if slice.scope.is_lock_off() {
+            return Verdict::Pass;
         }
         if is_covered || slice.justification(path, case_sensitivity).is_some() {
             return Verdict::Pass;

@@ -53,17 +53,6 @@ pub(crate) fn guard(
     let begun: Vec<(&CircuitName, &Slice)> = rows.filter(|(_, slice)| slice.is_begun()).collect();
     let is_free = |slice: &&(&CircuitName, &Slice)| matches!(slice.1.state, SliceState::UnderWay);
     let is_staked = |wanted: Stake| begun.iter().filter(is_free).any(|(_, slice)| stake(slice, touched) == wanted);
-    let is_halted = |slice: &Slice| {
-        let is_denied = slice.denial(&touched.path, touched.case_sensitivity).is_some();
-        slice.trip().is_some() && (is_denied || stake(slice, touched) == Stake::Own)
-    };
-    let halted = begun.iter().find(|(_, slice)| is_halted(slice));
-    // A slice without a scope does not allow what another slice was stopped for.
-    if is_staked(Stake::Own) || (halted.is_none() && is_staked(Stake::Silent)) {
-        return Ok(None);
-    }
-    let newest = begun.iter().filter(is_free).max_by_key(|(_, slice)| slice.begun.at);
-    let Some((name, slice)) = halted.or(newest) else { return Ok(None) };
     let touch = Touch {
         path: touched.path.clone(),
         location: touched.location,
@@ -71,6 +60,19 @@ pub(crate) fn guard(
         is_unjustifiable: false,
         requester,
     };
+    let is_own = |slice: &Slice| {
+        let is_denied = slice.denial(&touched.path, touched.case_sensitivity).is_some();
+        is_denied || slice.has_attempted(&touched.path, touched.case_sensitivity) || stake(slice, touched) == Stake::Own
+    };
+    let halted = || begun.iter().filter(|(_, slice)| slice.halts(&touch, touched.case_sensitivity));
+    let own_halted = halted().find(|(_, slice)| is_own(slice));
+    // A slice without a scope does not allow what another slice was stopped for.
+    if is_staked(Stake::Own) || (own_halted.is_none() && is_staked(Stake::Silent)) {
+        return Ok(None);
+    }
+    // The lock outlives the trip: what no slice under way may change, a halted slice does not set free.
+    let newest = begun.iter().filter(is_free).max_by_key(|(_, slice)| slice.begun.at);
+    let Some((name, slice)) = own_halted.or(newest).or_else(|| halted().next()) else { return Ok(None) };
     let event = AttemptEvent::Touch(touch);
     let request =
         AttemptRequest { name: (*name).clone(), session, case_sensitivity: touched.case_sensitivity, event: &event };

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attempted, CaseSensitivity, Covered, Justification, Report, Rule, Scope, TestName, TestState};
+use super::{
+    Attempted, CaseSensitivity, Covered, FileLocation, Justification, Report, Rule, Scope, TestName, TestState, Touch,
+};
 use crate::identity::Digest;
 use crate::{Instant, Moment};
 
@@ -176,6 +178,8 @@ impl Slice {
     pub const SLICE_FAILURES_MAX: u32 = 7;
     /// After this many runs in a row that say nothing about a test, haltline warns that something blocks it (A3).
     pub const BLOCKED_AFTER: u32 = 3;
+    /// The one file that an agent may write while its slice is OPEN: messages name it for the report (A4).
+    pub const REPORT_FILE: &str = "report.yaml";
     /// Limit on the tests that are kept: beyond it haltline forgets passing tests, oldest first.
     pub(super) const TESTS_MAX: usize = 256;
     /// Limit on paths, justifications and deviations each. Work that needs more does not fit the slice.
@@ -231,6 +235,21 @@ impl Slice {
     /// The denial of a change of this path, if there was one since the last reset.
     pub fn denial(&self, path: &str, case_sensitivity: CaseSensitivity) -> Option<&DeniedPath> {
         self.denied_paths.iter().find(|denied| case_sensitivity.is_same(&denied.path, path))
+    }
+
+    /// True if the slice is OPEN and denies this change: its scope lock outlives the trip, and its own files stand still
+    /// until a person decides. Without a scope, its own files are those that its attempts changed. The report stays
+    /// writable.
+    pub fn halts(&self, touch: &Touch, case_sensitivity: CaseSensitivity) -> bool {
+        let is_report = touch.location == FileLocation::Inside && touch.path == Self::REPORT_FILE;
+        let is_locked = !self.scope.is_lock_off() || self.has_attempted(&touch.path, case_sensitivity);
+        self.trip().is_some() && !is_report && is_locked
+    }
+
+    /// True if an attempt of this slice changed the file.
+    pub fn has_attempted(&self, path: &str, case_sensitivity: CaseSensitivity) -> bool {
+        let attempts = self.tests.values().flat_map(|test| &test.attempts);
+        attempts.flat_map(|attempt| &attempt.files).any(|file| case_sensitivity.is_same(file, path))
     }
 
     /// A failed attempt with the same strategy on this test, including those before a reset (A7). A strategy whose test

@@ -218,7 +218,8 @@ proptest! {
             let mut copy = world.clone();
             let touch = Act::Touch { path, why: Why::NotGiven, requester: None };
             let decision = perform(&mut copy, &touch).expect("it is answered").expect("and not rejected");
-            let is_free = now.trip().is_none() || now.scope.is_lock_off();
+            let is_still_free = now.scope.is_lock_off() && !now.has_attempted(PATHS[path], CaseSensitivity::Sensitive);
+            let is_free = now.trip().is_none() || is_still_free;
             prop_assert_eq!(decision.verdict.denies(), !is_free, "{:?}", act);
         }
     }

@@ -24,10 +24,12 @@ enum RecordedEvent {
         test: usize,
         result: TestResult,
         strategy: Option<usize>,
+        path: Option<usize>,
     },
     /// The run began in an older generation.
     Stale {
         test: usize,
+        path: Option<usize>,
     },
     ChangedOutOfScope {
         path: usize,
@@ -165,6 +167,13 @@ impl History {
         self.present().any(|event| *event == RecordedEvent::Justified { path })
     }
 
+    fn has_attempted(&self, wanted: usize) -> bool {
+        self.present().any(|event| match event {
+            RecordedEvent::Ran { path, .. } | RecordedEvent::Stale { path, .. } => *path == Some(wanted),
+            _other => false,
+        })
+    }
+
     fn is_changed_out_of_scope(&self, wanted: usize) -> bool {
         let newest = self.present().find_map(|event| match event {
             RecordedEvent::ChangedOutOfScope { path } if *path == wanted => Some(true),
@@ -200,8 +209,12 @@ impl History {
             resets += usize::from(**event == RecordedEvent::Reset);
             resets <= TRIES
         });
-        let failed = RecordedEvent::Ran { test, result: TestResult::Fail, strategy: Some(strategy) };
-        remembered.into_iter().any(|event| *event == failed)
+        remembered.into_iter().any(|event| match event {
+            RecordedEvent::Ran { test: tried, result: TestResult::Fail, strategy: by, .. } => {
+                (*tried, *by) == (test, Some(strategy))
+            }
+            _other => false,
+        })
     }
 
     /// Denies a request if the slice is OPEN; `None` if it may go on.
@@ -250,7 +263,7 @@ impl History {
             }
             Act::File { test: wanted } => {
                 let is_known = self.present().any(|event| match event {
-                    RecordedEvent::Ran { test, .. } | RecordedEvent::Stale { test } => test == wanted,
+                    RecordedEvent::Ran { test, .. } | RecordedEvent::Stale { test, .. } => test == wanted,
                     _other => false,
                 });
                 if is_known { "pass" } else { "rejected" }
@@ -299,14 +312,19 @@ impl History {
                 return "stop";
             }
             State::Closed | State::Ended if is_late => {
-                self.events.push(RecordedEvent::Stale { test: run.test });
+                self.events.push(RecordedEvent::Stale { test: run.test, path: run.path });
                 return "pass";
             }
             State::Nothing | State::Ended => self.events.push(RecordedEvent::Began { scope: 0 }),
             State::Closed => {}
         }
         let is_flagged = self.has_tried(run.test, run.strategy) && run.result != TestResult::Pass;
-        self.events.push(RecordedEvent::Ran { test: run.test, result: run.result, strategy: run.strategy });
+        self.events.push(RecordedEvent::Ran {
+            test: run.test,
+            result: run.result,
+            strategy: run.strategy,
+            path: run.path,
+        });
         let is_changed_out_of_scope = self.record_out_of_scope_change(run.path);
         if run.result == TestResult::Fail {
             // The seed's order: the test before the slice.
@@ -321,12 +339,8 @@ impl History {
     }
 
     fn touch(&mut self, path: usize, why: Why, requester: Option<u64>) -> &'static str {
-        if self.scope().is_none() {
-            return "pass";
-        }
-        let is_allowed = self.is_covered(path) || self.is_justified(path);
         if let State::Open(_) = self.state() {
-            if !is_allowed && why == Why::NotGiven && self.denied(path).is_none() {
+            if self.scope().is_none() && !self.has_attempted(path) {
                 return "pass";
             }
             let first = self.denied_requesters().next_back();
@@ -334,7 +348,7 @@ impl History {
             let is_first = first.is_none_or(|first| first.is_some() && first == requester);
             return if is_first { "deny" } else { "stop" };
         }
-        if is_allowed {
+        if self.scope().is_none() || self.is_covered(path) || self.is_justified(path) {
             return "pass";
         }
         if why == Why::Justified {
