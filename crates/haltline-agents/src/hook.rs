@@ -244,7 +244,7 @@ const TEXT_BYTES_MAX: usize = 8_000;
 /// long.
 pub(crate) fn capped(text: &str) -> String {
     if text.trim().is_empty() {
-        return "refused by haltline".to_owned();
+        return "denied by haltline".to_owned();
     }
     if text.len() <= TEXT_BYTES_MAX {
         return text.to_owned();

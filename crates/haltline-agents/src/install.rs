@@ -412,7 +412,8 @@ fn remove_handlers(
             let gone: Vec<bool> = all
                 .iter()
                 .map(|handler| {
-                    parse_installed_hook(layout, &member.key, group, handler).is_some_and(|found| should_remove(&found))
+                    parse_installed_hook(text, layout, &member.key, group, handler)
+                        .is_some_and(|found| should_remove(&found))
                 })
                 .collect();
             *is_gone_group = !gone.is_empty() && gone.iter().all(|&is_gone| is_gone);
@@ -448,23 +449,43 @@ pub struct InstalledHook {
     pub name: String,
     /// True if the hook sees only some calls of the event, or cannot deny them.
     pub is_restricted: bool,
+    /// True if the client waits less than a fifth of the time that haltline's installation sets.
+    pub is_hurried: bool,
 }
 
 impl InstalledHook {
     /// The hook in a file that is haltline's as a whole.
     pub fn in_generated_file(event: &str, hook: Hook) -> Self {
-        Self { event: event.to_owned(), hook, name: String::new(), is_restricted: false }
+        Self { event: event.to_owned(), hook, name: String::new(), is_restricted: false, is_hurried: false }
     }
 }
 
-fn parse_installed_hook(layout: &Layout, event: &str, group: &Node, handler: &Node) -> Option<InstalledHook> {
+fn parse_installed_hook(
+    source: &str,
+    layout: &Layout,
+    event: &str,
+    group: &Node,
+    handler: &Node,
+) -> Option<InstalledHook> {
     let matcher = group.member("matcher").and_then(|member| member.value.text()).unwrap_or_default();
     let is_restricted = !matcher.is_empty() && matcher != "*"
-        || ["if", "async", "asyncRewake"].iter().any(|key| handler.member(key).is_some());
+        || ["if", "async", "asyncRewake"].iter().any(|key| handler.member(key).is_some())
+        || handler.member("type").is_some_and(|member| member.value.text().is_some_and(|kind| kind != "command"));
+    let timeout = handler
+        .member(layout.spelling.timeout)
+        .and_then(|member| source[member.value.span.clone()].parse::<f64>().ok());
+    let expected = layout.listeners().find(|listener| listener.event == event).map(|listener| listener.timeout);
+    let is_hurried = timeout.zip(expected).is_some_and(|(timeout, expected)| timeout * 5.0 < f64::from(expected));
     let text = |key: &str| handler.member(key).and_then(|member| member.value.text());
     let name = text("name").filter(|name| !name.is_empty()).or_else(|| text(layout.spelling.command));
     let name = name.unwrap_or_default().to_owned();
-    Some(InstalledHook { event: event.to_owned(), hook: layout.parse_handler(handler)?, name, is_restricted })
+    Some(InstalledHook {
+        event: event.to_owned(),
+        hook: layout.parse_handler(handler)?,
+        name,
+        is_restricted,
+        is_hurried,
+    })
 }
 
 /// Finds haltline's hooks in a client's settings; hooks in separate files ([`OwnFile`]) are not included.
@@ -485,7 +506,7 @@ pub fn find(text: &str, client: Client, own_binary: &str) -> Result<Vec<Installe
             let hooks = layout
                 .handlers(group)
                 .iter()
-                .filter_map(|handler| parse_installed_hook(layout, &member.key, group, handler));
+                .filter_map(|handler| parse_installed_hook(text, layout, &member.key, group, handler));
             all.extend(hooks.filter(|found| found.hook.is_ours(client, own_binary)));
         }
     }

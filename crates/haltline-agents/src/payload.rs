@@ -7,7 +7,7 @@
 //! only what the event needs is parsed.
 
 use haltline_core::identity::CallResult;
-use haltline_core::loop_::{AgentRef, LoopEvent};
+use haltline_core::loop_::{AgentRef, LoopEvent, TurnEnd};
 
 use crate::call::Call;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
@@ -105,7 +105,11 @@ impl<'a> Payload<'a> {
             HookEvent::SpawnEnd => {
                 Some(LoopEvent::SpawnEnd { sub_agent: Some(json::non_empty_text(fields.agent_id)?) })
             }
-            HookEvent::Stop => Some(LoopEvent::Stop { blocked: json::is_true(fields.stop_hook_active), running: None }),
+            HookEvent::Stop => Some(LoopEvent::Stop {
+                blocked: json::is_true(fields.stop_hook_active),
+                running: None,
+                end: TurnEnd::Idle,
+            }),
             HookEvent::Compaction => {
                 Some(LoopEvent::Compaction { trigger: json::owned_text(fields.trigger).unwrap_or_default() })
             }

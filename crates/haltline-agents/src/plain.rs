@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
 use haltline_core::claim::{Changes, ClaimId, Confidence, NameError, ObjectionText, PipelineName, Round};
 use haltline_core::identity::{Action, CallResult, DeniedBy, ModelText, Outcome};
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
+use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, TurnEnd, Usage};
 use haltline_core::phase::{Metrics, PhaseName, Report, ReportedError};
 use haltline_core::{ConstraintId, Instant, shorten};
 use serde::de::DeserializeOwned;
@@ -131,6 +131,7 @@ fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainErr
         "message" => LoopEvent::Message {
             usage: fields.usage()?,
             cost: fields.dollars("cost_usd")?,
+            model: fields.text("model")?,
             range: None,
             last_response: fields.text("message")?,
             text: fields.text("text")?.as_deref().and_then(ModelText::from_text),
@@ -156,7 +157,10 @@ fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainErr
         },
         "spawn_end" => LoopEvent::SpawnEnd { sub_agent: Some(fields.required_text("child", "the sub-agent's name")?) },
         "hook" => LoopEvent::Hook { name: fields.required_text("name", "the hook's name")? },
-        "stop" => LoopEvent::Stop { blocked: fields.flag("blocked")?, running: None },
+        "stop" => {
+            let end = if fields.flag("waiting")? { TurnEnd::Waiting } else { TurnEnd::Idle };
+            LoopEvent::Stop { blocked: fields.flag("blocked")?, running: None, end }
+        }
         "compaction" => LoopEvent::Compaction { trigger: fields.text("trigger")?.unwrap_or_default() },
         "session_end" => LoopEvent::SessionEnd { reason: fields.text("reason")?.unwrap_or_default() },
         "violation" => return fields.constraint(true),
@@ -199,7 +203,7 @@ impl<'a> Fields<'a> {
     /// A text that must be kept byte for byte: a text that cannot be is rejected, not repaired.
     fn verbatim(&self, field: &str) -> Result<Option<String>, PlainError> {
         let Some(value) = self.get(field) else { return Ok(None) };
-        let expected = "a string without halves of surrogate pairs";
+        let expected = "a string of valid Unicode";
         serde_json::from_str(value.get()).map(Some).map_err(|_error| self.wrong(field, value, expected))
     }
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use haltline_core::loop_::Usage;
-use haltline_core::shorten;
+use haltline_core::{glob_matches, shorten};
 
 /// The newest date that a source of [`PRICES`] confirms.
 pub const PRICES_DATE: &str = "2026-10-10";
@@ -115,10 +115,11 @@ pub fn millionths(dollars: f64) -> Option<u64> {
     (0.0..=DOLLARS_MAX).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
 }
 
-/// The configuration may name several models by a common prefix, and the longest prefix wins. The list means exactly
+/// The configuration may name several models by a common prefix or a pattern, and the longest name wins. The list means exactly
 /// the models it names, or a dated release of one: a model whose name only begins like another may have another price.
 fn price_of<'a>(model: &str, extra: &'a [Price]) -> Option<&'a Price> {
-    let configured = extra.iter().filter(|price| model.starts_with(price.model.as_ref()));
+    let configured =
+        extra.iter().filter(|price| model.starts_with(price.model.as_ref()) || glob_matches(&price.model, model));
     configured.max_by_key(|price| price.model.len()).or_else(|| {
         let is_dated_release = |rest: &str| rest.strip_prefix('-').is_some_and(is_date);
         PRICES.iter().find(|price| {

@@ -20,10 +20,15 @@ pub use limits::{Guard, LimitError, Limits, Loosened, Rule, RuleFile, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::fact::{FactKind, synced, unsynced};
-use crate::{Instant, Operator};
+use crate::{Instant, Operator, counted};
 
 /// The code of a trip: the circuit is OPEN, and haltline denies the action.
 pub const TRIP_CODE: &str = "HL-CON-02";
+
+/// Why a circuit opened.
+pub fn trip_text(violations: u32, window_days: u32) -> String {
+    format!("{} counted within {}", counted(violations, "violation"), counted(window_days, "day"))
+}
 
 /// An event that concerns a constraint's circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fact::{FactKind, synced};
-use crate::{CircuitName, Decision, Elapsed, Instant, Moment, Operator, Recorded, Texts, Verdict};
+use crate::{CircuitName, Decision, Instant, Moment, Operator, Recorded, Texts, Verdict};
 
 /// The longest pause: no pause is forgotten for weeks.
 pub const PAUSE_MS_MAX: u64 = 24 * 3_600_000;
@@ -43,19 +43,9 @@ impl Pause {
         self.session.as_deref().is_none_or(|paused| CircuitName::agent(session, None).scope() == paused)
     }
 
-    /// True until the stated end. A restart of the machine ends a pause, because nothing shows how long the machine was
-    /// off; so does a wall clock that has passed the stated end or, without a boot clock, gone back before the start.
+    /// True until the stated end; see [`Moment::is_certainly_within`].
     pub fn is_in_force(&self, now: Moment) -> bool {
-        let is_same_clock = match (self.since.boot, now.boot) {
-            (Some(then), Some(now)) => (then.id, then.namespace) == (now.id, now.namespace),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
-        let has_time_left = match now.since(self.since) {
-            Elapsed::Known(elapsed) => elapsed < self.lifetime_ms,
-            Elapsed::Unknown => false,
-        };
-        is_same_clock && has_time_left && now.at < self.until()
+        now.is_certainly_within(self.since, self.lifetime_ms)
     }
 }
 

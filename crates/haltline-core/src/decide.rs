@@ -4,6 +4,7 @@ use crate::attempt;
 use crate::claim;
 use crate::constraint::{self, StateName};
 use crate::control;
+use crate::ledger;
 use crate::loop_;
 use crate::phase;
 use crate::trust;
@@ -92,8 +93,10 @@ pub fn evaluate(memory: &Memory, policy: &Policy, event: &Event, now: Moment) ->
                 constraint::ConstraintRequest { name, session: session.as_deref(), file: file.as_ref(), event };
             constraint::decide(circuit, policy, &request, now)
         }
-        Event::Loop { agent, event, policy: digest } => {
-            loop_::decide(memory, policy, &loop_::LoopRequest { agent_ref: agent, event, policy_digest: digest }, now)
+        Event::Loop { agent, event, policy: digest, calendar } => {
+            let calendar = calendar.as_ref();
+            let request = loop_::LoopRequest { agent_ref: agent, event, policy_digest: digest, calendar };
+            loop_::decide(memory, policy, &request, now)
         }
         Event::Circuits { row, verb, operator } => loop_::decide_verb(memory, row, verb, operator, now),
         Event::Revoke { incident, operator } => loop_::decide_revoke(memory, incident, operator, now),
@@ -124,6 +127,10 @@ pub fn evaluate(memory: &Memory, policy: &Policy, event: &Event, now: Moment) ->
             let row = memory.require(&CircuitName::control())?;
             Ok(control::decide(row.and_then(|state| state.as_control()), event, now))
         }
+        Event::Ledger(event) => {
+            memory.require(&event.row())?;
+            Ok(ledger::decide(event, now))
+        }
     }
 }
 
@@ -145,7 +152,8 @@ fn apply_mode(verdict: Verdict, event: &Event, mode: Mode) -> Verdict {
             | Event::Circuits { .. }
             | Event::Revoke { .. }
             | Event::Trust(_)
-            | Event::Control(_),
+            | Event::Control(_)
+            | Event::Ledger(_),
             Mode::Observe,
         ) => mode.apply_to(verdict),
     }

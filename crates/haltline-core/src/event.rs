@@ -6,6 +6,7 @@ use crate::attempt;
 use crate::claim;
 use crate::constraint;
 use crate::control;
+use crate::ledger::{Calendar, LedgerEvent};
 use crate::loop_::{self, AgentRef, Verb};
 use crate::phase;
 use crate::trust;
@@ -28,6 +29,8 @@ pub enum Event {
         event: loop_::LoopEvent,
         /// The digest of the policy that applies to this decision.
         policy: String,
+        /// The local day, night and week; `None` unless budgets need them.
+        calendar: Option<Calendar>,
     },
     /// A person acts on the circuits of a session.
     Circuits {
@@ -71,6 +74,8 @@ pub enum Event {
     Trust(trust::TrustEvent),
     /// Concerns what a person switches for the project or for everything.
     Control(control::ControlEvent),
+    /// Concerns a budget that many agents share.
+    Ledger(LedgerEvent),
 }
 
 /// A person who acted, with the reason they gave (E6).
@@ -95,6 +100,7 @@ impl Event {
             Event::Claim { event, .. } => event.cause(),
             Event::Trust(event) => event.cause(),
             Event::Control(event) => event.cause(),
+            Event::Ledger(event) => event.cause(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::LedgerFact;
 use crate::loop_::{AgentFact, AgentTreeFact, CircuitFact, ExemptionFact};
 use crate::{Moment, attempt, claim, constraint, control, phase, trust};
 
@@ -25,6 +26,8 @@ pub enum Fact {
     Trust(trust::Fact),
     /// About what a person switched for the project or for everything.
     Control(control::Fact),
+    /// About what all agents of the machine or the project have used of their budgets.
+    Ledger(LedgerFact),
 }
 
 impl Fact {
@@ -41,7 +44,8 @@ impl Fact {
             | Fact::Claim(_)
             | Fact::Pipeline(_)
             | Fact::Trust(_)
-            | Fact::Control(_) => None,
+            | Fact::Control(_)
+            | Fact::Ledger(_) => None,
         }
     }
 
@@ -78,7 +82,8 @@ impl Fact {
             | Fact::Claim(_)
             | Fact::Pipeline(_)
             | Fact::Trust(_)
-            | Fact::Control(_) => None,
+            | Fact::Control(_)
+            | Fact::Ledger(_) => None,
         }
     }
 
@@ -94,6 +99,7 @@ impl Fact {
             Fact::Pipeline(fact) => fact.kind(),
             Fact::Trust(fact) => fact.kind(),
             Fact::Control(fact) => fact.kind(),
+            Fact::Ledger(fact) => fact.kind(),
         }
     }
 

@@ -73,7 +73,9 @@ impl State {
             State::Slice(slice) => slice.trip().map(|trip| trip.incident.as_str()).into_iter().collect(),
             State::PhaseRun(phase_run) => phase_run.trip().map(|trip| trip.incident.as_str()).into_iter().collect(),
             State::Claim(claim) => claim.dispute().map(|dispute| dispute.incident.as_str()).into_iter().collect(),
-            State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => Vec::new(),
+            State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) | State::Ledger(_) => {
+                Vec::new()
+            }
         }
     }
 }
@@ -120,7 +122,7 @@ pub fn incident_start(after: &State, recorded: &Recorded) -> Option<(IncidentSta
             CircuitState::Open(trip) | CircuitState::HalfOpen(trip) => {
                 let (since, until) = (trip.since.at, Some(trip.until()));
                 let begun = start(&trip.incident, "constraint", constraint::TRIP_CODE, since, trip.count, until);
-                let reason = format!("{} violations counted within {} days", trip.count, circuit.limits().window_days);
+                let reason = constraint::trip_text(trip.count, circuit.limits().window_days);
                 Some(explained(begun, reason))
             }
             CircuitState::Closed | CircuitState::Retired { .. } => None,
@@ -139,7 +141,7 @@ pub fn incident_start(after: &State, recorded: &Recorded) -> Option<(IncidentSta
             let begun = start(&dispute.incident, pattern, code, dispute.since.at, dispute.count, None);
             explained(begun, claim::dispute_text(dispute))
         }),
-        State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => None,
+        State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) | State::Ledger(_) => None,
     }
 }
 
@@ -213,7 +215,8 @@ impl Fact {
             | Fact::Pipeline(_)
             | Fact::Exemption(_)
             | Fact::Trust(_)
-            | Fact::Control(_) => None,
+            | Fact::Control(_)
+            | Fact::Ledger(_) => None,
         }
     }
 }

@@ -7,11 +7,13 @@
 mod agent_fact;
 mod agent_state;
 mod agent_tree;
+pub mod budget;
 mod circuits;
 mod closest_to_trip;
 mod code;
 mod compaction;
 mod completed_call;
+mod continuation;
 mod decide;
 mod event;
 mod exemptions;
@@ -24,11 +26,13 @@ mod operator;
 mod own_protection;
 mod pattern;
 mod pattern_table;
+mod way_out;
 
 pub use crate::circuit::EscalationLevel;
 pub use agent_fact::{AgentFact, Ending, Progress};
 pub use agent_state::{Activity, AgentState, AgentTotals, Deliveries, HookRun, HookRuns, PermissionDenials, Turn};
 pub use agent_tree::{AgentTree, AgentTreeFact, ApiCalls, Permit, Reservation, Spent, SubAgent};
+pub use budget::{BudgetLimits, Budgets, SpendRateLimits};
 pub use circuits::{
     CircuitFact, CircuitState, Circuits, HalfOpenCause, Probe, Trip, TripStreak, TrippedCircuit, TrippedState,
 };
@@ -36,10 +40,11 @@ pub use closest_to_trip::{ClosestToTrip, api_calls_within, closest_to_trip};
 pub use code::{CAPACITY_CODE, code, is_capacity};
 pub use compaction::Compaction;
 pub use completed_call::CompletedCall;
+pub use continuation::{Continuation, Gain};
 pub use decide::{LoopRequest, decide};
 pub use event::{
-    AgentRef, BatchEnd, CallContext, CallIds, Guarded, LoopEvent, Protections, TranscriptRange, UnidentifiedEvent,
-    Usage,
+    AgentRef, BatchEnd, CallContext, CallIds, Guarded, LoopEvent, Protections, TranscriptRange, TurnEnd,
+    UnidentifiedEvent, Usage,
 };
 pub use exemptions::{Exemption, ExemptionFact, Exemptions};
 pub use in_flight_call::{CallTraits, InFlightCall};
@@ -53,3 +58,4 @@ pub use no_progress::{NoProgress, RepeatedError};
 pub use operator::{TripSubject, Verb, decide as decide_verb, decide_revoke};
 pub use own_protection::denial_on_failure;
 pub use pattern::{Nature, Pattern};
+pub use way_out::{WAYS_OUT, WayOut, is_way_out};

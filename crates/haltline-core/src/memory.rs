@@ -8,6 +8,7 @@ use crate::attempt::{self, Slice};
 use crate::claim::{self, Claim, Pipeline};
 use crate::constraint::{self, Circuit, CircuitState};
 use crate::control::{self, Control};
+use crate::ledger::{Ledger, LedgerFact};
 use crate::loop_::{AgentFact, AgentState, AgentTree, AgentTreeFact, Circuits, ExemptionFact, Exemptions};
 use crate::phase::{self, PhaseRun};
 use crate::trust::{self, Trust};
@@ -34,6 +35,8 @@ pub enum State {
     Trust(Box<Trust>),
     /// What a person switched for the project or for everything.
     Control(Box<Control>),
+    /// What all agents of the machine or the project have used of their budgets.
+    Ledger(Box<Ledger>),
 }
 
 impl State {
@@ -47,7 +50,7 @@ impl State {
             State::PhaseRun(phase_run) => phase_run.is_tripped(),
             State::Claim(claim) => claim.is_tripped(),
             State::Pipeline(pipeline) => pipeline.is_tripped(),
-            State::Exemptions(_) | State::Trust(_) | State::Control(_) => false,
+            State::Exemptions(_) | State::Trust(_) | State::Control(_) | State::Ledger(_) => false,
         }
     }
 
@@ -66,7 +69,8 @@ impl State {
             | State::Claim(_)
             | State::Pipeline(_)
             | State::Trust(_)
-            | State::Control(_) => return false,
+            | State::Control(_)
+            | State::Ledger(_) => return false,
         };
         match now.since(last_seen) {
             Elapsed::Known(elapsed) => elapsed >= idle_ms,
@@ -84,7 +88,7 @@ impl State {
             State::PhaseRun(phase_run) => phase_run.generation,
             State::Claim(claim) => claim.generation,
             State::Pipeline(pipeline) => pipeline.generation,
-            State::Exemptions(_) | State::Trust(_) | State::Control(_) => 0,
+            State::Exemptions(_) | State::Trust(_) | State::Control(_) | State::Ledger(_) => 0,
         }
     }
 
@@ -195,4 +199,5 @@ rows! {
     Pipeline(Pipeline), as_pipeline; Pipeline(claim::PipelineFact), claim::apply_pipeline;
     Trust(Trust), as_trust; Trust(trust::Fact), trust::apply;
     Control(Control), as_control; Control(control::Fact), control::apply;
+    Ledger(Ledger), as_ledger; Ledger(LedgerFact), Ledger::apply;
 }

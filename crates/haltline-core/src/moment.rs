@@ -76,7 +76,7 @@ impl fmt::Display for Instant {
 
 impl fmt::Display for InstantError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "instant {}: expected RFC 3339, such as 2026-02-12T10:30:00Z", shorten(&self.text))
+        write!(formatter, "time {}: expected RFC 3339, such as 2026-02-12T10:30:00Z", shorten(&self.text))
     }
 }
 
@@ -130,8 +130,10 @@ impl ClockDoubt {
     /// The doubt as a clause for a person.
     pub fn explain(self) -> &'static str {
         match self {
-            ClockDoubt::WallClockBehind => "the trip lies in the future of this clock",
-            ClockDoubt::OtherTimeNamespace => "this process runs in another time namespace, whose clock proves nothing",
+            ClockDoubt::WallClockBehind => "the trip is later than this clock's time",
+            ClockDoubt::OtherTimeNamespace => {
+                "this process runs in another time namespace, whose clock haltline cannot compare"
+            }
             ClockDoubt::NoBootClock => "this process cannot read the machine's boot clock",
         }
     }
@@ -167,6 +169,22 @@ impl Moment {
         }
     }
 
+    /// True if this moment certainly lies within `lifetime_ms` after `since`: a permission for a while never lasts longer
+    /// than stated. A restart of the machine ends it, because nothing shows how long the machine was off; so does a wall
+    /// clock that has passed the stated end or, without a boot clock, gone back before the start.
+    pub fn is_certainly_within(self, since: Moment, lifetime_ms: u64) -> bool {
+        let is_same_clock = match (since.boot, self.boot) {
+            (Some(then), Some(now)) => (then.id, then.namespace) == (now.id, now.namespace),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        let has_time_left = match self.since(since) {
+            Elapsed::Known(elapsed) => elapsed < lifetime_ms,
+            Elapsed::Unknown => false,
+        };
+        is_same_clock && has_time_left && self.at < since.plus_millis(lifetime_ms).at
+    }
+
     /// Returns this moment moved forward by `millis` on each of its clocks.
     pub fn plus_millis(self, millis: u64) -> Self {
         Self {
@@ -197,7 +215,7 @@ impl<'de> Deserialize<'de> for Moment {
                 formatter.write_str("[at], [at, boot, uptime] or [at, boot, uptime, namespace]")
             }
             fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut parts: A) -> Result<Moment, A::Error> {
-                let missing = || serde::de::Error::custom("a moment starts with its instant");
+                let missing = || serde::de::Error::custom("a moment starts with its time");
                 let at: i64 = parts.next_element()?.ok_or_else(missing)?;
                 let boot = match (parts.next_element()?, parts.next_element()?) {
                     (Some(id), Some(uptime_ms)) => {

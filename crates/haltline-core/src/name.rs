@@ -26,6 +26,21 @@ impl CircuitName {
         Self("control/operator".to_owned())
     }
 
+    /// The row that counts what all agents of this machine use.
+    pub fn machine_ledger() -> Self {
+        Self("machine/budget".to_owned())
+    }
+
+    /// The row that counts what all agents of a project use.
+    pub fn project_ledger() -> Self {
+        Self("budget/project".to_owned())
+    }
+
+    /// True for the rows that all projects of a machine share. They are kept with what concerns everything.
+    pub fn is_machine_wide(&self) -> bool {
+        self.0.starts_with("machine/")
+    }
+
     /// The row of one agent: the session's main agent, or a sub-agent of it.
     pub fn agent(session: &str, agent: Option<&str>) -> Self {
         match agent {
@@ -165,6 +180,14 @@ pub(crate) fn is_plain(text: &str, bytes_max: usize) -> bool {
     text.len() <= bytes_max
         && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+}
+
+/// A number with its noun: `1 turn`, `2 turns`.
+pub fn counted(number: impl Into<u64>, noun: &str) -> String {
+    match number.into() {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
 }
 
 /// Formats a value for a one-line message: quoted, control characters escaped, shortened to fit on a line.

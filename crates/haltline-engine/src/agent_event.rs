@@ -12,16 +12,20 @@ use haltline_core::loop_::{AgentRef, CallContext, Guarded, LoopEvent, Protection
 use haltline_core::shell::{self, OwnPath};
 use haltline_core::{CircuitName, Decision, Event, Memory, Reason, Recorded, Verdict, decide, decide_with_rows};
 
+use crate::calendar::calendar;
 use crate::control::ControlScope;
-use crate::engine::{Engine, EngineError, OwnFiles};
+use crate::engine::{Engine, EngineError, OwnFiles, altered_cache};
 use crate::file::reject_linked_folder;
 use crate::guards::{self, Guards};
 use crate::incident;
 use crate::memory_protection;
-use crate::store::{Committed, Store};
+use crate::store::{Committed, Store, StoreError};
 
 /// At most this many facts are read to find the last result of a call.
 const EVIDENCE_FACTS_MAX: usize = 64;
+
+/// A hook cleans a memory folder itself if there is at most this much to read and pack.
+const HOOK_CLEANUP_BYTES_MAX: u64 = 1 << 20;
 
 /// Where an agent's call runs.
 #[derive(Clone, Copy, Debug)]
@@ -142,10 +146,10 @@ impl<S: Store> Engine<S> {
         if self.is_suspended(&agent.session) && !reaches_for_haltline(&event) {
             return None;
         }
-        let event = Event::Loop { agent: agent.clone(), event, policy: self.policy_digest().to_owned() };
-        let read = |names: &[CircuitName]| {
-            names.iter().map(|name| self.store().circuit(self.project().key, name)).collect::<Result<Vec<_>, _>>()
-        };
+        let event = self.loop_event(agent, event);
+        // A row that cannot be read is left out: a circuit that was OPEN has a latch, which can.
+        let row = |name: &CircuitName| self.store().circuit(self.project().key, name).unwrap_or_default();
+        let read = |names: &[CircuitName]| Ok::<_, StoreError>(names.iter().map(row).collect::<Vec<_>>());
         let policy = self.config().policy();
         let decided =
             decide_with_rows(&mut Memory::default(), |memory| decide(memory, policy, &event, self.now()), read);
@@ -167,8 +171,8 @@ impl<S: Store> Engine<S> {
         if unread > 0 {
             let kilobytes = unread.div_ceil(1024);
             self.add_notice(format!(
-                "haltline did not read {kilobytes} KB of a command that is too long or nested too deeply; guards and \
-                 self-protection know only the words in that part"
+                "haltline did not read {kilobytes} KB of a command that is too long or nested too deeply; in that \
+                 part, guards and self-protection compare only words"
             ));
         }
         let protections = Protections { guarded, touched, tampering: tampering(&action, self.own_files(), site) };
@@ -180,13 +184,22 @@ impl<S: Store> Engine<S> {
         let list = guards::path(self.state_folder(), self.project().key);
         let (root, directory) = (&self.project().root, self.config().constraint_directory());
         let circuits = || guards::rules(self.store().circuits(self.project().key).unwrap_or_default());
-        let guards = Guards::load(&list, root, directory, &self.config().policy().constraint, circuits);
+        let report_altered = || self.add_notice(altered_cache(&list));
+        let limits = &self.config().policy().constraint;
+        let guards = Guards::load(&list, root, directory, limits, circuits, report_altered);
         let ids = guards.covering(action, root).into_iter();
         ids.map(|id| Guarded { file: self.rule_file(&id).ok().flatten(), id }).collect()
     }
 
     fn commit_agent_event(&self, agent: &AgentRef, event: LoopEvent) -> Result<Committed, EngineError> {
-        self.commit(Event::Loop { agent: agent.clone(), event, policy: self.policy_digest().to_owned() })
+        self.commit(self.loop_event(agent, event))
+    }
+
+    fn loop_event(&self, agent: &AgentRef, event: LoopEvent) -> Event {
+        let budgets = &self.config().policy().loop_.budgets;
+        // The clock is read for the calendar only if a budget needs it.
+        let calendar = if budgets.is_machine_set() { calendar(self.now().at, budgets) } else { None };
+        Event::Loop { agent: agent.clone(), event, policy: self.policy_digest().to_owned(), calendar }
     }
 
     /// Adds to a denial the result that the call had again and again. Facts hold only digests, so the text is read from
@@ -225,6 +238,15 @@ impl<S: Store> Engine<S> {
         }
         if let Err(error) = reject_linked_folder(&self.project().root, &folder) {
             return Some(format!("memory cleanup: {error}"));
+        }
+        let bytes = memory_protection::bytes_to_clean(&folder);
+        if self.answers_soon() && bytes > HOOK_CLEANUP_BYTES_MAX {
+            self.defer_cleanup();
+            let megabytes = bytes.div_ceil(1 << 20);
+            return Some(format!(
+                "Memory cleanup: {} has {megabytes} MB, so haltline cleans it in the background (haltline memory report)",
+                folder.display()
+            ));
         }
         match memory_protection::clean(&folder, &self.config().memory_limits(), Some(&agent.session), self.now().at) {
             Ok(done) => {

@@ -235,7 +235,7 @@ impl<S: Store> Session<'_, S> {
 
     /// Reports what a model response used, and returns what the budgets say. `cost` is in millionths of a dollar.
     pub fn model(&self, usage: Option<Usage>, cost: Option<u64>) -> Result<Verdict, EngineError> {
-        self.report(LoopEvent::Message { usage, cost, range: None, last_response: None, text: None })
+        self.report(LoopEvent::Message { usage, cost, model: None, range: None, last_response: None, text: None })
     }
 
     /// Reports that the session is over.

@@ -30,7 +30,7 @@ pub use change::{ConfigChange, check, set_key, unset_key};
 pub use key::{Key, Kind, Looser, Scope, Value};
 pub use keys::KEYS;
 pub use layer::{ConfigError, Layer};
-pub use money::show as show_dollars;
+pub use money::{parse as parse_dollars, show as show_dollars};
 pub use price::Price;
 pub use reference::{commented_toml, json_schema};
 pub use setter::Setter;
@@ -330,6 +330,11 @@ impl Config {
     }
 
     /// Prices of models; the first one that matches applies.
+    pub fn price_lines(&self) -> Vec<&str> {
+        self.list("prices")
+    }
+
+    /// The same, parsed.
     pub fn prices(&self) -> Vec<Price> {
         self.list("prices").iter().filter_map(|text| Price::parse(text)).collect()
     }

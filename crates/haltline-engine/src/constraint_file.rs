@@ -251,11 +251,13 @@ impl FrontMatter {
                 problems.push(format!("circuit_breaker.{}: unknown key, ignored", shorten(field)));
             } else if let Some(number) = value.as_i64() {
                 if let Err(error) = limits.set(field, number) {
-                    problems.push(format!("circuit_breaker.{error}; the default holds"));
+                    problems.push(format!("circuit_breaker.{error}; haltline uses the default"));
                 }
             } else {
                 let shown = shorten(&value.to_string());
-                problems.push(format!("circuit_breaker.{field} = {shown}: expected a whole number; the default holds"));
+                problems.push(format!(
+                    "circuit_breaker.{field} = {shown}: expected a whole number; haltline uses the default"
+                ));
             }
         }
         let guards = self.guards.iter().flatten().map(|guard| Guard {

@@ -100,7 +100,7 @@ impl<S: Store> Engine<S> {
             }
             None => if_exists(fs::remove_file(&marker)).map(|_| ()),
         };
-        let hint = "set HALTLINE_STATE_DIR to a folder that can be written";
+        let hint = "set HALTLINE_STATE_DIR to a writable folder";
         written.map_err(|source| StoreError::Io { path: marker, hint, source })?;
         Ok(committed)
     }

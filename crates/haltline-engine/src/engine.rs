@@ -15,6 +15,7 @@ use crate::constraint_file::{self, ConstraintFile};
 use crate::control::Watch;
 use crate::notify;
 use crate::project::Project;
+use crate::project_mark::{self, Known};
 use crate::storable_event::storable_event;
 use crate::store::{Committed, InMemory, Provenance, Sqlite, SqliteOptions, Store, StoreError, TransactionOutcome};
 use crate::trip_notice::{Trips, trips};
@@ -30,12 +31,17 @@ pub struct Engine<S> {
     file_use: FileUse,
     delivery: Delivery,
     has_deferred: Cell<bool>,
+    /// True for a hook: a client waits for the answer.
+    answers_soon: bool,
+    has_deferred_cleanup: Cell<bool>,
     notices: RefCell<Vec<String>>,
     /// The trips of the decision that is being committed.
     trips: RefCell<Trips>,
     trip_notices: RefCell<Vec<String>>,
     policy_digest: OnceCell<String>,
     pub(crate) watch: Cell<Watch>,
+    /// Whether the work tree had another identity before.
+    pub(crate) known: RefCell<Known>,
 }
 
 /// Where haltline keeps its own files. An agent must not change them (E6).
@@ -50,7 +56,8 @@ pub struct OwnFiles {
 pub enum ConfigReading {
     /// Reads and checks every file.
     Files,
-    /// Takes the compiled snapshot if its inputs have not changed: for hooks, which run on every call.
+    /// Takes the compiled snapshot if its inputs have not changed: for hooks, which run on every call, and wait for the
+    /// store only once.
     Snapshot,
 }
 
@@ -96,16 +103,25 @@ impl Engine<Sqlite> {
     ) -> Self {
         let options = SqliteOptions { timeout: store_timeout, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
         let mut store = Sqlite::new(&own_files.state_folder, options);
+        let answers_soon = matches!(reading, ConfigReading::Snapshot);
+        if answers_soon {
+            store.share_timeout();
+        }
+        let (project, known) = project_mark::settle(&own_files.state_folder, project);
         let trusted = || load_trust(&store, &own_files.state_folder, &project);
         let OwnFiles { state_folder, user_config: user_file } = &own_files;
-        let config = match reading {
-            ConfigReading::Files => Config::load(user_file, Some(&project.root), trusted),
-            ConfigReading::Snapshot => {
-                load_or_compile(ConfigLocations { state_folder, user_file, project: &project }, clock.now().at, trusted)
-            }
+        let locations = ConfigLocations { state_folder, user_file, project: &project };
+        let (config, altered) = match reading {
+            ConfigReading::Files => (Config::load(user_file, Some(&project.root), trusted), None),
+            ConfigReading::Snapshot => load_or_compile(locations, clock.now().at, trusted),
         };
         store.set_limits(config.state_bytes_max(), config.journal_days());
-        Self::new(store, project, config, clock, own_files)
+        let known = RefCell::new(known);
+        let engine = Self { answers_soon, known, ..Self::new(store, project, config, clock, own_files) };
+        if let Some(snapshot) = altered {
+            engine.add_notice(altered_cache(&snapshot));
+        }
+        engine
     }
 }
 
@@ -147,11 +163,14 @@ impl<S: Store> Engine<S> {
             file_use: FileUse::All,
             delivery: Delivery::Inline,
             has_deferred: Cell::new(false),
+            answers_soon: false,
+            has_deferred_cleanup: Cell::new(false),
             notices: RefCell::new(Vec::new()),
             trips: RefCell::new(Trips::new()),
             trip_notices: RefCell::new(Vec::new()),
             policy_digest: OnceCell::new(),
             watch: Cell::default(),
+            known: RefCell::new(Known::Same),
         }
     }
 
@@ -163,6 +182,16 @@ impl<S: Store> Engine<S> {
     /// True, once, if a trip waits for the caller to have its notifications delivered.
     pub fn take_deferred_notifications(&self) -> bool {
         self.has_deferred.take()
+    }
+
+    /// Leaves it to the caller to have the memory folder cleaned by another process.
+    pub(crate) fn defer_cleanup(&self) {
+        self.has_deferred_cleanup.set(true);
+    }
+
+    /// True, once, if the memory folder waits for the caller to have it cleaned.
+    pub fn take_deferred_cleanup(&self) -> bool {
+        self.has_deferred_cleanup.take()
     }
 
     /// The store, for reading only.
@@ -179,6 +208,11 @@ impl<S: Store> Engine<S> {
         self.file_use == FileUse::All
     }
 
+    /// True if a client waits for the answer.
+    pub(crate) fn answers_soon(&self) -> bool {
+        self.answers_soon
+    }
+
     pub(crate) fn own_files(&self) -> &OwnFiles {
         &self.own_files
     }
@@ -190,6 +224,11 @@ impl<S: Store> Engine<S> {
     /// The configuration in force.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The clock by which this engine decides.
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     pub fn now(&self) -> Moment {
@@ -295,7 +334,7 @@ impl<S: Store> Engine<S> {
         if matches!(event, Event::Trust(_))
             && let Err(source) = trust_marker::create(self.state_folder(), project.key)
         {
-            let hint = "set HALTLINE_STATE_DIR to a folder that can be written";
+            let hint = "set HALTLINE_STATE_DIR to a writable folder";
             return Err(StoreError::Io { path: self.state_folder().to_owned(), hint, source }.into());
         }
         let provenance = Provenance { cause: event.cause(), policy: self.policy_digest() };
@@ -303,6 +342,7 @@ impl<S: Store> Engine<S> {
         let outcome = self.store.transact(project, provenance, &|memory| self.decide(memory, policy, event))?;
         match outcome {
             TransactionOutcome::Committed(committed) => {
+                self.mark_root();
                 self.keep_trip_notices(self.trips.take());
                 Ok(*committed)
             }
@@ -346,6 +386,15 @@ impl<S: Store> Engine<S> {
         }
         Ok(decision)
     }
+}
+
+/// The notice about a cache that another program changed.
+pub(crate) fn altered_cache(path: &Path) -> String {
+    format!(
+        "haltline: {} was changed by another program; haltline did not use it and made it again from its sources. What is \
+         OPEN stays OPEN.",
+        path.display()
+    )
 }
 
 pub(crate) fn is_notify(effect: &Effect) -> bool {

@@ -2,6 +2,7 @@
 //! nothing here follows a planted link, waits for a pipe, or reads without a limit. Files are replaced atomically: a
 //! reader sees the old or the new content and never half of it. A [`Stamp`] tells whether a file changed.
 
+mod seal;
 mod stamp;
 
 use std::fs::{self, File, OpenOptions};
@@ -15,6 +16,7 @@ use haltline_core::Instant;
 use rustix::fs::OFlags;
 use serde::Serialize;
 
+pub(crate) use seal::{Sealed, seal, unseal};
 pub use stamp::{Stamp, StampedPath};
 
 /// The end of the name of a file that is being written.
@@ -203,7 +205,7 @@ pub fn reject_linked_folder(root: &Path, folder: &Path) -> io::Result<()> {
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() => {
                 return Err(io::Error::other(format!(
-                    "{} is a symbolic link; nothing is written there",
+                    "{} is a symbolic link; haltline does not write through it",
                     path.display()
                 )));
             }

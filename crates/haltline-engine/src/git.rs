@@ -70,7 +70,7 @@ pub enum GitError {
         complaint: String,
     },
     /// git did not end in time, and was killed with everything it had started.
-    #[error("git {command}: did not end within {} s and was killed", deadline.as_secs_f32())]
+    #[error("git {command}: did not end within {} s, so haltline killed it", deadline.as_secs_f32())]
     TimedOut { command: String, deadline: Duration },
 }
 

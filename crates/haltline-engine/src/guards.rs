@@ -1,7 +1,7 @@
 //! Finds the constraints that guard an action (C8) without reading every constraint file on every call.
 //!
-//! One small file per project lists the guards, with a stamp of every folder and file they were read from. If a stamp
-//! differs, the list is rebuilt; without constraints there is no list to read.
+//! One small file per project lists the guards, with a stamp of every folder and file they were read from and a checksum of
+//! its own. If a stamp or the checksum differs, the list is rebuilt.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,13 @@ use haltline_core::{ConstraintId, State};
 use serde::{Deserialize, Serialize};
 
 use crate::constraint_file::{active_ids, find};
-use crate::file::{Durability, Stamp, StampedPath, write_atomically};
+use crate::file::{Durability, Links, Sealed, Stamp, StampedPath, read_regular, seal, unseal, write_atomically};
 use crate::project::ProjectKey;
 
 /// At most this many folders and files of constraints are stamped.
 const STAMPS_MAX: usize = 2000;
+/// The longest list that is read, in bytes.
+const BYTES_MAX: u64 = 16 << 20;
 
 /// The guards of one project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,28 +61,38 @@ fn stamps(folder: &Path) -> Vec<StampedPath> {
 }
 
 impl Guards {
-    /// The list of a project: the stored one if nothing changed, else a new one.
+    /// The list of a project: the stored one if nothing changed, else a new one. Calls `report_altered` if another program
+    /// changed the stored one.
     pub(crate) fn load(
         list: &Path,
         root: &Path,
         directory: &str,
         defaults: &haltline_core::constraint::Limits,
         circuits: impl FnOnce() -> Vec<(ConstraintId, Rule)>,
+        report_altered: impl FnOnce(),
     ) -> Self {
         let folder = root.join(directory);
-        let kept: Option<Guards> = fs::read(list).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let file = read_regular(list, BYTES_MAX, Links::Reject);
+        let kept: Option<Guards> = match file.as_deref().map(unseal) {
+            Ok(Sealed::Whole(text)) => serde_json::from_slice(text).ok(),
+            Ok(Sealed::Altered) => {
+                report_altered();
+                None
+            }
+            Ok(Sealed::Unsealed) | Err(_) => None,
+        };
         let has_folder = folder.is_dir();
-        match &kept {
-            None if !has_folder => return Self::default(),
-            Some(kept) if kept.is_fresh(&folder, has_folder) => return kept.clone(),
-            Some(_) | None => {}
+        if let Some(kept) = kept.filter(|kept| kept.is_fresh(&folder, has_folder)) {
+            return kept;
         }
+        // Also without a folder: circuits keep their rules when somebody deletes it.
         let made = Self::build(root, directory, defaults, circuits());
         if let Some(parent) = list.parent()
             && let Ok(text) = serde_json::to_vec(&made)
         {
             // The list only saves time; without it everything is read again.
-            fs::create_dir_all(parent).and_then(|()| write_atomically(list, &text, Durability::Rebuildable)).ok();
+            let write = |()| write_atomically(list, &seal(&text), Durability::Rebuildable);
+            fs::create_dir_all(parent).and_then(write).ok();
         }
         made
     }
@@ -148,7 +160,7 @@ mod tests {
     use super::*;
 
     fn load(root: &Path, list: &Path) -> Guards {
-        Guards::load(list, root, "docs/constraints", &haltline_core::constraint::Limits::default(), Vec::new)
+        Guards::load(list, root, "docs/constraints", &haltline_core::constraint::Limits::default(), Vec::new, || ())
     }
 
     fn write(root: &Path, name: &str, glob: &str) {
@@ -173,7 +185,8 @@ mod tests {
         write(&root, "another", "git*");
         assert_eq!(load(&root, &list).covering(&push, &root).len(), 1);
         let current = fs::read(&list).expect("kept");
-        let mut earlier: serde_json::Value = serde_json::from_slice(&current).expect("JSON");
+        let Sealed::Whole(text) = unseal(&current) else { panic!("sealed") };
+        let mut earlier: serde_json::Value = serde_json::from_slice(text).expect("JSON");
         for stamped in earlier["stamps"].as_array_mut().expect("stamps") {
             *stamped = serde_json::json!({"path": stamped["path"], "modified": [1, 2], "bytes": 3, "inode": 4});
         }

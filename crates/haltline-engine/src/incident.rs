@@ -18,7 +18,7 @@ use haltline_core::{CircuitName, Decision, Instant, State};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub use record::{IncidentLookup, IncidentRecord};
+pub use record::{IncidentLookup, IncidentRecord, one_per_cause};
 pub use session::session_state;
 pub(crate) use session::{from_history, from_trip, last_result, sample};
 
@@ -212,6 +212,25 @@ impl Incident {
         if let IncidentBreaker::Loop { pattern, .. } = self.breaker { Some(pattern) } else { None }
     }
 
+    /// Since when the circuit is HALF_OPEN; `None` in any other state.
+    pub fn half_open_since(&self) -> Option<Instant> {
+        if self.state != IncidentState::HalfOpen {
+            return None;
+        }
+        let opened = |event: &&IncidentEvent| matches!(event.kind, "half_opened" | "resumed");
+        self.after.iter().rev().find(opened).map(|event| event.at).or(self.until)
+    }
+
+    /// What lets a HALF_OPEN circuit close.
+    pub fn closing_text(&self) -> &'static str {
+        match self.breaker {
+            IncidentBreaker::Loop { pattern, .. } => pattern.closing_text(),
+            IncidentBreaker::Constraint => "one clean action closes it, one violation opens it again",
+            IncidentBreaker::Phase { .. } => "an iteration with progress closes it",
+            IncidentBreaker::Attempt | IncidentBreaker::Claim { .. } => "a person decides",
+        }
+    }
+
     /// The incident as notifications carry it.
     pub(crate) fn to_json(&self, project: &str) -> Value {
         let mut out = Map::new();
@@ -284,7 +303,9 @@ impl<S: Store> Engine<S> {
                 State::Claim(claim) => disputes(claim),
                 // Those of the sessions come from the journal.
                 State::Agent(_) | State::Tree(_) => Vec::new(),
-                State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => Vec::new(),
+                State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) | State::Ledger(_) => {
+                    Vec::new()
+                }
             };
             for id in ids {
                 found.extend(self.incident(&name, &state, &id)?);
@@ -357,7 +378,7 @@ impl<S: Store> Engine<S> {
                 let incident = other_breakers::of_claim(row, id, claim);
                 incident.map(|incident| timeline::with_evidence(incident, &history))
             }
-            State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => None,
+            State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) | State::Ledger(_) => None,
         })
     }
 

@@ -38,13 +38,52 @@ pub fn verify(store: &dyn Store, project: ProjectKey) -> Result<Verification, St
         let end = store.head(project)?;
         let anchor = store.anchor(project)?;
         let anchored = anchor.head;
-        let found = Fold::new(StoredState { stored, begin, end }, anchor).run(store, project)?;
+        let kept_problems = check_kept(store, project, anchored)?;
+        let mut found = Fold::new(StoredState { stored, begin, end }, anchor).run(store, project)?;
+        found.problems.splice(0..0, kept_problems);
         let is_unchanged = || -> Result<bool, StoreError> {
             Ok(store.head(project)? == begin && store.anchor(project)?.head == anchored)
         };
         if found.problems.is_empty() || attempts == ATTEMPTS_MAX || is_unchanged()? {
             return Ok(found);
         }
+    }
+}
+
+/// Checks the facts up to the anchor that are still there: a rescue keeps them, and folds none of them again. A gap is no
+/// problem, because the rescue reported what was lost; a changed fact is.
+fn check_kept(store: &dyn Store, project: ProjectKey, anchor: Head) -> Result<Vec<String>, StoreError> {
+    let (mut problems, mut before, mut after) = (Vec::new(), Head::default(), 0);
+    loop {
+        let entries = store.journal(project, after, FACTS_PER_READ)?;
+        let is_last = entries.len() < FACTS_PER_READ;
+        for entry in entries {
+            if entry.seq > anchor.seq {
+                return Ok(problems);
+            }
+            if entry.seq == before.seq + 1 {
+                check_link(&before, &entry, &mut problems);
+            }
+            check_texts(&entry, &mut problems);
+            before = Head { seq: entry.seq, hash: entry.hash };
+            after = entry.seq;
+        }
+        if is_last {
+            return Ok(problems);
+        }
+    }
+}
+
+fn check_link(before: &Head, entry: &Entry, problems: &mut Vec<String>) {
+    let Entry { seq, previous, circuit, body, texts_digest, hash, .. } = entry;
+    if chain_hash(&before.hash, *seq, *previous, circuit.as_str(), body, texts_digest) != *hash {
+        problems.push(format!("fact {seq} ({circuit}) does not match the hash chain: somebody changed it"));
+    }
+}
+
+fn check_texts(entry: &Entry, problems: &mut Vec<String>) {
+    if !entry.has_intact_texts() {
+        problems.push(format!("fact {} ({}): somebody changed its texts", entry.seq, entry.circuit));
     }
 }
 
@@ -83,7 +122,7 @@ impl Fold {
             for entry in entries {
                 if entry.seq > end.seq {
                     if store.head(project)? == end {
-                        self.found.problems.push(format!("fact {} stands after the journal's end", entry.seq));
+                        self.found.problems.push(format!("fact {} comes after the journal's end", entry.seq));
                     }
                     break 'journal;
                 }
@@ -115,16 +154,12 @@ impl Fold {
 
     fn fold_entry(&mut self, entry: Entry) {
         let Self { head, found, .. } = self;
-        let (seq, name) = (entry.seq, entry.circuit.as_str());
+        let seq = entry.seq;
         if seq != head.seq + 1 {
             found.problems.push(format!("facts {} to {} are missing", head.seq + 1, seq - 1));
         }
-        if chain_hash(&head.hash, seq, entry.previous, name, &entry.body, &entry.texts_digest) != entry.hash {
-            found.problems.push(format!("fact {seq} ({}) does not fit the chain: it was changed", entry.circuit));
-        }
-        if !entry.has_intact_texts() {
-            found.problems.push(format!("fact {seq} ({}): its texts were changed", entry.circuit));
-        }
+        check_link(head, &entry, &mut found.problems);
+        check_texts(&entry, &mut found.problems);
         *head = Head { seq, hash: entry.hash };
         found.head = *head;
         found.facts += 1;
@@ -140,7 +175,9 @@ impl Fold {
                         sound.insert(entry.circuit);
                     }
                 }
-                None => found.problems.push(format!("fact {seq} is of a kind this haltline does not know")),
+                None => {
+                    found.problems.push(format!("fact {seq} has a type that this version of haltline does not know"))
+                }
             },
             Err(problem) => found.problems.push(format!("fact {seq} cannot be read: {problem}")),
         }
@@ -151,7 +188,7 @@ impl Fold {
         let (existing, sound) = comparison.unwrap_or_default();
         for name in expected.stored.keys().filter(|name| !sound.contains(*name)) {
             found.problems.push(match states.get(name) {
-                Some(_) => format!("circuit {name} is not what its facts say"),
+                Some(_) => format!("circuit {name} differs from its facts"),
                 None => format!("circuit {name} has no facts"),
             });
         }

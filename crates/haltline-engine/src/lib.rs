@@ -7,6 +7,7 @@
 mod agent_event;
 mod archive;
 mod breaker;
+pub mod calendar;
 pub mod changes;
 pub mod checkpoint;
 pub mod claims;
@@ -30,6 +31,7 @@ mod out_of_scope;
 mod overview;
 pub mod phase_run;
 pub mod project;
+mod project_mark;
 mod queue;
 pub mod ralph_file;
 pub mod redact;
@@ -52,11 +54,12 @@ pub use engine::{ConfigReading, Engine, EngineError, OwnFiles};
 pub use file::set_aside_files;
 pub use incident::{
     Evidence, INCIDENTS_FILE, Incident, IncidentBreaker, IncidentEvent, IncidentLookup, IncidentRecord, IncidentState,
-    session_state,
+    one_per_cause, session_state,
 };
 pub use network::network_kind;
 pub use notify::{DEFAULT_RUN, DeliveryAttempt, phase_run_options, slice_options};
 pub use overview::{
     BreakerName, CircuitCounts, Overview, RecordedTrip, RecordedTrips, SESSION_MS, UnclosedCircuit, agent_tree_row,
 };
+pub use project_mark::settled_project;
 pub use trust_marker::load_trust;

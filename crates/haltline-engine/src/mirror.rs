@@ -163,7 +163,7 @@ fn foreign(entry: &serde_json::Value) -> Result<ForeignCircuit, String> {
             .as_str()
             .and_then(|text| Instant::parse(text).ok())
             .map(Some)
-            .ok_or_else(|| format!("{key} {}: expected an RFC 3339 instant or null", shorten(&value.to_string()))),
+            .ok_or_else(|| format!("{key} {}: expected an RFC 3339 time or null", shorten(&value.to_string()))),
     };
     let (last_trip, last_reset) = (instant("last_trip")?, instant("last_reset")?);
     let listed: Vec<MirrorViolation> = match entry.get("violations") {
@@ -232,13 +232,16 @@ pub struct Mirror {
     path: PathBuf,
     stamp_path: PathBuf,
     lock_path: PathBuf,
+    lock_timeout: Duration,
 }
 
 /// Why the mirror was not updated. The store is up to date all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
     /// The file could not be written or read.
-    #[error("the state file {path} was not brought up to date: {source}; the store is, and the next write tries again")]
+    #[error(
+        "haltline could not update the state file {path}: {source}; the store is up to date, and the next write tries again"
+    )]
     Io { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -254,7 +257,13 @@ impl Mirror {
             path: project.root.join(directory).join(STATE_FILE),
             stamp_path: stem.with_extension("json"),
             lock_path: stem.with_extension("lock"),
+            lock_timeout: LOCK_TIMEOUT,
         }
+    }
+
+    /// Waits only this long for another process that reads or writes the file.
+    pub(crate) fn with_lock_timeout(self, lock_timeout: Duration) -> Self {
+        Self { lock_timeout, ..self }
     }
 
     pub fn path(&self) -> &Path {
@@ -298,7 +307,7 @@ impl Mirror {
     /// Waits for the lock: one process at a time reads or writes the file.
     pub(crate) fn lock(&self) -> Result<QueueGuard, MirrorError> {
         let folder = self.lock_path.parent().unwrap_or(Path::new("."));
-        let guard = fs::create_dir_all(folder).and_then(|()| wait_in_queue(&self.lock_path, LOCK_TIMEOUT));
+        let guard = fs::create_dir_all(folder).and_then(|()| wait_in_queue(&self.lock_path, self.lock_timeout));
         let guard = guard.map_err(|source| self.io_error(source))?;
         guard.ok_or_else(|| self.io_error(io::Error::new(io::ErrorKind::TimedOut, "another process holds it")))
     }
@@ -327,8 +336,14 @@ impl Mirror {
         Ok((parsed, Some(kept)))
     }
 
-    /// Keeps only those violations of a known circuit that are not in its journal. `entries` is the whole journal.
-    pub fn retain_unknown(foreign: &mut ForeignCircuit, circuit: &Circuit, entries: &[Entry]) {
+    /// Keeps only those violations of a known circuit that are not in its journal. `entries` is the whole journal;
+    /// `folded_until` is the time of the newest violation that is no longer in it.
+    pub fn retain_unknown(
+        foreign: &mut ForeignCircuit,
+        circuit: &Circuit,
+        entries: &[Entry],
+        folded_until: Option<Instant>,
+    ) {
         let mut known_counts: BTreeMap<String, usize> = BTreeMap::new();
         let mut folded = circuit.totals.violations;
         for violation in violations(entries) {
@@ -346,8 +361,10 @@ impl Mirror {
                 }
         });
         // The circuit also counts violations whose facts were folded or lost. That many of the oldest lines from before
-        // the start of the journal are skipped, because counting a violation twice is worse than missing one.
-        let begin = entries.iter().rev().find_map(local_time);
+        // the start of the journal, or from before the newest folded one, are skipped, because counting a violation twice
+        // is worse than missing one.
+        let begin =
+            entries.iter().rev().find_map(local_time).map(|begin| folded_until.map_or(begin, |at| begin.max(at)));
         foreign.violations.sort_by_key(|violation| violation.at);
         foreign.violations.retain(|violation| {
             let is_folded = folded > 0 && begin.is_none_or(|begin| violation.at <= begin);

@@ -3,6 +3,8 @@
 //! Before a constraint is read or an event of one is decided, [`Engine::import_mirror`] turns what another program wrote
 //! into events. After a commit, the effect only writes the file: it commits nothing.
 
+use std::time::Duration;
+
 use haltline_core::constraint::ConstraintEvent;
 use haltline_core::{CircuitName, Event, State};
 
@@ -11,10 +13,17 @@ use crate::engine::{Engine, EngineError, is_notify};
 use crate::mirror::{Mirror, MirrorError};
 use crate::store::Store;
 
+/// How long a hook waits for another process that reads or writes the state file. The next event tries again.
+const HOOK_LOCK_TIMEOUT: Duration = Duration::from_millis(100);
+
 impl<S: Store> Engine<S> {
     fn mirror(&self) -> Mirror {
         let directory = self.config().constraint_directory();
-        Mirror::new(self.config().constraint_mirror(), self.project(), directory, self.state_folder())
+        let mirror = Mirror::new(self.config().constraint_mirror(), self.project(), directory, self.state_folder());
+        match self.answers_soon() {
+            true => mirror.with_lock_timeout(HOOK_LOCK_TIMEOUT),
+            false => mirror,
+        }
     }
 
     /// Imports what another program wrote into the state file. Call this before every read or event of a constraint.
@@ -43,6 +52,7 @@ impl<S: Store> Engine<S> {
     fn import_and_write(&self, mirror: &Mirror) -> Result<(), MirrorError> {
         let _lock = mirror.lock()?;
         let head = self.store().head(self.project().key)?;
+        let folded_until = self.store().anchor(self.project().key)?.folded_until;
         let (foreign_file, kept) = mirror.read_foreign(head, self.now())?;
         let mut has_tripped = false;
         for (id, mut foreign) in foreign_file.circuits {
@@ -50,7 +60,7 @@ impl<S: Store> Engine<S> {
             let known = self.store().circuit(self.project().key, &name)?;
             if let Some(circuit) = known.as_ref().and_then(State::as_constraint) {
                 let history = self.store().history(self.project().key, &name, usize::MAX)?;
-                Mirror::retain_unknown(&mut foreign, circuit, &history);
+                Mirror::retain_unknown(&mut foreign, circuit, &history, folded_until.get(&name).copied());
                 if foreign.violations.is_empty() {
                     continue;
                 }
@@ -67,7 +77,10 @@ impl<S: Store> Engine<S> {
         if let Some(kept) = kept {
             let path = mirror.path().display();
             let problem = foreign_file.problems.join("; ");
-            self.add_notice(format!("{path}: {problem}; kept as {}, rebuilt from the store", kept.display()));
+            self.add_notice(format!(
+                "{path}: {problem}; haltline kept it as {} and rebuilt it from the store",
+                kept.display()
+            ));
         }
         self.write_under_lock(mirror)?;
         if has_tripped {

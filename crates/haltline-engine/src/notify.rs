@@ -60,7 +60,10 @@ impl<S: Store> Engine<S> {
             let attempts = incident.map(|incident| self.send_notification(&incident)).unwrap_or_default();
             for DeliveryAttempt { target, problem } in &attempts {
                 if let Some(problem) = problem {
-                    self.add_notice(format!("incident {} was not delivered: {target}: {problem}", message.incident));
+                    self.add_notice(format!(
+                        "incident {} could not be delivered to {target}: {problem}",
+                        message.incident
+                    ));
                 }
             }
             // A message that one target took is not sent again: the others would get it twice.

@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 
 use haltline_core::constraint::{CircuitStateAt, Cooldown};
-use haltline_core::loop_::{AgentFact, AgentState, Circuits, Pattern};
+use haltline_core::loop_::{AgentFact, AgentState, CircuitFact, Circuits, Pattern};
 use haltline_core::phase::RunState;
-use haltline_core::{CircuitName, ConstraintId, Fact, Instant, Moment, State};
+use haltline_core::{CircuitName, ConstraintId, Fact, Instant, Moment, State, counted};
 use serde::Serialize;
 
-use crate::incident::{self, Incident, IncidentState, other_breakers};
+use crate::incident::{self, Incident, IncidentEvent, IncidentState, other_breakers};
 use crate::mirror::violations;
 use crate::project::ProjectKey;
 use crate::store::{Store, StoreError};
@@ -57,7 +57,7 @@ impl BreakerName {
             State::PhaseRun(_) => Some(BreakerName::Phase),
             State::Slice(_) => Some(BreakerName::Attempt),
             State::Claim(_) => Some(BreakerName::Claim),
-            State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => None,
+            State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) | State::Ledger(_) => None,
         }
     }
 }
@@ -150,6 +150,7 @@ impl Overview {
                 remaining_ms,
             }));
         }
+        overview.remove_consequences();
         let has_row =
             |id: &ConstraintId| rows.binary_search_by(|(name, _)| name.cmp(&CircuitName::constraint(id))).is_ok();
         overview.counts.closed += constraints.into_iter().filter(|id| !has_row(id)).count();
@@ -157,6 +158,22 @@ impl Overview {
         overview.counts.half_open = overview.unclosed.len() - overview.counts.open;
         overview.unclosed.sort_by_key(|circuit| (!circuit.is_open(), std::cmp::Reverse(circuit.incident.tripped)));
         Ok(overview)
+    }
+}
+
+impl Overview {
+    /// Removes the wait of external services where the limit that caused it is listed.
+    fn remove_consequences(&mut self) {
+        let is_consequence =
+            |incident: &Incident| incident.count == 0 && incident.loop_pattern() == Some(Pattern::ExternalApi);
+        let causes: Vec<Option<Instant>> = self
+            .unclosed
+            .iter()
+            .filter(|circuit| !is_consequence(&circuit.incident))
+            .map(|circuit| circuit.incident.tripped)
+            .collect();
+        self.unclosed
+            .retain(|circuit| !is_consequence(&circuit.incident) || !causes.contains(&circuit.incident.tripped));
     }
 }
 
@@ -182,7 +199,8 @@ fn active_sessions(rows: &[(CircuitName, State)], now: Moment) -> BTreeSet<Circu
             | State::Claim(_)
             | State::Pipeline(_)
             | State::Trust(_)
-            | State::Control(_) => {}
+            | State::Control(_)
+            | State::Ledger(_) => {}
         }
     }
     active
@@ -208,7 +226,12 @@ fn is_closed(state: &State) -> bool {
         State::PhaseRun(phase_run) => !matches!(phase_run.state, RunState::Over(_)),
         State::Slice(slice) => slice.is_begun(),
         // A tree belongs to agents that are counted themselves.
-        State::Tree(_) | State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => false,
+        State::Tree(_)
+        | State::Exemptions(_)
+        | State::Pipeline(_)
+        | State::Trust(_)
+        | State::Control(_)
+        | State::Ledger(_) => false,
     }
 }
 
@@ -250,9 +273,11 @@ fn unclosed(
             RunState::Open(trip) => one(other_breakers::of_phase_run(name, &trip.incident, phase_run, now)),
             RunState::Warned => {
                 let mut incident = other_breakers::of_phase_run(name, "", phase_run, now);
+                let (at, kind) = (phase_run.changed.at, "half_opened");
+                incident.after.push(IncidentEvent { at, kind, text: None, who: None });
                 incident.reason = Some(match phase_run.no_progress {
                     0 => "the cooldown is over, and the next iteration decides".to_owned(),
-                    count => format!("no progress for {count} iterations"),
+                    count => format!("no progress for {}", counted(count, "iteration")),
                 });
                 one(incident)
             }
@@ -265,7 +290,9 @@ fn unclosed(
             let dispute = claim.dispute().and_then(|dispute| other_breakers::of_claim(name, &dispute.incident, claim));
             dispute.map(one).unwrap_or_default()
         }
-        State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => Vec::new(),
+        State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) | State::Ledger(_) => {
+            Vec::new()
+        }
     })
 }
 
@@ -312,6 +339,8 @@ pub struct RecordedTrip {
     /// The pattern, for the loop breaker.
     pub pattern: Option<Pattern>,
     pub at: Instant,
+    /// External services wait because another limit was reached, which has an incident of its own (L10).
+    is_consequence: bool,
 }
 
 /// What the journal says about a stretch of time.
@@ -357,8 +386,9 @@ impl RecordedTrips {
                         incident: incident.to_owned(),
                         circuit: entry.circuit.clone(),
                         breaker,
-                        pattern: fact.as_circuit().and_then(haltline_core::loop_::CircuitFact::pattern),
+                        pattern: fact.as_circuit().and_then(CircuitFact::pattern),
                         at,
+                        is_consequence: fact.as_circuit().is_some_and(is_consequence),
                     });
                 }
             }
@@ -370,8 +400,24 @@ impl RecordedTrips {
         found.trips.sort_by(|one, other| (one.at, &one.incident).cmp(&(other.at, &other.incident)));
         // A state file that another program writes can bring the same trip again.
         found.trips.dedup_by(|one, other| one.incident == other.incident);
+        // One cause counts once: a trip that another one followed is part of it.
+        let followed: BTreeSet<String> = store
+            .incidents(Some(project))?
+            .into_iter()
+            .filter(|stored| stored.end.as_ref().is_some_and(|end| end.followed_by.is_some()))
+            .map(|stored| stored.start.id)
+            .collect();
+        found.trips.retain(|trip| !followed.contains(&trip.incident));
+        let causes: BTreeSet<Instant> =
+            found.trips.iter().filter(|trip| !trip.is_consequence).map(|trip| trip.at).collect();
+        found.trips.retain(|trip| !trip.is_consequence || !causes.contains(&trip.at));
         Ok(found)
     }
+}
+
+/// True for the trip that only makes external services wait.
+fn is_consequence(fact: &CircuitFact) -> bool {
+    matches!(fact, CircuitFact::Tripped { trip } if trip.pattern == Pattern::ExternalApi && trip.count == 0)
 }
 
 fn breaker_of_fact(fact: &Fact) -> Option<BreakerName> {
@@ -381,6 +427,6 @@ fn breaker_of_fact(fact: &Fact) -> Option<BreakerName> {
         Fact::Phase(_) => Some(BreakerName::Phase),
         Fact::Attempt(_) => Some(BreakerName::Attempt),
         Fact::Claim(_) => Some(BreakerName::Claim),
-        Fact::Exemption(_) | Fact::Pipeline(_) | Fact::Trust(_) | Fact::Control(_) => None,
+        Fact::Exemption(_) | Fact::Pipeline(_) | Fact::Trust(_) | Fact::Control(_) | Fact::Ledger(_) => None,
     }
 }

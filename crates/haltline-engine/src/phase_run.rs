@@ -152,7 +152,10 @@ impl<S: Store> Engine<S> {
         match guard {
             Ok(Some(guard)) => Ok(Some(guard)),
             Ok(None) => {
-                self.add_notice(format!("{}: another process holds it; it is left as it is", file.path().display()));
+                self.add_notice(format!(
+                    "{}: another process has it locked; haltline did not change it",
+                    file.path().display()
+                ));
                 Err(LockedElsewhere)
             }
             Err(error) => {
@@ -205,9 +208,9 @@ impl<S: Store> Engine<S> {
         self.add_notice(match known {
             Some(phase_run) => {
                 let before = phase_run.state.as_file_str();
-                format!("{path}: somebody else wrote it; taken over: {before} → {now}")
+                format!("{path}: another program wrote it, and haltline imported it: {before} → {now}")
             }
-            None => format!("{path}: found and taken over: {now}"),
+            None => format!("{path}: haltline found it and imported it: {now}"),
         });
     }
 
@@ -217,7 +220,7 @@ impl<S: Store> Engine<S> {
             && let Some(phase_run) = known.filter(|phase_run| phase_run.is_tripped())
         {
             let (path, state) = (path.display(), phase_run.state.as_file_str());
-            self.add_notice(format!("{path}: it was gone; written again from the store: {state}"));
+            self.add_notice(format!("{path}: it was missing; haltline wrote it again from the store: {state}"));
         }
     }
 
@@ -225,7 +228,7 @@ impl<S: Store> Engine<S> {
         match set_aside(path, self.now().at, SET_ASIDE_MAX) {
             Ok(kept) => {
                 let (path, kept) = (path.display(), kept.display());
-                self.add_notice(format!("{path}: {problem}; kept as {kept}, rebuilt from the store"));
+                self.add_notice(format!("{path}: {problem}; haltline kept it as {kept} and rebuilt it from the store"));
             }
             Err(error) => self.add_notice(format!("{}: {problem}, and {error}", path.display())),
         }
@@ -257,7 +260,7 @@ impl<S: Store> Engine<S> {
             Err(error) => return self.add_notice(error),
         };
         if let Err(error) = self.try_write_file(location, file, &phase_run) {
-            self.add_notice(format!("{}: {error}; the circuit itself is kept in the store", file.path().display()));
+            self.add_notice(format!("{}: {error}; the store still has the circuit", file.path().display()));
         }
     }
 

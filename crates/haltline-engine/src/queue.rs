@@ -15,12 +15,27 @@ pub(crate) struct QueueGuard {
 
 /// Waits for the lock, at most `timeout`. `Ok(None)` if it did not get the lock in that time.
 pub(crate) fn wait_in_queue(path: &Path, timeout: Duration) -> std::io::Result<Option<QueueGuard>> {
-    let file = open_lock_file(path)?;
+    wait_in_queue_for(path, || timeout)
+}
+
+/// As [`wait_in_queue`]; `timeout` is called only if another process has the lock.
+pub(crate) fn wait_in_queue_for(
+    path: &Path,
+    timeout: impl FnOnce() -> Duration,
+) -> std::io::Result<Option<QueueGuard>> {
+    let file = match open_lock_file(path) {
+        // Somebody has a lease on the file: as good as the lock.
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(None),
+        opened => opened?,
+    };
     match file.try_lock() {
         Ok(()) => return Ok(Some(QueueGuard { _lock: file })),
-        Err(TryLockError::WouldBlock) if timeout.is_zero() => return Ok(None),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let timeout = timeout();
+    if timeout.is_zero() {
+        return Ok(None);
     }
     // A file lock has no timeout. If the waiting thread gets the lock too late, it releases it at once; otherwise it
     // ends with the process.

@@ -67,7 +67,7 @@ pub fn trip_reason(trip: &Trip) -> String {
         TripCause::NoProgress => format!("No progress detected in {count} consecutive loops"),
         TripCause::SameError => format!("Same error repeated in {count} consecutive loops"),
         TripCause::PermissionDenials => format!("Permission denied in {count} consecutive loops"),
-        TripCause::Neutral => format!("{count} loops in a row that could not work"),
+        TripCause::Neutral => format!("{count} loops in a row without work"),
         TripCause::StateFile { reason } => reason.clone(),
     }
 }

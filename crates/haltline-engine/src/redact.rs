@@ -1,94 +1,29 @@
 //! Keeps secrets out of stored texts, and stored texts short (E10).
+//!
+//! A secret is found by its own form (`token.rs`), by the name it is given (`assignment.rs`, `header.rs`), by the program
+//! that takes it (`command.rs`), by its place in an address (`address.rs`) or as the lines of a key (`block.rs`). Nothing is
+//! compiled and every pass takes linear time, because a hook is a fresh process that masks a few short texts.
+
+mod address;
+mod assignment;
+mod block;
+mod character;
+mod command;
+mod header;
+mod literal;
+mod name;
+mod program;
+mod token;
+mod token_kinds;
+mod value;
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::ops::Range;
 
 use haltline_core::digest_hex;
-use regex_lite::Regex;
 
 /// The longest text that is stored.
 pub const TEXT_BYTES_MAX: usize = 4096;
-
-/// A kind of secret: a cheap needle to search first, and the pattern whose first group is masked.
-struct SecretPattern {
-    needles: &'static [&'static str],
-    /// Compiled when its first needle is found: most processes find none.
-    pattern: LazyLock<Regex>,
-}
-
-impl SecretPattern {
-    const fn new(needles: &'static [&'static str], compile: fn() -> Regex) -> Self {
-        Self { needles, pattern: LazyLock::new(compile) }
-    }
-}
-
-fn compile(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the patterns are constants, tested below")
-}
-
-/// Needles are lower case and searched in the lower-cased text.
-static SECRETS: [SecretPattern; 7] = [
-    SecretPattern::new(&["private key-----"], || {
-        compile(r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$))")
-    }),
-    SecretPattern::new(&["bearer ", "basic "], || compile(r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")),
-    SecretPattern::new(
-        &[
-            "sk-",
-            "sk_",
-            "pk_",
-            "rk_",
-            "ghp_",
-            "gho_",
-            "ghu_",
-            "ghs_",
-            "ghr_",
-            "github_pat_",
-            "glpat-",
-            "xox",
-            "npm_",
-            "pypi-",
-            "hf_",
-            "aiza",
-            "akia",
-            "asia",
-            "dop_v1_",
-            "sg.",
-        ],
-        || {
-            compile(
-                r"\b((?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abeprs]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,}|AIza[A-Za-z0-9_-]{30,}|A[KS]IA[A-Z0-9]{16}|dop_v1_[a-f0-9]{32,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})",
-            )
-        },
-    ),
-    SecretPattern::new(&["eyj"], || compile(r"\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*)")),
-    SecretPattern::new(&["://"], || compile(r"://[^\s/:@]*:([^\s/@]+)@")),
-    SecretPattern::new(
-        &[
-            "passw",
-            "passphrase",
-            "pwd",
-            "secret",
-            "token",
-            "api_key",
-            "api-key",
-            "apikey",
-            "access_key",
-            "access-key",
-            "private_key",
-            "client_key",
-        ],
-        || {
-            compile(
-                r#"(?i)(?:passw(?:or)?d|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|client[-_]?key)["']?\s*[=:]\s*["']?([^\s"',;&]{4,})"#,
-            )
-        },
-    ),
-    SecretPattern::new(
-        &["--passw", "--passphrase", "--pwd", "--secret", "--token", "--api-key", "--access-key"],
-        || compile(r#"(?i)--(?:passw(?:or)?d|passphrase|pwd|secret|token|api-key|access-key)\s+["']?([^\s"']{4,})"#),
-    ),
-];
 
 /// Replaces a secret.
 const MASK: &str = "[redacted]";
@@ -96,23 +31,42 @@ const MASK: &str = "[redacted]";
 /// The text as it may be stored: secrets masked, and at most [`TEXT_BYTES_MAX`] bytes, with a hash of the whole text if
 /// it was cut. Idempotent, because haltline compares the texts of a state file with those in the journal.
 pub fn storable(text: &str) -> String {
-    let masked = mask_all(text);
-    if masked.len() <= TEXT_BYTES_MAX {
-        return masked;
+    // The note of an earlier cut belongs to no secret.
+    let (body, note) = split_note(text);
+    // Of a long text only the beginning is kept, so only that is read.
+    let read = &body[..body.floor_char_boundary(READ_BYTES_MAX)];
+    let masked = mask_all(read);
+    if read.len() == body.len() && masked.len() + note.len() <= TEXT_BYTES_MAX {
+        return masked + note;
     }
-    // The space separates the note from a word that the cut goes through.
-    let note = format!(" … [{} bytes, sha256 {}]", text.len(), digest_hex(&[text.as_bytes()], 8));
-    let mut end = TEXT_BYTES_MAX - note.len() - CUT_BYTES_SPARE;
-    while !masked.is_char_boundary(end) {
-        end -= 1;
-    }
+    let note = format!("{NOTE_START}{} bytes, sha256 {}]", text.len(), digest_hex(&[text.as_bytes()], 8));
+    let end = masked.floor_char_boundary(TEXT_BYTES_MAX - note.len() - CUT_BYTES_SPARE);
     mask_all(&masked[..end]) + &note
 }
 
+/// The space separates the note from a word that the cut goes through.
+const NOTE_START: &str = " … [";
 /// A word that was cut may look like a secret that it was not before; masking it can make the text longer.
 const CUT_BYTES_SPARE: usize = 64;
+/// How much of a text is searched for secrets before it is cut: much more than is kept, so that a secret at the cut is
+/// recognised.
+const READ_BYTES_MAX: usize = 16 * TEXT_BYTES_MAX;
 /// How often a text is masked again because what is left next to a mask looks like a secret.
 const PASSES_MAX: usize = 16;
+
+/// The text, and the note at its end that says what was cut off.
+fn split_note(text: &str) -> (&str, &str) {
+    let is_note = |note: &str| {
+        let inner = note.strip_prefix(NOTE_START).and_then(|rest| rest.strip_suffix(']'));
+        inner.and_then(|inner| inner.split_once(" bytes, sha256 ")).is_some_and(|(bytes, digest)| {
+            bytes.bytes().all(|byte| byte.is_ascii_digit()) && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    };
+    match text.ends_with(']').then(|| text.rfind(NOTE_START)).flatten() {
+        Some(at) if is_note(&text[at..]) => text.split_at(at),
+        _ => (text, ""),
+    }
+}
 
 fn mask_all(text: &str) -> String {
     let mut masked = match mask(text) {
@@ -121,40 +75,65 @@ fn mask_all(text: &str) -> String {
         Cow::Owned(masked) => masked,
     };
     for _pass in 1..PASSES_MAX {
-        let again = mask(&masked);
-        if again == masked {
-            break;
+        match mask(&masked) {
+            Cow::Borrowed(_) => break,
+            Cow::Owned(again) => masked = again,
         }
-        masked = again.into_owned();
     }
     masked
 }
 
 /// The text with its secrets masked.
 pub fn mask(text: &str) -> Cow<'_, str> {
-    let lower = text.to_ascii_lowercase();
-    let mut masked = Cow::Borrowed(text);
-    for secret in &SECRETS {
-        if !secret.needles.iter().any(|needle| lower.contains(needle)) {
-            continue;
-        }
-        let mut result = String::with_capacity(masked.len());
-        let mut copied = 0;
-        for groups in secret.pattern.captures_iter(&masked) {
-            let Some(found) = groups.get(1) else { continue };
-            if found.as_str() == MASK {
-                continue;
-            }
-            result.push_str(&masked[copied..found.start()]);
-            result.push_str(MASK);
-            copied = found.end();
-        }
-        if copied > 0 {
-            result.push_str(&masked[copied..]);
-            masked = Cow::Owned(result);
-        }
+    let mut spans = secrets(text);
+    if spans.is_empty() {
+        return Cow::Borrowed(text);
     }
-    masked
+    spans.sort_by_key(|span| (span.start, span.end));
+    let mut masked = String::with_capacity(text.len());
+    let mut copied = 0;
+    let mut spans = spans.into_iter().peekable();
+    while let Some(mut span) = spans.next() {
+        while let Some(next) = spans.next_if(|next| next.start <= span.end) {
+            span.end = span.end.max(next.end);
+        }
+        masked.push_str(&text[copied..span.start]);
+        masked.push_str(MASK);
+        copied = span.end;
+    }
+    masked.push_str(&text[copied..]);
+    if masked == text { Cow::Borrowed(text) } else { Cow::Owned(masked) }
+}
+
+/// Where the secrets of a text are, in any order.
+fn secrets(text: &str) -> Vec<Range<usize>> {
+    let mut spans = Vec::new();
+    let mut found = |span: Range<usize>| {
+        let start = text.floor_char_boundary(span.start);
+        let end = text.ceil_char_boundary(span.end.min(text.len()));
+        // A mask is no secret.
+        if start < end && &text[start..end] != MASK {
+            spans.push(start..end);
+        }
+    };
+    // What a text cannot hold is not looked for: most texts are short and hold none of it.
+    let mut bytes = [false; 256];
+    text.bytes().for_each(|byte| bytes[usize::from(byte)] = true);
+    let has = |byte: u8| bytes[usize::from(byte)];
+    block::find(text, &mut found);
+    token::find(text, &mut found);
+    if has(b'/') {
+        token::find_addresses(text, &mut found);
+    }
+    if has(b'=') || has(b':') || has(b'>') || has(b',') || has(b'(') {
+        assignment::find(text, &mut found);
+    }
+    header::schemes(text, &mut found);
+    command::find(text, &mut found);
+    if has(b'@') {
+        address::find(text, &mut found);
+    }
+    spans
 }
 
 #[cfg(test)]

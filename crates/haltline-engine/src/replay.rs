@@ -17,6 +17,7 @@ use std::convert::Infallible;
 use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Protections};
 use haltline_core::{CircuitName, Decision, Event, Instant, Memory, Mode, Moment, Policy, decide_with_rows, evaluate};
 
+use crate::calendar::calendar;
 use clock::ReplayClock;
 pub use recording_reader::{LINE_BYTES_MAX, Piece, RecordingReader};
 use session::SessionReplay;
@@ -86,8 +87,11 @@ impl Replay {
         });
         let session = &mut tree.sessions[index];
         session.count_event(&agent, &event, at, is_echo);
-        let event = Event::Loop { agent, event: unprotected(event), policy: POLICY.to_owned() };
+        let mut event = Event::Loop { agent, event: unprotected(event), policy: POLICY.to_owned(), calendar: None };
         for (policy_index, (memory, policy)) in tree.memories.iter_mut().zip(&self.policies).enumerate() {
+            if let Event::Loop { calendar: local, .. } = &mut event {
+                *local = calendar(now.at, &policy.loop_.budgets);
+            }
             if let Some(decision) = decide_event(memory, policy, &event, now) {
                 memory.fold(&decision.facts);
                 session.record_verdict(policy_index, &event, &decision, memory, now.at);

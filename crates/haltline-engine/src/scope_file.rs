@@ -163,7 +163,7 @@ impl ScopeBuilder<'_> {
         let root = self.project_root.path();
         let is_there = root.join(path).exists();
         if field == "packages" && !is_there && !path.contains(['.', '*']) {
-            self.notes.push(format!("{field}: {} is not there yet; a package is named by its folder", shorten(text)));
+            self.notes.push(format!("{field}: {} does not exist yet; name a package by its folder", shorten(text)));
         }
         let added = if graph::is_path(path) || is_there {
             self.add(root, path, source)
@@ -219,7 +219,9 @@ impl ScopeBuilder<'_> {
         let name = path.rsplit('/').next().unwrap_or(path);
         if is_explicit && !name.contains('.') && !found.exists() {
             let written = shorten(path);
-            self.notes.push(format!("{written} is not there yet and counts as one file; end a folder's name with `/`"));
+            self.notes.push(format!(
+                "{written} does not exist yet, so haltline treats it as a file; end a folder's name with `/`"
+            ));
         }
         path.to_owned()
     }

@@ -73,13 +73,13 @@ pub enum PathError {
     #[error("the path is empty")]
     Empty,
     /// No file can have this path.
-    #[error("the path cannot be that of a file: it is too long, or holds a NUL")]
+    #[error("the path is not a valid file path: it is too long or contains a NUL")]
     Unwritable,
     #[error("{} goes through too many symbolic links", .0.display())]
     TooManyLinks(PathBuf),
     /// Different programs would write to different files.
     #[error(
-        "{} may be {} or {}, depending on who reads it; give the path without `..`, links or blanks around it",
+        "{} could mean {} or {}; write the path without `..`, links and surrounding spaces",
         .path.display(), .one.display(), .other.display()
     )]
     Ambiguous {
@@ -89,7 +89,7 @@ pub enum PathError {
         other: PathBuf,
     },
     /// It begins with `~` or is a URL, which some programs expand and others do not.
-    #[error("{} may be expanded by who reads it; give a plain path", .0.display())]
+    #[error("a shell could expand {}; write a plain path", .0.display())]
     Expandable(PathBuf),
     #[error("cannot tell where {} leads: {source}", .path.display())]
     Unreadable { path: PathBuf, source: io::Error },

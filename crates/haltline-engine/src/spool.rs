@@ -1,25 +1,31 @@
 //! Events that found the store busy wait here, one file each, until the next writer of their project commits them (E2).
 //!
+//! The spool has limits in files and bytes. What does not fit is lost, but counted, and the person reads how many events it
+//! was. An event takes in only as many as it has time for; then it waits behind the rest.
+//!
 //! Only events that clients report are spooled, never operator actions. The process that renames a file first handles
 //! it. If that process dies between its commit and the removal of the file, the event is handled twice. Its call ids
 //! reveal that; an event without an id, or a call of a client that sends no call ids, then counts twice.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use haltline_core::Moment;
 
-use crate::file::{Durability, Links, read_regular, write_atomically};
+use crate::clock::Deadline;
+use crate::file::{Durability, Links, append_regular, read_regular, write_atomically};
 use crate::project::ProjectKey;
 use crate::queue::wait_in_queue;
 
-/// Beyond this many files the oldest are dropped: more events do not help a store that is busy for so long.
-const FILES_MAX: usize = 1000;
-/// Largest event that is read back.
-const EVENT_BYTES_MAX: u64 = 64 << 20;
+/// At most this many events of a project wait.
+const FILES_MAX: u64 = 5000;
+/// At most this many bytes of a project wait: a quarter of what the whole state folder may use.
+const BYTES_MAX: u64 = 16 << 20;
+/// The file whose length is the number of lost events.
+const LOST: &str = "lost";
 
 /// Number of events this process spooled, because two may come in the same millisecond.
 static EVENTS_PUT: AtomicU32 = AtomicU32::new(0);
@@ -29,11 +35,25 @@ fn folder(state_folder: &Path, project: ProjectKey) -> PathBuf {
     state_folder.join("spool").join(format!("{:016x}", project.0))
 }
 
-/// Keeps an event for later.
+/// Number and size of the files in a folder.
+fn usage(folder: &Path) -> (u64, u64) {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    files.fold((0, 0), |(count, bytes), file| (count + 1, bytes + file.metadata().map_or(0, |file| file.len())))
+}
+
+/// The size of all events that wait in a state folder.
+pub fn bytes_waiting(state_folder: &Path) -> u64 {
+    let projects = fs::read_dir(state_folder.join("spool")).into_iter().flatten().flatten();
+    projects.map(|project| usage(&project.path()).1).sum()
+}
+
+/// Keeps an event for later. One that does not fit is counted as lost.
 pub fn put(state_folder: &Path, project: ProjectKey, now: Moment, content: &[u8]) -> io::Result<()> {
     let folder = folder(state_folder, project);
     fs::create_dir_all(&folder)?;
-    if fs::read_dir(&folder)?.count() >= FILES_MAX {
+    let (files, bytes) = usage(&folder);
+    if files >= FILES_MAX || bytes.saturating_add(content.len() as u64) > BYTES_MAX {
+        append_regular(&folder.join(LOST)).and_then(|mut lost| lost.write_all(b"."))?;
         return Err(io::Error::new(io::ErrorKind::StorageFull, "too many events wait for the store"));
     }
     let uptime = now.boot.map_or(0, |boot| boot.uptime_ms);
@@ -47,12 +67,28 @@ pub fn has_events(state_folder: &Path, project: ProjectKey) -> bool {
     folder(state_folder, project).exists()
 }
 
-/// Passes every waiting event to `accept`, oldest first. Stops at the first that it does not accept; that one stays.
-pub fn drain(state_folder: &Path, project: ProjectKey, mut accept: impl FnMut(&[u8]) -> bool) {
+/// What became of the waiting events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// Some still wait, because the time was over.
+    pub is_partial: bool,
+    /// Number of events that were lost because the spool was full; each is returned once.
+    pub lost: u64,
+}
+
+/// Passes waiting events to `accept`, oldest first, until the deadline. Stops at the first that it does not accept; that
+/// one stays.
+pub fn drain(
+    state_folder: &Path,
+    project: ProjectKey,
+    deadline: &Deadline,
+    mut accept: impl FnMut(&[u8]) -> bool,
+) -> Drained {
     let folder = folder(state_folder, project);
+    let mut drained = Drained::default();
     // One process at a time: otherwise a file that another process is handling looks like one that a dead process left.
-    let Ok(Some(_guard)) = wait_in_queue(&state_folder.join("spool.lock"), Duration::ZERO) else { return };
-    let Ok(files) = fs::read_dir(&folder) else { return };
+    let Ok(Some(_guard)) = wait_in_queue(&state_folder.join("spool.lock"), Duration::ZERO) else { return drained };
+    let Ok(files) = fs::read_dir(&folder) else { return drained };
     let mut waiting: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
     waiting.retain(|path| path.extension().is_some_and(|ending| ending == "json" || ending == "taken"));
     waiting.sort();
@@ -61,14 +97,25 @@ pub fn drain(state_folder: &Path, project: ProjectKey, mut accept: impl FnMut(&[
         if path != mine && fs::rename(&path, &mine).is_err() {
             continue;
         }
-        let Ok(content) = read_regular(&mine, EVENT_BYTES_MAX, Links::Reject) else { continue };
-        if accept(&content) {
-            fs::remove_file(&mine).ok();
-        } else {
+        let Ok(content) = read_regular(&mine, BYTES_MAX, Links::Reject) else { continue };
+        if !accept(&content) {
             fs::rename(&mine, path.with_extension("json")).ok();
-            return;
+            return drained;
+        }
+        fs::remove_file(&mine).ok();
+        if deadline.remaining().is_zero() {
+            drained.is_partial = usage(&folder).0 > 0;
+            break;
         }
     }
-    // Only an empty folder can be removed; the next check is then cheap.
-    fs::remove_dir(&folder).and_then(|()| fs::remove_dir(state_folder.join("spool"))).ok();
+    if !drained.is_partial {
+        let lost = folder.join(LOST);
+        drained.lost = fs::symlink_metadata(&lost).map_or(0, |lost| lost.len());
+        if drained.lost > 0 && fs::remove_file(&lost).is_err() {
+            drained.lost = 0;
+        }
+        // Only an empty folder can be removed; the next check is then cheap.
+        fs::remove_dir(&folder).and_then(|()| fs::remove_dir(state_folder.join("spool"))).ok();
+    }
+    drained
 }

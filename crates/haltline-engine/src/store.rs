@@ -4,7 +4,10 @@
 //! read is unchanged; it may run the decision again. [`Sqlite`] keeps one file for all projects of a user, [`InMemory`]
 //! serves embedders and tests; `tests/it/store_contract.rs` holds both to the same promises.
 
+mod connection;
 mod entry;
+mod folded;
+mod foreign_lock;
 mod in_memory;
 mod incident_table;
 mod latch;
@@ -12,12 +15,14 @@ mod rows;
 mod salvage;
 mod schema;
 mod sqlite;
+mod stall;
 mod transaction;
 mod trim;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use haltline_core::{CircuitName, Decision, Halt, Memory, ROW_REQUESTS_MAX, Rejection, RowsError, State};
+use haltline_core::{CircuitName, Decision, Halt, Instant, Memory, ROW_REQUESTS_MAX, Rejection, RowsError, State};
 
 use crate::project::{Project, ProjectKey};
 
@@ -63,6 +68,8 @@ pub struct Anchor {
     pub head: Head,
     /// The circuits as they were at `head`.
     pub states: Vec<(CircuitName, State)>,
+    /// The time of the newest violation of a circuit whose fact was folded.
+    pub folded_until: BTreeMap<CircuitName, Instant>,
 }
 
 /// A project that has a journal in the store.
@@ -88,11 +95,18 @@ pub struct Undelivered {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Other processes held the lock too long.
-    #[error("the store {path} was busy for {waited_ms} ms; nothing was written, try again")]
-    Busy { path: PathBuf, waited_ms: u128 },
+    #[error("the store {path} was busy for {waited_ms} ms{}; haltline wrote nothing, try again", describe_stall(*.is_stalled, .holder))]
+    Busy {
+        path: PathBuf,
+        waited_ms: u128,
+        /// True if nobody wrote to the store during the wait, so that the holder of the lock is not just slow.
+        is_stalled: bool,
+        /// The process that holds the lock, if it is stuck and the system says which one it is.
+        holder: Option<String>,
+    },
     /// A newer haltline wrote the store.
     #[error(
-        "the store {path} has schema {found}, this haltline knows up to {known}; it is read but never written: upgrade haltline"
+        "the store {path} has schema {found}, this haltline knows up to {known}; haltline reads it and never writes to it: upgrade haltline"
     )]
     Newer {
         path: PathBuf,
@@ -128,8 +142,16 @@ pub enum StoreError {
     #[error("the store {path}: circuit {circuit} cannot be read ({reason}); run `haltline journal verify`")]
     Row { path: PathBuf, circuit: String, reason: String },
     /// A decision asked for rows more often than any decision needs to, which is a bug in haltline.
-    #[error("a decision asked for rows more than {ROW_REQUESTS_MAX} times; nothing was written: please report this")]
+    #[error("a decision asked for rows more than {ROW_REQUESTS_MAX} times; haltline wrote nothing: please report this")]
     EndlessDecision,
+}
+
+fn describe_stall(is_stalled: bool, holder: &Option<String>) -> String {
+    match (is_stalled, holder) {
+        (true, Some(holder)) => format!(": {holder} holds its lock and writes nothing; end that process"),
+        (true, None) => ": another process holds its lock and writes nothing".to_owned(),
+        (false, _) => String::new(),
+    }
 }
 
 impl From<RowsError<StoreError>> for StoreError {

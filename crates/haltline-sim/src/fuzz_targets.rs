@@ -24,6 +24,7 @@ use haltline_engine::constraint_file::read_front_matter;
 use haltline_engine::journal::verify;
 use haltline_engine::mirror::read_state_file;
 use haltline_engine::project::Project;
+use haltline_engine::redact::{TEXT_BYTES_MAX, mask, storable};
 use haltline_engine::store::{Provenance, Sqlite, SqliteOptions, Store, StoreError, TransactionOutcome};
 
 pub use agent::{hook, plain_event, shell, transcript};
@@ -32,7 +33,7 @@ pub use output::output;
 /// The name of a target, as `cargo fuzz` and the folders of the corpus spell it, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("config", config),
     ("front_matter", front_matter),
     ("state_file", state_file),
@@ -42,6 +43,7 @@ pub const TARGETS: [Target; 9] = [
     ("shell", shell),
     ("transcript", transcript),
     ("output", output),
+    ("redact", redact),
 ];
 
 /// The longest message that still counts as one line, in bytes, including the path in it.
@@ -83,6 +85,16 @@ pub fn config(content: &[u8]) {
     if rejected.len() == 2 {
         assert_eq!(*config.policy(), Policy::default(), "a file that cannot be taken is left out whole");
     }
+}
+
+/// Any bytes as a text that is stored. What is stored reads back as itself, and masking never makes a secret of a mask.
+pub fn redact(content: &[u8]) {
+    let text = String::from_utf8_lossy(content);
+    let stored = storable(&text);
+    assert!(stored.len() <= TEXT_BYTES_MAX, "{} bytes are stored", stored.len());
+    assert_eq!(storable(&stored), stored, "a stored text changes when it is read back");
+    let masked = mask(&text);
+    assert!(masked == text || masked.contains("[redacted]"), "only a mask may replace something");
 }
 
 /// Any bytes as a constraint's file.

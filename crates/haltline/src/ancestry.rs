@@ -5,7 +5,9 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use haltline_core::digest_hex;
 
@@ -21,14 +23,22 @@ pub struct AncestorProcess {
     pub id: i32,
     pub name: String,
     pub parent: i32,
+    /// The leader of its session, and the number of its controlling terminal; 0 if there is none.
+    pub session: i32,
+    pub terminal: i32,
     /// Start time in ticks since boot: process ids are reused, this is not.
-    started: u64,
+    pub started: u64,
 }
 
 impl AncestorProcess {
-    fn read(id: i32) -> Option<Self> {
-        let process = run::Process::read(id)?;
-        Some(Self { id, name: process.name, parent: process.parent, started: process.identity.started })
+    pub fn read(id: i32) -> Option<Self> {
+        let run::Process { identity, name, parent, session, terminal, .. } = run::Process::read(id)?;
+        Some(Self { id, name, parent, session, terminal, started: identity.started })
+    }
+
+    /// This process.
+    pub fn current() -> Option<Self> {
+        Self::read(run::ProcessIdentity::current().pid)
     }
 
     /// The first two entries of its command line: the program, and the script if it is an interpreter.
@@ -52,11 +62,12 @@ impl AncestorProcess {
 
     /// A variable of the environment it was started with.
     pub fn variable(&self, name: &str) -> Option<String> {
-        let environment = fs::read(format!("/proc/{}/environ", self.id)).ok()?;
-        let start = format!("{name}=");
-        let mut lines = environment.split(|&byte| byte == 0);
-        let line = lines.find_map(|line| line.strip_prefix(start.as_bytes()))?;
-        Some(String::from_utf8_lossy(line).into_owned()).filter(|value| !value.is_empty())
+        self.environment().variable(name)
+    }
+
+    /// The environment it was started with; empty if it belongs to another account.
+    pub fn environment(&self) -> Environment {
+        Environment { lines: fs::read(format!("/proc/{}/environ", self.id)).unwrap_or_default() }
     }
 
     /// True if its name, program or script is this client's.
@@ -91,6 +102,21 @@ impl AncestorProcess {
     }
 }
 
+/// The environment that a process was started with.
+#[derive(Debug)]
+pub struct Environment {
+    lines: Vec<u8>,
+}
+
+impl Environment {
+    /// A variable's value; an empty one counts as unset.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let mut lines = self.lines.split(|&byte| byte == 0);
+        let value = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        Some(String::from_utf8_lossy(value).into_owned()).filter(|value| !value.is_empty())
+    }
+}
+
 /// The record of a client's process: one line for each session that began in it, and one for its channel.
 #[derive(Debug)]
 pub struct ClientRecord {
@@ -99,10 +125,31 @@ pub struct ClientRecord {
 
 /// The line that says how the client hands events to its hooks.
 const CHANNEL: &str = "channel ";
+/// The line that names the configuration file of the client's hooks.
+const CONFIG: &str = "config ";
+/// The line that names the state folder of the client's hooks, in a record that is elsewhere.
+const STATE: &str = "state ";
+/// The line that names the PID namespace in which the client's process id is valid.
+const NAMESPACE: &str = "namespace ";
 
 impl ClientRecord {
+    /// Only a session's line is one word.
     fn sessions(&self) -> impl Iterator<Item = &str> {
-        self.text.lines().filter(|line| !line.starts_with(CHANNEL))
+        self.text.lines().filter(|line| !line.contains(' '))
+    }
+
+    fn word(&self, key: &str) -> Option<&str> {
+        self.text.lines().find_map(|line| line.strip_prefix(key))
+    }
+
+    /// The configuration file that the client's hooks read.
+    pub fn config(&self) -> Option<&Path> {
+        self.word(CONFIG).map(Path::new)
+    }
+
+    /// The state folder that the client's hooks use, if this record is in another one.
+    pub fn state(&self) -> Option<&Path> {
+        self.word(STATE).map(Path::new)
     }
 
     pub fn has_session(&self, session: &str) -> bool {
@@ -116,7 +163,7 @@ impl ClientRecord {
 
     /// The word for how the client handed over its first event; `None` in records of earlier versions.
     pub fn channel(&self) -> Option<&str> {
-        self.text.lines().find_map(|line| line.strip_prefix(CHANNEL))
+        self.word(CHANNEL)
     }
 }
 
@@ -136,10 +183,10 @@ pub fn ancestors() -> impl Iterator<Item = AncestorProcess> {
 }
 
 /// The process with this id and its ancestors, nearest first.
-fn ancestors_of(mut next: Option<i32>) -> impl Iterator<Item = AncestorProcess> {
+pub fn ancestors_of(mut next: Option<i32>) -> impl Iterator<Item = AncestorProcess> {
     std::iter::from_fn(move || {
         let process = AncestorProcess::read(next?)?;
-        next = Some(process.parent).filter(|&parent| parent > 1);
+        next = Some(process.parent).filter(|&parent| parent > 0);
         Some(process)
     })
     .take(ANCESTORS_MAX)
@@ -222,48 +269,100 @@ fn session_digest(session: &str) -> String {
     digest_hex(&[b"session", session.as_bytes()], 8)
 }
 
-/// Records that a process is a client, which session begins in it and how its first event came, and removes records of
-/// processes that are gone.
-pub fn record(
-    state_folder: &Path,
-    client: &AncestorProcess,
-    session: Option<&str>,
-    channel: Option<&str>,
-) -> std::io::Result<()> {
+/// What a hook knows of its client.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClientFacts<'a> {
+    /// The session that begins in it.
+    pub session: Option<&'a str>,
+    /// How its first event came.
+    pub channel: Option<&'a str>,
+    /// The configuration file that its hooks read.
+    pub config: Option<&'a Path>,
+}
+
+/// Records that a process is a client, and removes records of processes that are gone.
+pub fn record(state_folder: &Path, client: &AncestorProcess, facts: ClientFacts<'_>) -> std::io::Result<()> {
     let folder = folder(state_folder);
-    fs::create_dir_all(&folder)?;
+    make_folder(&folder)?;
     for file in fs::read_dir(&folder)?.flatten() {
-        let name = file.file_name().to_string_lossy().into_owned();
-        let id = name.split('-').next().and_then(|id| id.parse().ok());
-        let is_alive =
-            id.and_then(AncestorProcess::read).is_some_and(|process| process.record_path(state_folder) == file.path());
-        if !is_alive {
+        if !may_be_running(&file, state_folder) {
             fs::remove_file(file.path()).ok();
         }
     }
     let path = client.record_path(state_folder);
     let recorded = fs::read_to_string(&path).unwrap_or_default();
-    let session = session.map(session_digest).filter(|session| !recorded.lines().any(|recorded| recorded == session));
-    let channel = channel.filter(|_| recorded.is_empty()).map(|channel| format!("{CHANNEL}{channel}"));
+    let is_known = |session: &String| recorded.lines().any(|recorded| recorded == session);
+    let session = facts.session.map(session_digest).filter(|session| !is_known(session));
+    let first = [
+        facts.channel.map(|channel| format!("{CHANNEL}{channel}")),
+        facts.config.and_then(Path::to_str).map(|config| format!("{CONFIG}{config}")),
+        own_namespace().map(|number| format!("{NAMESPACE}{number}")),
+    ];
+    let first = first.into_iter().flatten().filter(|_| recorded.is_empty());
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     // Two sessions that begin at the same time each append their line.
-    channel.into_iter().chain(session).try_for_each(|line| file.write_all(format!("{line}\n").as_bytes()))
+    first.chain(session).try_for_each(|line| file.write_all(format!("{line}\n").as_bytes()))
+}
+
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// True if the process of this record runs, or may run in another PID namespace.
+fn may_be_running(file: &fs::DirEntry, state_folder: &Path) -> bool {
+    let name = file.file_name().to_string_lossy().into_owned();
+    let id = name.split('-').next().and_then(|id| id.parse().ok());
+    id.and_then(AncestorProcess::read).is_some_and(|process| process.record_path(state_folder) == file.path())
+        || is_of_other_namespace(&file.path())
+}
+
+/// True if a process of another PID namespace recorded this client since the machine started.
+fn is_of_other_namespace(record: &Path) -> bool {
+    let text = fs::read_to_string(record).unwrap_or_default();
+    let named = ClientRecord { text }.word(NAMESPACE).map(str::to_owned);
+    let is_recent = || {
+        let (recorded, booted) = (fs::metadata(record).and_then(|found| found.modified()).ok(), boot_time());
+        recorded.zip(booted).is_none_or(|(recorded, booted)| recorded > booted)
+    };
+    named.is_some() && named != own_namespace().map(|number| number.to_string()) && is_recent()
+}
+
+/// When the machine started.
+pub fn boot_time() -> Option<SystemTime> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let seconds = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// The number of our PID namespace.
+fn own_namespace() -> Option<u64> {
+    Some(fs::metadata("/proc/self/ns/pid").ok()?.ino())
+}
+
+/// The number of the namespace in which every process of the machine is visible.
+const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// True if a client of another PID namespace is recorded here, and this process cannot see that namespace.
+pub fn has_hidden_client(state_folder: &Path) -> bool {
+    let files = || fs::read_dir(folder(state_folder)).into_iter().flatten().flatten();
+    own_namespace().is_some_and(|own| own != INITIAL_PID_NAMESPACE)
+        && files().any(|file| is_of_other_namespace(&file.path()))
+}
+
+/// Records in the folder that a process below this client would ask that the client's hooks use another state folder.
+pub fn record_elsewhere(default: &Path, client: &AncestorProcess, state_folder: &Path) -> std::io::Result<()> {
+    let path = client.record_path(default);
+    if path.exists() {
+        return Ok(());
+    }
+    make_folder(&folder(default))?;
+    fs::write(path, format!("{STATE}{}\n", state_folder.display()))
 }
 
 /// Records that everything this process starts belongs to an agent, whatever happens to its environment.
-pub fn record_own(state_folder: &Path) -> std::io::Result<()> {
-    match i32::try_from(std::process::id()).ok().and_then(AncestorProcess::read) {
-        Some(own) => record(state_folder, &own, None, None),
-        None => Ok(()),
-    }
-}
-
-/// The nearest ancestor that a hook or a supervisor recorded as a client.
-pub fn recorded_ancestor(state_folder: &Path) -> Option<AncestorProcess> {
-    if !folder(state_folder).exists() {
-        return None;
-    }
-    ancestors().find(|process| process.record_path(state_folder).exists())
+pub fn record_own(state_folder: &Path, config: &Path) -> std::io::Result<()> {
+    let facts = ClientFacts { config: Some(config), ..ClientFacts::default() };
+    AncestorProcess::current().map_or(Ok(()), |own| record(state_folder, &own, facts))
 }
 
 #[cfg(test)]
@@ -274,18 +373,20 @@ mod tests {
     #[test]
     fn a_recorded_process_is_found_among_our_ancestors_and_others_are_not() {
         let folder = tempfile::tempdir().expect("temp folder");
-        assert_eq!(recorded_ancestor(folder.path()), None);
+        let recorded = || ancestors().find(|process| process.client_record(folder.path()).is_some());
+        assert_eq!(recorded(), None);
         let parent = find_client(None, "nobody").expect("a test has a parent");
         fs::create_dir_all(folder.path().join("clients")).expect("folder");
         fs::write(folder.path().join("clients/999999-1"), b"").expect("a dead one");
-        assert_eq!(recorded_ancestor(folder.path()), None);
-        record(folder.path(), &parent, None, None).expect("written");
-        assert_eq!(recorded_ancestor(folder.path()), Some(parent.clone()));
-        record(folder.path(), &parent, Some("a session\nin two lines"), None).expect("written");
-        record(folder.path(), &parent, Some("a session\nin two lines"), None).expect("written again");
-        record(folder.path(), &parent, Some("another"), None).expect("written");
+        assert_eq!(recorded(), None);
+        let facts = |session| ClientFacts { session, ..ClientFacts::default() };
+        record(folder.path(), &parent, facts(None)).expect("written");
+        assert_eq!(recorded(), Some(parent.clone()));
+        record(folder.path(), &parent, facts(Some("a session\nin two lines"))).expect("written");
+        record(folder.path(), &parent, facts(Some("a session\nin two lines"))).expect("written again");
+        record(folder.path(), &parent, facts(Some("another"))).expect("written");
         let sessions = fs::read_to_string(parent.record_path(folder.path())).expect("a record");
-        assert_eq!(sessions.lines().count(), 2, "{sessions}");
+        assert_eq!(sessions.lines().filter(|line| !line.contains(' ')).count(), 2, "{sessions}");
         assert!(!folder.path().join("clients/999999-1").exists(), "the dead one is forgotten");
         assert!(parent.variable("PATH").is_some());
     }

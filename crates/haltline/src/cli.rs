@@ -1,6 +1,7 @@
 //! The definition of the command line. Doc comments in here are help texts.
 
 mod attempt;
+mod budget;
 mod claim;
 mod constraint;
 mod control;
@@ -26,6 +27,7 @@ pub use attempt::{
     Attempt, AttemptBegin, AttemptDeviate, AttemptEnd, AttemptRecord, AttemptReport, AttemptReset, AttemptRollback,
     AttemptRun, AttemptScope, DeclaredResult, SliceArgument,
 };
+pub use budget::{Budget, BudgetRaise, BudgetSet, BudgetVerb, Prices, PricesUpdate, PricesVerb};
 pub use claim::{
     Claim, ClaimAdd, ClaimChanges, ClaimCycle, ClaimEdit, ClaimReexamine, ClaimResolve, ClaimRound, ClaimVerb,
 };
@@ -50,7 +52,7 @@ pub use value::{PauseLength, Since, TranscriptFormat, preset};
     after_help = "Examples:\n  haltline init                        Install the hooks of Claude Code\n  haltline status                      See what needs you\n  haltline why                         Explain the newest incident\n  haltline pause 30m                   Let everything pass for 30 minutes\n\nExit codes: 0 done, 1 error, 2 usage, 3 not installed, 75 denied until a time,\n77 denied until a person decides"
 )]
 pub struct Arguments {
-    /// Work as if started in this folder
+    /// Run as if started in this folder
     #[arg(short = 'C', long = "directory", global = true, value_name = "FOLDER", display_order = 900)]
     pub folder: Option<PathBuf>,
     /// Print JSON
@@ -115,7 +117,7 @@ pub enum Command {
     /// Replay recorded sessions and show what haltline would do
     Backtest(Backtest),
 
-    /// Let work go on after an incident (people only)
+    /// Let work continue after an incident (people only)
     Resume(Resume),
     /// Close circuits and forget their counts (people only)
     Reset(Reset),
@@ -123,15 +125,19 @@ pub enum Command {
     Pause(Pause),
     /// End a pause (people only)
     Unpause(Unpause),
-    /// Exempt what an incident was about (people only)
+    /// Show what is used of each budget, set or raise one
+    Budget(Budget),
+    /// Show what tokens cost, or take over other prices
+    Prices(Prices),
+    /// Never stop again for what caused an incident (people only)
     FalsePositive(FalsePositive),
-    /// Accept looser limits of the project's files (people only)
+    /// Approve project settings that loosen a limit (people only)
     Trust(Trust),
     /// Show, check and change the configuration
     #[command(subcommand)]
     Config(Config),
 
-    /// Count violations of a named rule and deny it after too many
+    /// Deny an action after too many violations of a rule
     #[command(subcommand)]
     Constraint(Constraint),
     /// Count iterations of a phase and halt it without progress
@@ -142,13 +148,13 @@ pub enum Command {
     Attempt(Attempt),
     /// Count review rounds on claims and freeze those in dispute
     Claim(Claim),
-    /// Run a command with limits, once or in a loop
+    /// Run a command within limits, once or in a loop
     Run(Run),
     /// Act as the circuit breaker of a Ralph loop
     #[command(subcommand)]
     Ralph(Ralph),
 
-    /// Answer one event of a client; its settings start this
+    /// Answer one event of a client; the client runs this itself
     #[command(
         after_help = "Reads the event as JSON from standard input and prints nothing or one JSON object.\nAlways exits with 0. With --stream it answers every line of its input.\n\nExample:\n  haltline hook claude < event.json"
     )]
@@ -162,19 +168,19 @@ pub enum Command {
     /// Read, verify or export the journal of facts
     #[command(subcommand)]
     Journal(Journal),
-    /// Send notifications of trips, or try whether they arrive
+    /// Send waiting notifications of trips, or a test
     #[command(subcommand)]
     Notify(Notify),
-    /// Rotate and prune the memory folder of an agent
+    /// Keep an agent's memory folder small
     #[command(subcommand)]
     Memory(Memory),
-    /// Delete the texts of a session for good (people only)
+    /// Delete the texts of a session permanently (people only)
     Purge(Purge),
     /// Print one line for the status bar of a client
     Statusline(Statusline),
     /// Print a completion script for a shell
     Completions(Completions),
-    /// Print the manual page of a command, or write all pages
+    /// Print a manual page, or write all of them to a folder
     Man(Man),
     /// Print the help of a command
     #[command(after_help = "Examples:\n  haltline help\n  haltline help constraint record")]

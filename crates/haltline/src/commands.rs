@@ -3,6 +3,7 @@
 mod attempt;
 mod backtest;
 pub mod bare;
+mod budget;
 mod circuits;
 mod claim;
 mod config;
@@ -21,6 +22,7 @@ mod memory;
 mod notify;
 mod pause;
 mod phase;
+mod prices;
 mod purge;
 mod ralph;
 mod run;
@@ -80,6 +82,8 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         Command::Reset(command) => circuits::reset(&context, &command),
         Command::Resume(command) => circuits::resume(&context, &command),
         Command::Pause(command) => pause::pause(&context, &command),
+        Command::Budget(command) => budget::run(&context, &command),
+        Command::Prices(command) => prices::run(&context, &command),
         Command::Unpause(command) => pause::unpause(&context, &command),
         Command::FalsePositive(command) => circuits::false_positive(&context, command),
         Command::Notify(command) => notify::run(&context, &command),

@@ -18,7 +18,9 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::hook::notice_once::NoticeFiles;
-use crate::operator::{self, Proof};
+use crate::local_time;
+use crate::operator::{self, Proof, Unattended};
+use crate::origin;
 use crate::view::{AuditView, SCHEMA};
 
 /// How long a command waits for other writers of the store (E2).
@@ -45,6 +47,9 @@ impl Context {
             OwnFiles { state_folder: environment::state_folder()?, user_config: environment::user_config()? };
         let engine = Engine::open(own_files, project, STORE_TIMEOUT, ConfigReading::Files, clock);
         engine.record_seen_values();
+        if let Some(notice) = engine.moved_notice() {
+            text::warn(notice.trim_start_matches("haltline: "));
+        }
         Ok(Self { engine, is_json, folder: std::path::absolute(folder)? })
     }
 
@@ -88,7 +93,36 @@ impl Context {
 
     /// Makes sure that a person acts (E6). Call it after everything that could keep the action from being done.
     pub fn confirm(&self, verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
-        operator::confirm(verb, reason, Proof::Presence, self.engine.config())
+        self.confirm_with(Proof::Presence, verb, reason)
+    }
+
+    /// Like [`Context::confirm`], with the proof that the action needs. While a client runs, the person reads there that
+    /// the action was carried out: an agent that passed for a person does not remain unnoticed.
+    fn confirm_with(&self, proof: Proof, verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
+        let operator = operator::confirm(verb, reason, proof, || self.unattended())?;
+        if !origin::running_clients(&environment::state_folders()).is_empty() {
+            let now = self.engine.now().at;
+            let notice = format!(
+                "haltline: `haltline {verb}` was run at {} by {}, not in this session. If that was not you: haltline journal show",
+                local_time::clock_time(now, now),
+                operator.who,
+            );
+            let notice_files = NoticeFiles::new(Some(self.engine.state_folder()));
+            notice_files.defer_notice(None, self.engine.project().key, &notice);
+        }
+        Ok(operator)
+    }
+
+    /// What the user's own configuration file says about operator actions without a terminal.
+    pub fn unattended(&self) -> Unattended {
+        if !self.engine.config().operator_unattended() {
+            return Unattended::Denied;
+        }
+        match environment::user_config() {
+            Ok(file) if self.engine.is_user_config_confirmed(&file) => Unattended::Allowed,
+            Ok(file) => Unattended::Unconfirmed(file),
+            Err(_no_home) => Unattended::Denied,
+        }
     }
 
     /// Carries out an operator action: a person confirms it, `commit` commits it, and the audit entry names the person.
@@ -109,7 +143,7 @@ impl Context {
         reason: Option<&str>,
         commit: impl FnOnce(Operator) -> Result<Committed, Failure>,
     ) -> Result<(Committed, AuditView), Failure> {
-        let operator = operator::confirm(verb, reason, proof, self.engine.config())?;
+        let operator = self.confirm_with(proof, verb, reason)?;
         let committed = commit(operator.clone())?;
         let audit = AuditView::new(&committed, operator);
         Ok((committed, audit))

@@ -71,14 +71,22 @@ impl Failure {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Rejected(Rejection::NotResumable) => Failure::Plain(format!(
-                "incident {}: the agent reached for haltline itself, and no call may do that; run the command yourself if you want it",
+                "incident {}: the agent tried to change haltline itself, and haltline never allows that; if you want the change, run the command yourself",
                 shorten(incident)
             )),
             EngineError::Rejected(_no_incident) => Failure::Plain(format!(
-                "incident {} has ended; `haltline why {}` tells how",
+                "incident {} has ended; `haltline why {}` shows how",
                 shorten(incident),
                 incident.escape_default()
             )),
+        }
+    }
+
+    /// Converts an engine error about a pause or the configuration.
+    pub fn for_control(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Rejected(rejection) => Failure::Plain(describe_rejection(&rejection)),
         }
     }
 
@@ -176,7 +184,9 @@ pub fn describe_rejection(rejection: &Rejection) -> String {
         Rejection::NotFound { retired: Some(at) } => format!("the constraint was retired {}", at.to_date_text()),
         Rejection::InvalidTransition { from } => format!("the circuit is {}, which does not allow it", from.dashed()),
         Rejection::NoIncident => "no open circuit has this incident".to_owned(),
-        Rejection::NotResumable => "the agent reached for haltline itself, and no call may do that".to_owned(),
+        Rejection::NotResumable => {
+            "the agent tried to change haltline itself, and haltline never allows that".to_owned()
+        }
         Rejection::NoOverride => "there is no override to revoke".to_owned(),
         Rejection::NoPhaseRun => "no phase has begun".to_owned(),
         Rejection::RunOver => "the phase run has ended".to_owned(),
@@ -236,7 +246,7 @@ mod tests {
     #[test]
     fn only_a_failing_store_becomes_a_denial() {
         let id = ConstraintId::parse("rule").expect("a plain name");
-        let store = || StoreError::Busy { path: "state.db".into(), waited_ms: 1 };
+        let store = || StoreError::Busy { path: "state.db".into(), waited_ms: 1, is_stalled: false, holder: None };
         assert!(matches!(Failure::from(store()).closed(), Failure::Closed(_)));
         assert!(matches!(Failure::for_constraint(&id, store().into()).closed(), Failure::Closed(_)));
         for rejection in [Rejection::NotFound { retired: None }, Rejection::NoOverride] {

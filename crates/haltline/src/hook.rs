@@ -8,10 +8,12 @@ pub mod notice_once;
 mod prompt_command;
 mod provenance;
 pub mod self_protection;
+mod settings_watch;
 mod stop;
 mod stream;
 mod suspension;
 pub mod transcript;
+mod waiting_notice;
 
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,13 +23,14 @@ use std::time::Duration;
 
 use haltline_agents::Client;
 use haltline_agents::hook::{HookCall, HookEvent, ParsedHook};
-use haltline_core::loop_::{AgentRef, LoopEvent, denial_on_failure};
-use haltline_core::{Verdict, digest_hex};
-use haltline_engine::clock::Clock;
+use haltline_core::loop_::{AgentRef, LoopEvent, denial_on_failure, is_way_out};
+use haltline_core::{Reason, Verdict, digest_hex};
+use haltline_engine::clock::{Clock, Deadline};
 use haltline_engine::config::FailMode;
 use haltline_engine::project::Project;
+use haltline_engine::spool::{self, Drained};
 use haltline_engine::store::{Sqlite, StoreError};
-use haltline_engine::{AgentAnswer, CallSite, ConfigReading, Engine, EngineError, OwnFiles, spool};
+use haltline_engine::{AgentAnswer, CallSite, ConfigReading, Engine, EngineError, OwnFiles};
 
 use crate::ancestry::{self, AncestorProcess};
 use crate::context::PROJECT_MARKERS;
@@ -35,12 +38,18 @@ use crate::environment::{self, variable};
 use crate::error::describe_rejection;
 use crate::exit_code;
 use crate::installation::user_folder;
+use crate::local_time::in_sentence;
+use crate::unwatched;
 
 use notice_once::NoticeFiles;
 use provenance::Provenance;
+use self_protection::HookPaths;
 
-/// How long a hook waits for other processes before it lets the agent continue (E2).
-const STORE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a hook waits for other processes in all before it answers without them (E2): with its own work less than a
+/// second.
+const STORE_TIMEOUT: Duration = Duration::from_millis(800);
+/// How long a hook takes in events that waited in the spool, before its own.
+const DRAIN_TIME: Duration = Duration::from_millis(300);
 /// How often a hook reads a transcript again because another hook was faster. The next hook reads the rest.
 const TRANSCRIPT_READS_MAX: usize = 4;
 /// Session ids of the self-test that `doctor` runs start with this: nobody is notified of their trips.
@@ -52,9 +61,9 @@ const STDIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
 fn help() -> String {
     let clients = Client::ALL.map(Client::cli_name).join("|");
     format!(
-        "Answer one event of an agent client, read as JSON from standard input
+        "Answer one event of a client, read as JSON from standard input
 
-Clients start this; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
+Clients run this command; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
 ends with 0. With --stream it answers every line of its input with a line, until the input ends.
 
 Usage: haltline hook <{clients}> [--stream] [--state FOLDER] [--config FILE]
@@ -76,7 +85,7 @@ struct Arguments {
 
 impl Arguments {
     fn notice_files(&self) -> NoticeFiles {
-        let state_folder = self.state_folder.clone().or_else(|| environment::state_folder().ok());
+        let state_folder = self.state_folder.clone().or_else(|| environment::own_paths().state_folder().ok());
         NoticeFiles::new(state_folder.as_deref())
     }
 }
@@ -125,7 +134,7 @@ pub fn run(args: &[&str], clock: Clock) -> ExitCode {
 /// Reports a bug in haltline to the person and lets the agent continue.
 fn catch_panic(client: Option<Client>, arguments: &Arguments, answer: impl FnOnce() -> Answer) -> Answer {
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_panic| {
-        let text = "haltline hit a bug and did not check this call; the agent continues";
+        let text = "haltline failed with a bug and did not check this call; the agent continues";
         arguments.notice_files().failure_notice(client, "panic", text).into()
     })
 }
@@ -172,7 +181,7 @@ fn answer_event(
                 // Nothing is spooled: what is not believed now must not be believed later.
                 Provenance::Agent => hook.report_forged(&parsed),
                 Provenance::Client | Provenance::Unknown => hook
-                    .handle(parsed, &hook_call)
+                    .handle(parsed, &hook_call, payload)
                     .unwrap_or_else(|error| hook.answer_failure(&hook_call, &error, payload)),
             };
             (answer, Some(hook))
@@ -207,11 +216,19 @@ fn parse_arguments(args: &[&str]) -> Arguments {
     arguments
 }
 
+/// The answer to changed settings.
+struct Weakened {
+    verdict: Verdict,
+    notices: Vec<String>,
+}
+
 /// Everything that is needed to answer one event.
 struct Hook {
     engine: Engine<Sqlite>,
     state_folder: PathBuf,
     config_file: PathBuf,
+    /// True if the command line names the state folder.
+    is_state_named: bool,
     folder: PathBuf,
     notice_files: NoticeFiles,
 }
@@ -219,8 +236,10 @@ struct Hook {
 impl Hook {
     fn open(arguments: &Arguments, parsed: &ParsedHook, timeout: Duration, clock: Clock) -> Result<Self, String> {
         let text = |error: crate::error::Failure| error.to_string();
-        let state_folder = arguments.state_folder.clone().map_or_else(environment::state_folder, Ok).map_err(text)?;
-        let config_file = arguments.config.clone().map_or_else(environment::user_config, Ok).map_err(text)?;
+        let state_folder =
+            arguments.state_folder.clone().map_or_else(|| environment::own_paths().state_folder(), Ok).map_err(text)?;
+        let config_file =
+            arguments.config.clone().map_or_else(|| environment::own_paths().user_config(), Ok).map_err(text)?;
         // The agent's folder changes with its `cd`; the client's own folder does not.
         let named = parsed.hook.client.protocol().variables.project.and_then(variable);
         let folder = PathBuf::from(named.or_else(|| parsed.folder.clone()).unwrap_or_else(|| ".".to_owned()));
@@ -232,26 +251,41 @@ impl Hook {
         engine.defer_notifications();
         engine.set_watch(suspension::watch(&parsed.hook, &state_folder));
         let notice_files = NoticeFiles::new(Some(&state_folder));
-        Ok(Self { engine, state_folder, config_file, folder, notice_files })
+        let is_state_named = arguments.state_folder.is_some();
+        Ok(Self { engine, state_folder, config_file, is_state_named, folder, notice_files })
     }
 
-    fn handle(&self, mut parsed: ParsedHook, hook_call: &HookCall) -> Result<Answer, EngineError> {
+    fn paths(&self) -> HookPaths<'_> {
+        let is_named = self.is_state_named;
+        HookPaths { state_folder: &self.state_folder, config_file: &self.config_file, is_named }
+    }
+
+    fn handle(&self, mut parsed: ParsedHook, hook_call: &HookCall, payload: &[u8]) -> Result<Answer, EngineError> {
         if let Some(command) = &parsed.prompt_command {
             let text = prompt_command::text(command, &self.folder, &self.state_folder, &self.config_file);
             if let Some(line) = prompt_command::answer(hook_call, text) {
                 return Ok(Some(line).into());
             }
         }
-        if spool::has_events(&self.state_folder, self.engine.project().key) {
-            self.drain_spool()?;
+        if spool::has_events(&self.state_folder, self.engine.project().key)
+            && self.drain_spool()?.is_partial
+            && self.spool(hook_call, payload)
+        {
+            return Ok(self.answer_behind_others(hook_call, payload));
         }
         self.engine.record_seen_values();
         let mut notices = self.config_problems(&hook_call.agent.session);
+        let moved = self.engine.moved_notice();
+        notices.extend(moved.filter(|_| self.notice_files.is_first("moved", &hook_call.agent.session)));
         if self.engine.is_suspended(&hook_call.agent.session) {
             return self.handle_suspended(parsed, hook_call, notices);
         }
         let mut verdict = Verdict::Pass;
         self.complete_event(&mut parsed);
+        let weakened = self.report_weakened_settings(&parsed)?;
+        verdict = verdict.or_stricter(weakened.verdict);
+        notices.extend(weakened.notices);
+        notices.extend(self.unwatched_sessions(&parsed));
         let mut has_prompt = false;
         for _ in 0..TRANSCRIPT_READS_MAX {
             let Some(event) = transcript::read_transcript(&self.engine, &mut parsed)? else { break };
@@ -274,16 +308,13 @@ impl Hook {
             notices.extend(answer.notices);
         }
         notices.extend(self.engine.take_notices());
-        notices.extend(self.notice_files.take_project_notices(self.engine.project().key));
+        let waiting = self.notice_files.take_project_notices(self.engine.project().key);
+        notices.extend(waiting.and_then(|waiting| waiting_notice::up_to_date(&self.engine, &waiting)));
         let notice = (!notices.is_empty()).then(|| notices.join("\n"));
         let process_to_interrupt =
             stop::process_to_interrupt(hook_call, &verdict, &self.state_folder, self.engine.config());
         let verdict = stop::with_honest_ending(hook_call, verdict, process_to_interrupt.is_some());
-        Ok(Answer {
-            line: self.notice_files.answer(hook_call, &verdict, notice),
-            process_to_interrupt,
-            was_store_busy: false,
-        })
+        Ok(Answer { line: self.respond(hook_call, &verdict, notice), process_to_interrupt, was_store_busy: false })
     }
 
     /// Handles an event that haltline does not count: it only protects itself, and says once that it does not watch. What
@@ -296,15 +327,17 @@ impl Hook {
     ) -> Result<Answer, EngineError> {
         self.complete_event(&mut parsed);
         notices.extend(suspension::notice(&self.engine, &self.notice_files, &hook_call.agent.session)?);
-        let mut verdict = Verdict::Pass;
+        let weakened = self.report_weakened_settings(&parsed)?;
+        let mut verdict = weakened.verdict;
+        notices.extend(weakened.notices);
         if let Some(event) = parsed.loop_event.take() {
             let answer = self.report(&parsed.hook.agent, event, &parsed)?;
-            verdict = answer.verdict;
+            verdict = verdict.or_stricter(answer.verdict);
             notices.extend(answer.notices);
         }
         let notice = (!notices.is_empty()).then(|| notices.join("\n"));
         Ok(Answer {
-            line: self.notice_files.answer(hook_call, &verdict, notice),
+            line: self.respond(hook_call, &verdict, notice),
             process_to_interrupt: None,
             was_store_busy: false,
         })
@@ -326,7 +359,7 @@ impl Hook {
     /// Adds to the event what the payload does not say but the machine does.
     fn complete_event(&self, parsed: &mut ParsedHook) {
         if let Some(LoopEvent::SessionStart { is_nested, .. }) = &mut parsed.loop_event {
-            *is_nested = self_protection::record_session(&self.state_folder, &mut parsed.hook);
+            *is_nested = self_protection::record_session(self.paths(), &mut parsed.hook);
         }
         // Some clients send no start of a session. Only a socket then shows which process is the client.
         let session = &parsed.hook.agent.session;
@@ -334,13 +367,42 @@ impl Hook {
             && provenance::Input::current().creating_ancestor().is_some()
             && !ancestry::is_session_running(&self.state_folder, session)
         {
-            self_protection::record_session(&self.state_folder, &mut parsed.hook.clone());
+            self_protection::record_session(self.paths(), &mut parsed.hook.clone());
         }
-        if parsed.hook.event == HookEvent::SettingsChanged {
-            let file = parsed.config_file.as_deref();
-            let removed = file.filter(|file| self_protection::has_lost_hooks(file, &self.state_folder));
-            parsed.loop_event = removed.map(|file| LoopEvent::HooksRemoved { file: file.to_owned() });
+    }
+
+    /// Journals and tells what somebody changed in the client's settings to keep haltline from seeing it.
+    fn report_weakened_settings(&self, parsed: &ParsedHook) -> Result<Weakened, EngineError> {
+        let mut weakened = Weakened { verdict: Verdict::Pass, notices: Vec::new() };
+        let project = self.engine.project();
+        for change in settings_watch::changes(parsed, project, &self.state_folder) {
+            let reported = self.report(&parsed.hook.agent, change.event, parsed);
+            let answer = reported.inspect_err(|_not_journalled| {
+                settings_watch::forget(parsed.hook.client, project, &self.state_folder);
+            })?;
+            weakened.verdict = weakened.verdict.or_stricter(answer.verdict);
+            if !change.is_known {
+                weakened.notices.extend(answer.notices);
+            }
         }
+        Ok(weakened)
+    }
+
+    /// Tells when another session of the user runs without haltline, once for each. Only the start of a session looks: it
+    /// is rare, and nobody waits for it.
+    fn unwatched_sessions(&self, parsed: &ParsedHook) -> Vec<String> {
+        let session = &parsed.hook.agent.session;
+        if parsed.hook.event != HookEvent::SessionStart || session.starts_with(SELF_TEST_PREFIX) {
+            return Vec::new();
+        }
+        let found = unwatched::find(&self.engine).unwrap_or_default().into_iter();
+        let others = found.filter(|one| one.session != *session);
+        let new = others.filter(|one| self.notice_files.is_first("unwatched", &one.session));
+        new.map(|one| {
+            let (client, session) = (one.client.title(), &one.session);
+            format!("haltline does not watch session {session} of {client}: its transcript grows and no hook reports it. `haltline doctor` says why.")
+        })
+        .collect()
     }
 
     /// Hands one event to the engine. Its answer is final.
@@ -361,10 +423,13 @@ impl Hook {
         work(CallSite { working_directory, client_folder: client_folder.as_deref(), home: home.as_deref() })
     }
 
-    /// Has notifications sent by another process: the client waits for this one.
+    /// Has notifications sent and the memory folder cleaned by other processes: the client waits for this one.
     fn deliver_deferred(&self, session: &str) {
         if self.engine.take_deferred_notifications() && !session.starts_with(SELF_TEST_PREFIX) {
             self_protection::spawn_delivery(&self.folder, &self.state_folder, &self.config_file);
+        }
+        if self.engine.take_deferred_cleanup() {
+            self_protection::spawn_cleanup(&self.folder, &self.state_folder, &self.config_file, session);
         }
     }
 
@@ -381,9 +446,10 @@ impl Hook {
 
     /// Commits events that found the store busy earlier. If it is still busy, the hook has waited long enough, and its
     /// own event is spooled after them.
-    fn drain_spool(&self) -> Result<(), EngineError> {
+    fn drain_spool(&self) -> Result<Drained, EngineError> {
         let mut busy = None;
-        spool::drain(&self.state_folder, self.engine.project().key, |content| {
+        let deadline = Deadline::new(DRAIN_TIME);
+        let drained = spool::drain(&self.state_folder, self.engine.project().key, &deadline, |content| {
             let Some((client, hook_source, payload)) = parse_spool_entry(content) else { return true };
             let Ok(mut parsed) = (client.protocol().read)(payload) else { return true };
             parsed.hook.agent.hook_source = hook_source.map(str::to_owned);
@@ -399,7 +465,27 @@ impl Hook {
                 }
             }
         });
-        busy.map_or(Ok(()), |error| Err(EngineError::Store(error)))
+        if drained.lost > 0 {
+            let lost = drained.lost;
+            let notice = format!(
+                "haltline: the store was busy for so long that {lost} events of this project did not fit into the spool; \
+                 they are not counted"
+            );
+            self.notice_files.defer_notice(None, self.engine.project().key, &notice);
+        }
+        busy.map_or(Ok(drained), |error| Err(EngineError::Store(error)))
+    }
+
+    /// Keeps an event until earlier ones are counted. Returns whether it fits.
+    fn spool(&self, hook_call: &HookCall, payload: &[u8]) -> bool {
+        let (project, now) = (self.engine.project().key, self.engine.now());
+        spool::put(&self.state_folder, project, now, &to_spool_entry(hook_call, payload)).is_ok()
+    }
+
+    /// The answer to an event that waits behind others: what is known to be OPEN is denied.
+    fn answer_behind_others(&self, hook_call: &HookCall, payload: &[u8]) -> Answer {
+        let verdict = self.denial_by_last_known_state(hook_call, payload).unwrap_or(Verdict::Pass);
+        self.notice_files.answer(hook_call, &verdict, None).into()
     }
 
     /// The answer when haltline fails itself: the agent continues, unless the configuration says otherwise, and the
@@ -407,7 +493,8 @@ impl Hook {
     fn answer_failure(&self, hook_call: &HookCall, error: &EngineError, stdin: &[u8]) -> Answer {
         let session = &hook_call.agent.session;
         let kind = match error {
-            EngineError::Store(StoreError::Busy { .. }) => "busy",
+            EngineError::Store(StoreError::Busy { is_stalled: true, .. }) => "stuck",
+            EngineError::Store(StoreError::Busy { is_stalled: false, .. }) => "busy",
             EngineError::Store(_) => "store",
             EngineError::Rejected(_) => "rejected",
         };
@@ -416,21 +503,20 @@ impl Hook {
             EngineError::Rejected(rejection) => format!("rejected: {}", describe_rejection(rejection)),
         };
         // The event still counts: the next writer commits it, whichever of the hook's writes found the store busy (E2).
-        let (project, now) = (self.engine.project().key, self.engine.now());
-        let was_store_busy = kind == "busy";
-        let is_counted =
-            was_store_busy && spool::put(&self.state_folder, project, now, &to_spool_entry(hook_call, stdin)).is_ok();
+        let was_store_busy = matches!(error, EngineError::Store(StoreError::Busy { .. }));
+        let is_counted = was_store_busy && self.spool(hook_call, stdin);
         if let Some(verdict) = self.denial_by_last_known_state(hook_call, stdin) {
-            let consequence = if is_counted { "the event is counted later" } else { "the event is not counted" };
+            let consequence = if is_counted { "counts the event later" } else { "does not count the event" };
             let message = format!(
-                "haltline: {text}; what was last known to be OPEN is still denied, {consequence} (told once per session)"
+                "haltline: {text}; haltline still denies what was OPEN before, and {consequence} (shown once per session)"
             );
             let notice = self.notice_files.is_first(kind, session).then_some(message);
-            let line = self.notice_files.answer(hook_call, &verdict, notice);
+            let line = self.respond(hook_call, &verdict, notice);
             return Answer { line, process_to_interrupt: None, was_store_busy };
         }
-        let is_fail_closed =
-            self.engine.config().fail_mode() == FailMode::Closed && hook_call.event == HookEvent::ToolStart;
+        let is_fail_closed = self.engine.config().fail_mode() == FailMode::Closed
+            && hook_call.event == HookEvent::ToolStart
+            && !self.is_way_out(hook_call, stdin);
         let consequence = match (is_fail_closed, is_counted) {
             (true, _) => "fail = \"closed\": haltline denies the call",
             (false, true) => "the agent continues, and haltline counts the event later",
@@ -441,7 +527,7 @@ impl Hook {
             let verdict = denial_on_failure(session, &text);
             let notice = self.notice_files.is_first(kind, session).then_some(message);
             return Answer {
-                line: self.notice_files.answer(hook_call, &verdict, notice),
+                line: self.respond(hook_call, &verdict, notice),
                 process_to_interrupt: None,
                 was_store_busy,
             };
@@ -452,7 +538,32 @@ impl Hook {
 }
 
 impl Hook {
+    /// The answer in the client's form. Its texts name moments in local time.
+    fn respond(&self, hook_call: &HookCall, verdict: &Verdict, notice: Option<String>) -> Option<String> {
+        let now = self.engine.now().at;
+        let local = |reason: &Reason| Reason { text: in_sentence(&reason.text, now).into_owned(), ..reason.clone() };
+        let verdict = match verdict {
+            Verdict::Pass => Verdict::Pass,
+            Verdict::Warn(reason) => Verdict::Warn(local(reason)),
+            Verdict::Deny(reason) => Verdict::Deny(local(reason)),
+            Verdict::Stop(reason) => Verdict::Stop(local(reason)),
+        };
+        let waiting = self.notice_files.take_session_notices(hook_call, &verdict);
+        let waiting = waiting.and_then(|waiting| waiting_notice::up_to_date(&self.engine, &waiting));
+        let notices: Vec<String> = waiting.into_iter().chain(notice).collect();
+        let notice = (!notices.is_empty()).then(|| in_sentence(&notices.join("\n"), now).into_owned());
+        self.notice_files.answer(hook_call, &verdict, notice)
+    }
+
     /// What the last known state says to the start of a call that could not be committed.
+    /// True for the start of a call by which the agent ends, reports, asks or saves: haltline never denies it.
+    fn is_way_out(&self, hook_call: &HookCall, payload: &[u8]) -> bool {
+        let Ok(parsed) = (hook_call.client.protocol().read)(payload) else { return false };
+        let limits = &self.engine.config().policy().loop_;
+        matches!(&parsed.loop_event, Some(LoopEvent::ToolStart { action, .. })
+            if is_way_out(&hook_call.agent.client, &action.tool, limits))
+    }
+
     fn denial_by_last_known_state(&self, hook_call: &HookCall, payload: &[u8]) -> Option<Verdict> {
         let mut parsed = (hook_call.client.protocol().read)(payload).ok()?;
         let event = parsed.loop_event.take().filter(is_start)?;

@@ -6,6 +6,7 @@
 mod foreign_file;
 mod found_client;
 pub mod git_exclude;
+pub mod weakness;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -168,7 +169,10 @@ impl InstallationRecord {
         })?;
         if record.schema > RECORD_SCHEMA {
             let newer = record.schema;
-            return Err(Failure::Plain(format!("{}: schema {newer} is of a newer haltline: upgrade", path.display())));
+            return Err(Failure::Plain(format!(
+                "{}: schema {newer} is from a newer haltline: upgrade",
+                path.display()
+            )));
         }
         Ok(record)
     }
@@ -178,12 +182,22 @@ impl InstallationRecord {
         self.installations.iter().filter(move |installation| installation.settings != settings)
     }
 
-    /// The installation in this settings file.
     /// True if haltline is installed nowhere.
     pub fn is_empty(&self) -> bool {
         self.installations.is_empty()
     }
 
+    /// True if haltline is installed for this client somewhere.
+    pub fn names(&self, client: Client) -> bool {
+        self.installations.iter().any(|installation| installation.client == client.name())
+    }
+
+    /// The configuration file that the hooks installed last read.
+    pub fn config(&self) -> Option<&Path> {
+        self.installations.last().map(|installation| installation.config.as_path())
+    }
+
+    /// The installation in this settings file.
     pub fn find(&self, settings: &Path) -> Option<&Installation> {
         self.installations.iter().find(|installation| installation.settings == settings)
     }

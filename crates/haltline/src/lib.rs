@@ -14,8 +14,10 @@ mod hook;
 mod installation;
 mod local_time;
 mod operator;
+mod origin;
 mod question;
 pub mod run;
+mod unwatched;
 mod usage;
 mod view;
 

@@ -1,21 +1,22 @@
 //! Makes sure that a person, not an agent, runs operator actions (E6).
 //!
-//! Inside an agent they are denied. At a terminal they run. If the environment is doubtful, haltline shows a token on
-//! the terminal device itself, and the person must type it there. Without a terminal they run only if the user's own
-//! configuration file allows it.
+//! Inside an agent they are denied, and where haltline cannot tell who opened the terminal (`origin.rs`). At a person's
+//! terminal they run. In doubt, haltline shows a token on the terminal device itself, and the person must type it there.
+//! Without a terminal they run only if the user's own configuration file allows it and a person confirmed the file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use haltline_core::Operator;
 use haltline_engine::clock::Deadline;
-use haltline_engine::config::Config;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::ancestry;
 use crate::environment::{self, variable};
 use crate::error::Failure;
+use crate::origin::{self, Origin};
 
 /// Letters and digits that cannot be confused with each other.
 const TOKEN_ALPHABET: &[u8; 31] = b"ABCDEFGHJKMNPQRSTUVWXYZ23456789";
@@ -32,52 +33,85 @@ pub enum Proof {
     Token,
 }
 
+/// What the configuration says about operator actions without a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unattended {
+    Denied,
+    /// A person confirmed the file that allows it, as it is now.
+    Allowed,
+    /// The file allows it, and nobody confirmed the file since it changed.
+    Unconfirmed(PathBuf),
+}
+
 /// Makes sure that a person acts, and returns who it is.
-pub fn confirm(verb: &str, reason: Option<&str>, proof: Proof, config: &Config) -> Result<Operator, Failure> {
-    let operator = reject_agent(verb, reason)?;
+pub fn confirm(
+    verb: &str,
+    reason: Option<&str>,
+    proof: Proof,
+    unattended: impl FnOnce() -> Unattended,
+) -> Result<Operator, Failure> {
+    let origin = origin::current();
+    if let Origin::Agent(sign) = &origin {
+        return Err(inside_agent(verb, sign));
+    }
+    let operator = Operator { who: account(), reason: reason.map(str::to_owned) };
+    let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
+        return match (unattended(), origin) {
+            (Unattended::Allowed, Origin::Lost(why)) => Err(nobody(verb, &why)),
+            (Unattended::Allowed, _) => Ok(operator),
+            (Unattended::Unconfirmed(file), _) => Err(Failure::NotOperator(format!(
+                "`haltline {verb}` is for people: no terminal to ask at, and nobody has confirmed operator.unattended in {} since the file changed; confirm it in a terminal: haltline trust",
+                file.display()
+            ))),
+            (Unattended::Denied, _) => Err(Failure::NotOperator(format!(
+                "`haltline {verb}` is for people: no terminal to ask at; run it in a terminal, or allow unattended use there: haltline config set operator.unattended true"
+            ))),
+        };
+    };
     let is_attended = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let doubt = match agent_ancestor() {
-        Some(agent) => Some(format!("it runs below the agent {agent:?}")),
-        None if !is_attended => Some("its input or output is not a terminal".to_owned()),
-        None => None,
+    let doubt = match origin {
+        Origin::Lost(why) | Origin::Scheduled(why) => return Err(nobody(verb, &why)),
+        Origin::Doubtful(doubt) => Some(doubt),
+        Origin::Person if !is_attended => Some("its input or output is not a terminal".to_owned()),
+        Origin::Person | Origin::Agent(_) => None,
     };
     if proof == Proof::Presence && doubt.is_none() {
         return Ok(operator);
     }
-    match OpenOptions::new().read(true).write(true).open("/dev/tty") {
-        Ok(terminal) => ask_token(verb, terminal).map(|()| operator),
-        Err(_no_terminal) if config.operator_unattended() => Ok(operator),
-        Err(_no_terminal) => Err(Failure::NotOperator(format!(
-            "`haltline {verb}` is for people: no terminal to ask at; run it in a terminal, or set operator.unattended = true in your own config for unattended use"
-        ))),
-    }
+    ask_token(verb, doubt.as_deref(), terminal).map(|()| operator)
 }
 
 /// Fails inside an agent; otherwise returns the account. Enough where another program resets for a person (Ralph
 /// bridge).
 pub fn reject_agent(verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
     match detect_agent() {
-        Some(agent) => Err(Failure::NotOperator(format!(
-            "`haltline {verb}` is for people and is refused inside an agent ({agent}); ask the person to run it in their own terminal"
-        ))),
+        Some(sign) => Err(inside_agent(verb, &sign)),
         None => Ok(Operator { who: account(), reason: reason.map(str::to_owned) }),
     }
 }
 
+fn inside_agent(verb: &str, sign: &str) -> Failure {
+    Failure::NotOperator(format!(
+        "`haltline {verb}` is for people, and haltline denies it inside an agent ({sign}); ask the person to run it in their own terminal"
+    ))
+}
+
+fn nobody(verb: &str, why: &str) -> Failure {
+    Failure::NotOperator(format!(
+        "`haltline {verb}` is for people, and haltline cannot tell that a person runs it: {why}; run it in a terminal that was open before the client, in a new login (ssh, console), or when no client runs"
+    ))
+}
+
 /// What shows that this process runs inside an agent.
 pub fn detect_agent() -> Option<String> {
-    if let Some(marker) = haltline_agents::marker_in(|name| variable(name).is_some()) {
-        return Some(format!("{marker} is set"));
-    }
-    let client = environment::state_folder().ok().and_then(|folder| ancestry::recorded_ancestor(&folder))?;
-    Some(format!("process {} is a client that haltline's hook knows", client.id))
+    origin::agent_sign()
 }
 
 /// True if a client started this process. Below `haltline run` alone there is no client.
 pub fn is_below_client() -> bool {
     let is_set = |name: &str| name != haltline_agents::RUN_MARKER && variable(name).is_some();
     haltline_agents::marker_in(is_set).is_some()
-        || environment::state_folder().is_ok_and(|folder| ancestry::is_below_client(&folder))
+        || environment::state_folders().iter().any(|folder| ancestry::is_below_client(folder))
 }
 
 fn account() -> String {
@@ -87,16 +121,17 @@ fn account() -> String {
 }
 
 /// Shows the token on the terminal device and waits for it there. Nothing is stored.
-fn ask_token(verb: &str, mut terminal: File) -> Result<(), Failure> {
+fn ask_token(verb: &str, doubt: Option<&str>, mut terminal: File) -> Result<(), Failure> {
     let token = token()?;
     let deadline = Deadline::new(TOKEN_TIMEOUT);
-    write!(terminal, "\nhaltline {verb}: a person must confirm this.\nToken: {token}\n")?;
+    let why = doubt.map(|doubt| format!(" ({doubt})")).unwrap_or_default();
+    write!(terminal, "\nhaltline {verb}: a person must confirm this{why}.\nToken: {token}\n")?;
     for attempt in 1..=TOKEN_TRIES {
-        write!(terminal, "Type it to go on ({attempt} of {TOKEN_TRIES}): ")?;
+        write!(terminal, "Type it to continue ({attempt} of {TOKEN_TRIES}): ")?;
         terminal.flush()?;
         let Some(line) = read_line(&mut terminal, &deadline)? else {
             return Err(Failure::NotOperator(format!(
-                "`haltline {verb}`: the token was not typed; nothing was changed"
+                "`haltline {verb}`: the token was not typed; haltline changed nothing"
             )));
         };
         if line.trim().eq_ignore_ascii_case(&token) {
@@ -104,7 +139,7 @@ fn ask_token(verb: &str, mut terminal: File) -> Result<(), Failure> {
         }
     }
     Err(Failure::NotOperator(format!(
-        "`haltline {verb}`: the token was wrong {TOKEN_TRIES} times; nothing was changed"
+        "`haltline {verb}`: the token was wrong {TOKEN_TRIES} times; haltline changed nothing"
     )))
 }
 
@@ -139,11 +174,6 @@ fn read_line(terminal: &mut File, deadline: &Deadline) -> Result<Option<String>,
         }
         line.push(byte[0]);
     }
-}
-
-/// The nearest ancestor that is a known agent.
-fn agent_ancestor() -> Option<&'static str> {
-    ancestry::ancestors().find_map(|process| process.agent())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 mod answer;
 pub mod attempt;
 pub mod backtest;
+pub mod budget;
 pub mod claim;
 pub mod config;
 pub mod constraint;
@@ -19,6 +20,7 @@ pub mod journal;
 pub mod memory;
 pub mod overview;
 pub mod phase;
+pub mod prices;
 pub mod ralph;
 pub mod session;
 pub mod status;

@@ -1,6 +1,6 @@
 //! Parses the payload of a hook and translates each event.
 
-use haltline_core::loop_::{AgentRef, BatchEnd, LoopEvent};
+use haltline_core::loop_::{AgentRef, BatchEnd, LoopEvent, TurnEnd};
 use serde_json::value::RawValue;
 
 use super::response;
@@ -92,6 +92,7 @@ fn loop_event(payload: &Payload<'_>) -> Option<LoopEvent> {
         HookEvent::Stop => Some(LoopEvent::Stop {
             blocked: json::is_true(fields.stop_hook_active),
             running: fields.background_tasks.and_then(running_sub_agents),
+            end: if fields.background_tasks.is_some_and(runs_anything) { TurnEnd::Waiting } else { TurnEnd::Idle },
         }),
         _usual => payload.usual_event(),
     }
@@ -106,6 +107,12 @@ fn prompt(fields: &Fields<'_>) -> LoopEvent {
             Some("system" | "loop_wakeup" | "schedule_wakeup" | "poll_event")
         );
     bypass::prompt_event(fields.prompt, !is_from_client)
+}
+
+/// True if any background task runs, such as a command.
+fn runs_anything(tasks: &RawValue) -> bool {
+    let tasks: Vec<&RawValue> = json::list(tasks).unwrap_or_default();
+    tasks.into_iter().any(|task| json::member_text(Some(task), "status").as_deref() == Some("running"))
 }
 
 fn running_sub_agents(tasks: &RawValue) -> Option<Vec<String>> {

@@ -103,7 +103,7 @@ fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String>
     Ok(match event {
         // Without the denial the client runs the call first.
         "PreToolUse" if is_stopped && !is_denied => {
-            return Err("PreToolUse was answered with continue: false but no denial".to_owned());
+            return Err("haltline answered PreToolUse with continue: false but without a denial".to_owned());
         }
         // The client ignores both.
         "PostToolUseFailure" if is_stopped || is_denied => AnswerEffect::Warn,

@@ -1,7 +1,7 @@
 //! Parses the payload of a hook and translates each event.
 
 use haltline_core::identity::{Action, CallResult};
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent};
+use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, TurnEnd};
 
 use super::call::{self, Output};
 use crate::hook::{HookCall, HookEvent, ParsedHook, ReadError};
@@ -77,7 +77,7 @@ fn loop_event(
         HookEvent::ToolStart => tool_start(fields, folder),
         HookEvent::ToolEnd => tool_end(fields, folder),
         HookEvent::Stop | HookEvent::StopFailed | HookEvent::Interrupted => {
-            Some(LoopEvent::Stop { blocked: false, running: None })
+            Some(LoopEvent::Stop { blocked: false, running: None, end: TurnEnd::Idle })
         }
         _undecided => None,
     }

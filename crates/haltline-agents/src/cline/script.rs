@@ -16,21 +16,29 @@ pub const OTHER_EVENTS: &[OwnFile] = &[
     OwnFile {
         path: "PostToolUse.bash",
         event: Some("PostToolUse"),
-        content: GeneratedFile { title: "PostToolUse", purpose: "tells haltline how it went", ..PRE_TOOL_USE },
+        content: GeneratedFile { title: "PostToolUse", purpose: "reports the result of every call", ..PRE_TOOL_USE },
     },
     OwnFile {
         path: "TaskStart.bash",
         event: Some("TaskStart"),
-        content: GeneratedFile { title: "TaskStart", purpose: "tells haltline of a session", ..PRE_TOOL_USE },
+        content: GeneratedFile {
+            title: "TaskStart",
+            purpose: "reports the start of a session to haltline",
+            ..PRE_TOOL_USE
+        },
     },
     OwnFile {
         path: "UserPromptSubmit.bash",
         event: Some("UserPromptSubmit"),
-        content: GeneratedFile { title: "UserPromptSubmit", purpose: "tells haltline that you asked", ..PRE_TOOL_USE },
+        content: GeneratedFile {
+            title: "UserPromptSubmit",
+            purpose: "reports your prompts to haltline",
+            ..PRE_TOOL_USE
+        },
     },
 ];
 
-const HEAD: &str = "#!/bin/sh\n# haltline's hook; `haltline uninstall --client cline` takes it away.\nexec ";
+const HEAD: &str = "#!/bin/sh\n# haltline's hook; `haltline uninstall --client cline` removes it.\nexec ";
 
 fn script_text(hook: &Hook) -> String {
     format!("{HEAD}{}\n", hook.to_shell_line())

@@ -36,7 +36,7 @@ const DENIED_RESULT: &str = r#"{"tool_result": {"id": "call_$round", "name": "ru
 fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String> {
     let is_read = matches!(event, "PreToolUse" | "PostToolUse");
     if !is_read && !answer.is_null() {
-        return Err(format!("{event} was answered, which nobody reads"));
+        return Err(format!("haltline answered {event}, but the client ignores that answer"));
     }
     if answer["cancel"] == true {
         return Ok(AnswerEffect::Stop);

@@ -30,7 +30,7 @@ fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String>
     if event == "PreToolUse" {
         for field in ["continue", "stopReason", "suppressOutput"] {
             if !answer[field].is_null() {
-                return Err(format!("PreToolUse was answered with {field}, which voids the answer"));
+                return Err(format!("haltline answered PreToolUse with {field}, so the client ignores the answer"));
             }
         }
     }

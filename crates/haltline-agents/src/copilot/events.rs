@@ -188,7 +188,7 @@ pub fn outcome(text: &[u8], call: &str) -> Option<Ending> {
     })?;
     // The exit code is a floating-point number, and present only if it is not 0.
     let exit = input["toolResult"]["toolTelemetry"]["metrics"]["exit_code"].as_f64();
-    #[expect(clippy::cast_possible_truncation, reason = "a float that is no exit code becomes some other failure")]
+    #[expect(clippy::cast_possible_truncation, reason = "a float that is not an exit code becomes another failure")]
     let exit = exit.map(|code| code as i32);
     Some(match exit {
         Some(0) | None => (Outcome::Ok, Some(0)),

@@ -38,7 +38,7 @@ fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String>
             return if has_reason { Ok(AnswerEffect::Deny) } else { Err("the denial has no reason".to_owned()) };
         }
         "PreToolUse" if has_text(flat) => {
-            return Err("PreToolUse was answered where the client does not look".to_owned());
+            return Err("haltline answered PreToolUse in a place where the client does not look".to_owned());
         }
         "PreToolUse" if has_text(nested) => AnswerEffect::Warn,
         "UserPromptSubmit" if answer["decision"] == "block" => AnswerEffect::Deny,

@@ -5,7 +5,7 @@
 
 use haltline_core::digest_hex;
 use haltline_core::identity::{CallResult, Outcome};
-use haltline_core::loop_::{AgentRef, CallIds, LoopEvent};
+use haltline_core::loop_::{AgentRef, CallIds, LoopEvent, TurnEnd};
 use serde_json::value::RawValue;
 
 use crate::hook::{HookCall, HookEvent, ParsedHook, ReadError};
@@ -67,7 +67,7 @@ fn loop_event(payload: &Payload<'_>) -> Option<LoopEvent> {
         HookEvent::Stop => {
             // How often a hook has kept the agent going.
             let count: u64 = json::number(fields.loop_count).unwrap_or_default();
-            Some(LoopEvent::Stop { blocked: count > 0, running: None })
+            Some(LoopEvent::Stop { blocked: count > 0, running: None, end: TurnEnd::Idle })
         }
         _usual => payload.usual_event(),
     }

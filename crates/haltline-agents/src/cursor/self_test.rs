@@ -33,7 +33,7 @@ const CALL: &str = r#"{"tool_name": "Shell", "tool_input": {"command": "haltline
 fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String> {
     let waits = matches!(event, "preToolUse" | "subagentStart" | "beforeSubmitPrompt");
     if waits && answer.is_null() {
-        return Err(format!("{event} was answered with nothing"));
+        return Err(format!("haltline answered {event} with nothing"));
     }
     Ok(match event {
         "preToolUse" | "subagentStart" if answer["permission"] == "deny" && has_text(&answer["agent_message"]) => {

@@ -323,7 +323,7 @@ impl Claude {
             return recognised.map_or(Ending::Silent, |ending| self.with_reset(ending));
         }
         match self.rejected.take() {
-            Some(resets) => Ending::ApiLimit { resets, message: "the service refused a request".to_owned() },
+            Some(resets) => Ending::ApiLimit { resets, message: "the service rejected a request".to_owned() },
             None => Ending::Silent,
         }
     }

@@ -7,7 +7,7 @@ use super::{GeneratedFile, Hook};
 /// The file of `/haltline`, next to the settings.
 pub const HALTLINE_COMMAND: GeneratedFile = GeneratedFile {
     title: "/haltline",
-    purpose: "shows status, and why work was stopped",
+    purpose: "shows the status, and why haltline stopped work",
     text: |hook| haltline_text(&hook.command),
     parse_hook: |text| parse(text, haltline_text),
     is_executable: false,
@@ -30,7 +30,7 @@ fn haltline_text(binary: &str) -> String {
 }
 
 fn circuit_status_text(binary: &str) -> String {
-    let description = "Show what haltline counts, what is open and what waits for you";
+    let description = "Show what haltline counts, which circuits are open and what needs you";
     command_text(binary, description, "", "status --verbose")
 }
 
@@ -41,7 +41,7 @@ fn command_text(binary: &str, description: &str, more_fields: &str, command: &st
         "---\ndescription: {description}\n{more_fields}disable-model-invocation: true\n\
          allowed-tools: Bash({program} status:*)\n---\n\n\
          !`{program} {command}`\n\n\
-         Show this as it is. Add one sentence on what is open and when it ends, if anything is.\n"
+         Show this as it is. If a circuit is open, add one sentence that says which one and when it closes.\n"
     )
 }
 

@@ -77,5 +77,5 @@ pub fn message(
     let reported = json::number(reported_cost).filter(|dollars: &f64| *dollars > 0.0);
     let cost = reported.and_then(price::millionths).or_else(listed);
     let is_known = usage.is_some() || cost.is_some();
-    is_known.then_some(LoopEvent::Message { usage, cost, range: None, last_response, text: None })
+    is_known.then_some(LoopEvent::Message { usage, cost, model: None, range: None, last_response, text: None })
 }

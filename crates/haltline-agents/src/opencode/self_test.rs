@@ -27,7 +27,7 @@ fn effect_of_answer(event: &str, answer: &Value) -> Result<AnswerEffect, String>
     let has = |key: &str| has_text(&answer[key]);
     let is_before = event == "tool.execute.before";
     if has("deny") && !is_before {
-        return Err(format!("{event} was answered with deny, which nobody hears there"));
+        return Err(format!("haltline answered {event} with deny, which the client ignores there"));
     }
     Ok(match (answer["stop"] == true, has("deny"), has("tell")) {
         (true, false, _) if is_before => return Err("a stop without a denial would let the call run".to_owned()),

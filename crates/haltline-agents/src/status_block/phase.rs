@@ -227,7 +227,7 @@ impl PhaseStatus {
             "TESTS" | "FILES" | "CIRCUIT_BREAKER" | "DUAL_GATE" | "RATE_LIMIT" | "METRICS" | "QA_METRICS"
                 if !value.is_empty() =>
             {
-                return Err("nothing: its fields stand below it, indented");
+                return Err("nothing: its fields follow below it, indented");
             }
             "PATTERNS_APPLIED" => {
                 self.metrics.insert("patterns_applied".to_owned(), 0.0);

@@ -213,15 +213,14 @@ impl ParsedRun<'_> {
         match self.run.exit {
             Exit::NotStarted => Some(Conclusion::trouble(Trouble::NotStarted, "the test command could not be started")),
             Exit::TimedOut => {
-                Some(Conclusion::trouble(Trouble::TimedOut, "the test command was killed because it took too long"))
+                Some(Conclusion::trouble(Trouble::TimedOut, "the test command took too long, so haltline killed it"))
             }
-            Exit::Signal(signal) => Some(self.crash(format!("the test command was ended by signal {signal}"))),
-            Exit::Code(TIMEOUT_CODE) if !is_whole => Some(Conclusion::trouble(
-                Trouble::TimedOut,
-                "the test command ended with code 124, which is a timeout's",
-            )),
+            Exit::Signal(signal) => Some(self.crash(format!("signal {signal} ended the test command"))),
+            Exit::Code(TIMEOUT_CODE) if !is_whole => {
+                Some(Conclusion::trouble(Trouble::TimedOut, "the test command exited with 124, the code of a timeout"))
+            }
             Exit::Code(code) if !is_whole && SIGNAL_CODES.contains(&code) => {
-                Some(self.crash(format!("the test command ended with code {code}, which is signal {}", code - 128)))
+                Some(self.crash(format!("the test command exited with {code}, which means signal {}", code - 128)))
             }
             Exit::Code(_) => None,
         }
@@ -259,19 +258,19 @@ impl ParsedRun<'_> {
         let mut conclusion = match evidence.named {
             NamedOutcome::Passed if self.run.exit != Exit::Code(0) && evidence.counts.failing == 0 => {
                 Conclusion::unclear(format!(
-                    "{who} says that {test} and all others passed, but the command did not end well ({})",
+                    "{who} says that {test} and all other tests passed, but the command failed ({})",
                     exit_text(self.run.exit)
                 ))
             }
             NamedOutcome::Passed => Conclusion::new(TestClass::Passed, format!("{who} says that {test} passed")),
             NamedOutcome::Failed => Conclusion::new(TestClass::Failed, format!("{who} says that {test} failed")),
             NamedOutcome::Skipped if evidence.broken > 0 => {
-                let why = format!("{who} skipped {test}, since something around it broke");
+                let why = format!("{who} skipped {test}, because something else failed");
                 self.conclude_broken_setup(Trouble::Environment, why)
             }
             NamedOutcome::Skipped => Conclusion::trouble(Trouble::RanNone, format!("{who} skipped {test}")),
             NamedOutcome::SetupBroke => {
-                let why = format!("{who} says that what {test} needs around it broke, not the test");
+                let why = format!("{who} says that the setup of {test} failed, not the test");
                 self.conclude_broken_setup(Trouble::Environment, why)
             }
             NamedOutcome::Crashed => {
@@ -284,7 +283,7 @@ impl ParsedRun<'_> {
                 Conclusion::unclear(format!("{who} says both that {test} passed and that it failed"))
             }
             NamedOutcome::Several => Conclusion::unclear(format!(
-                "{who} has several tests of which {test} may be the name, and they did not end alike"
+                "{who} has several tests with the name {test}, and they had different results"
             )),
             NamedOutcome::Unlisted => Conclusion::unclear(format!("{who} does not name {test}")),
         };
@@ -298,20 +297,20 @@ impl ParsedRun<'_> {
         let (test, counts) = (self.run.test, evidence.counts);
         let executed = counts.passing.saturating_add(evidence.failed);
         if evidence.is_contradicted {
-            return Conclusion::unclear(format!("{who} names more tests than it counts"));
+            return Conclusion::unclear(format!("{who} lists more tests than it counts"));
         }
         if evidence.broken > 0 {
-            let why = format!("{who} could not load or prepare everything, and does not name {test}");
+            let why = format!("{who} could not load all tests, and does not name {test}");
             return self.conclude_broken_setup(Trouble::Environment, why);
         }
         if executed == 0 {
-            let why = format!("{who} tells of no test that was executed");
+            let why = format!("{who} reports no executed test");
             return self.conclude_broken_setup(Trouble::RanNone, why);
         }
         if evidence.names_all_tests {
             return Conclusion::trouble(
                 Trouble::RanNone,
-                format!("{who} names all it executed ({executed}), and {test} is not among them"),
+                format!("{who} lists all executed tests ({executed}), and {test} is not one of them"),
             );
         }
         let is_only_one = executed == 1;
@@ -320,22 +319,25 @@ impl ParsedRun<'_> {
                 Conclusion::new(TestClass::Failed, format!("{who} executed one test without naming it, and it failed"))
             }
             (_, 1..) => Conclusion::unclear(format!("{who} does not say which of {executed} tests failed")),
-            (0, 0) => Conclusion::unclear(format!("{who} names only tests that failed, and {test} is none of them")),
+            (0, 0) => Conclusion::unclear(format!("{who} lists only failed tests, and {test} is not one of them")),
             _ if evidence.names_some_passed => {
-                Conclusion::unclear(format!("{who} names some of its tests only, and not {test}"))
+                Conclusion::unclear(format!("{who} lists only some of its tests, and not {test}"))
             }
             _ if counts.skipped > 0 && !(is_only_one && evidence.filter_skips) => Conclusion::unclear(format!(
-                "{who} skipped {} without naming them, and {test} may be one",
+                "{who} skipped {} without naming them, and {test} may be one of them",
                 counts.skipped
             )),
             _ if counts.failing == 0 && self.run.exit != Exit::Code(0) => Conclusion::unclear(format!(
-                "{who} says that all passed, but the command did not end well ({})",
+                "{who} says that all tests passed, but the command failed ({})",
                 exit_text(self.run.exit)
             )),
             _ if counts.failing == 0 => {
-                Conclusion::new(TestClass::Passed, format!("{who} says that all it executed passed"))
+                Conclusion::new(TestClass::Passed, format!("{who} says that all executed tests passed"))
             }
-            _ => Conclusion::new(TestClass::Passed, format!("{who} names all that failed, and {test} is none of them")),
+            _ => Conclusion::new(
+                TestClass::Passed,
+                format!("{who} lists all failed tests, and {test} is not one of them"),
+            ),
         }
     }
 
@@ -346,9 +348,11 @@ impl ParsedRun<'_> {
             (Some(found), _, _) => conclude_from_trouble(&found, "nothing was executed"),
             (None, Some(problem), _) => Conclusion::unclear(problem.clone()),
             (None, None, Some(listener)) => {
-                Conclusion::unclear(format!("the output of {} breaks off before its sum", listener.runner.name()))
+                Conclusion::unclear(format!("the output of {} ends before its summary", listener.runner.name()))
             }
-            (None, None, None) => Conclusion::unclear("the output is of no test runner that is known here"),
+            (None, None, None) => {
+                Conclusion::unclear("haltline does not know the test runner that printed this output")
+            }
         }
     }
 
@@ -425,14 +429,14 @@ fn conclude_from_trouble(found: &trouble::FoundTrouble, why: &str) -> Conclusion
     let why = match (found.trouble, file) {
         (Trouble::BuildUnderWork | Trouble::BuildElsewhere, Some(file)) => format!("{file} does not compile"),
         (Trouble::BuildUnderWork | Trouble::BuildElsewhere, None) => {
-            "a file does not compile, and is not named".to_owned()
+            "a file does not compile, and the output does not name it".to_owned()
         }
-        (Trouble::MissingModule, Some(file)) => format!("something that {file} imports is not there"),
-        (Trouble::MissingModule, None) => "something that is imported is not there".to_owned(),
-        (Trouble::Network, _) => "something could not be fetched from the network".to_owned(),
+        (Trouble::MissingModule, Some(file)) => format!("{file} imports something that does not exist"),
+        (Trouble::MissingModule, None) => "an import does not exist".to_owned(),
+        (Trouble::Network, _) => "a download failed".to_owned(),
         (Trouble::Crash, _) => "the process that runs the tests died".to_owned(),
         (Trouble::TimedOut, _) => "the runner ended its tests because they took too long".to_owned(),
-        (Trouble::Permission, _) => "something is not allowed".to_owned(),
+        (Trouble::Permission, _) => "a permission is missing".to_owned(),
         (Trouble::RanNone | Trouble::Environment | Trouble::NotStarted, _) => why.to_owned(),
     };
     Conclusion { line: Some(found.line), ..Conclusion::trouble(found.trouble, why) }

@@ -9,7 +9,7 @@ mod prompt;
 use std::borrow::Cow;
 
 use haltline_core::identity::{CallResult, ModelText};
-use haltline_core::loop_::LoopEvent;
+use haltline_core::loop_::{LoopEvent, TurnEnd};
 
 use super::record::{self, Calls, RecordContext};
 use super::{Damaged, Entry};
@@ -100,14 +100,16 @@ impl ClaudeReader {
         {
             let cost = price::cost_with_hour(&part.model, &usage, hour, &self.prices);
             let last_response = Some(part.id.clone().into_owned());
-            let message = LoopEvent::Message { usage: Some(usage), cost, range: None, last_response, text: None };
+            let message =
+                LoopEvent::Message { usage: Some(usage), cost, model: None, range: None, last_response, text: None };
             entries.push(context.entry(message));
         }
         let blocks: Vec<Block<'_>> = message.content.map(record::elements).unwrap_or_default();
         for block in blocks.iter().filter(|block| record::is_text(block.r#type, "text")) {
             let text = block.text.and_then(json::text).and_then(|text| ModelText::from_text(&text));
             if text.is_some() {
-                let event = LoopEvent::Message { usage: None, cost: None, range: None, last_response: None, text };
+                let event =
+                    LoopEvent::Message { usage: None, cost: None, model: None, range: None, last_response: None, text };
                 entries.push(context.entry(event));
             }
         }
@@ -206,7 +208,7 @@ impl ClaudeReader {
             let trigger = json::member_text(line.compact_metadata, "trigger").unwrap_or_default();
             entries.push(self.context(line).entry(LoopEvent::Compaction { trigger }));
         } else if record::is_text(line.subtype, "stop_hook_summary") {
-            let stop = LoopEvent::Stop { blocked: self.is_kept_going, running: None };
+            let stop = LoopEvent::Stop { blocked: self.is_kept_going, running: None, end: TurnEnd::Idle };
             entries.push(self.context(line).entry(stop));
         }
     }

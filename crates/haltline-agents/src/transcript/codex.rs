@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use haltline_core::identity::{CallResult, Outcome};
-use haltline_core::loop_::{LoopEvent, Usage};
+use haltline_core::loop_::{LoopEvent, TurnEnd, Usage};
 use serde_json::value::RawValue;
 
 use super::record::{self, Calls, RecordContext};
@@ -193,7 +193,7 @@ impl CodexReader {
                 entries.push(self.context.entry(message));
             }
         } else if record::is_text(event.r#type, "task_complete") && self.context.agent_ref.sub_agent.is_none() {
-            entries.push(self.context.entry(LoopEvent::Stop { blocked: false, running: None }));
+            entries.push(self.context.entry(LoopEvent::Stop { blocked: false, running: None, end: TurnEnd::Idle }));
         }
     }
 

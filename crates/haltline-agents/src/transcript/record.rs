@@ -86,7 +86,7 @@ pub fn call_result(is_success: Option<bool>, exit: Option<i32>, text: &str) -> C
 /// The usage of a response and its cost by these prices.
 pub fn usage_event(usage: Usage, model: Option<&str>, prices: &[Price], last_response: Option<String>) -> LoopEvent {
     let cost = model.and_then(|model| price::cost(model, &usage, prices));
-    LoopEvent::Message { usage: Some(usage), cost, range: None, last_response, text: None }
+    LoopEvent::Message { usage: Some(usage), cost, model: None, range: None, last_response, text: None }
 }
 
 /// When and where a record was written, and by which agent.

@@ -87,7 +87,7 @@ fn end(info: Unread<'_>, emit: &mut impl FnMut(LoopEvent)) {
         let dollars = json::number(stats.instance_cost).filter(|dollars: &f64| *dollars > 0.0);
         let cost = dollars.and_then(price::millionths);
         let usage = Some(Usage { input, output, ..Usage::default() });
-        emit(LoopEvent::Message { usage, cost, range: None, last_response: None, text: None });
+        emit(LoopEvent::Message { usage, cost, model: None, range: None, last_response: None, text: None });
     }
     if let Some(reason) = json::member_text(info, "exit_status") {
         emit(LoopEvent::SessionEnd { reason });

@@ -37,7 +37,7 @@ pub fn iteration_error(report: &HeadlessReport, stderr_tail: &str, exit: Option<
         Ending::Hook { reason } => error("hook", reason.as_deref().unwrap_or("a hook stopped the agent")),
         Ending::ApiLimit { message, .. } => error("api_limit", message),
         Ending::Infrastructure { message } => error("api", message),
-        Ending::Turns => error("max_turns", "it used up the turns it was given"),
+        Ending::Turns => error("max_turns", "it used up its turns"),
         Ending::Failed { kind, message } => error(kind, message),
         Ending::Finished | Ending::Silent => {
             let kind = exit.and_then(exit_kind)?;

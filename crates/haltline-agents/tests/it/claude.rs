@@ -10,7 +10,7 @@ use haltline_agents::Client;
 use haltline_agents::claude::{answer, event, read};
 use haltline_agents::hook::{HookCall, ReadError};
 use haltline_core::identity::Outcome;
-use haltline_core::loop_::LoopEvent;
+use haltline_core::loop_::{LoopEvent, TurnEnd};
 use haltline_core::{CircuitName, Reason, Retry, Verdict};
 
 use crate::golden;
@@ -114,11 +114,11 @@ fn a_field_of_the_wrong_type_is_unknown_and_nothing_else_is_lost() {
         (r#"{"session_id":"s","hook_event_name":9}"#, None),
         (
             r#"{"session_id":"s","hook_event_name":"Stop","stop_hook_active":"yes","background_tasks":{}}"#,
-            Some(LoopEvent::Stop { blocked: false, running: None }),
+            Some(LoopEvent::Stop { blocked: false, running: None, end: TurnEnd::Idle }),
         ),
         (
             r#"{"session_id":"s","hook_event_name":"Stop","background_tasks":[3,null,{"id":1,"type":"subagent","status":"running"}]}"#,
-            Some(LoopEvent::Stop { blocked: false, running: Some(Vec::new()) }),
+            Some(LoopEvent::Stop { blocked: false, running: Some(Vec::new()), end: TurnEnd::Waiting }),
         ),
         (
             r#"{"session_id":"s","hook_event_name":"PostToolBatch","tool_calls":7}"#,

@@ -8,7 +8,7 @@ use std::path::Path;
 use haltline_agents::Client;
 use haltline_agents::hook::{HookCall, HookEvent, ParsedHook};
 use haltline_core::identity::CallResult;
-use haltline_core::loop_::{AgentRef, LoopEvent};
+use haltline_core::loop_::{AgentRef, LoopEvent, TurnEnd};
 use haltline_core::{CircuitName, Reason, Retry, Verdict};
 
 /// Compares the text with a golden file, or writes the file.
@@ -56,7 +56,10 @@ fn describe_event(event: &LoopEvent) -> String {
         }
         LoopEvent::SpawnStart { sub_agent: child, depth } => format!("{word} {child} depth {depth:?}"),
         LoopEvent::SpawnEnd { sub_agent: child } => format!("{word} {}", child.as_deref().unwrap_or("of the oldest")),
-        LoopEvent::Stop { blocked, running } => format!("{word} blocked {blocked} running {running:?}"),
+        LoopEvent::Stop { blocked, running, end } => {
+            let waiting = if *end == TurnEnd::Waiting { " waiting" } else { "" };
+            format!("{word} blocked {blocked} running {running:?}{waiting}")
+        }
         LoopEvent::Compaction { trigger } => format!("{word} {trigger}"),
         LoopEvent::Cleanup { .. }
         | LoopEvent::HooksRemoved { .. }

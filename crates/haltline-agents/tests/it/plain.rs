@@ -4,7 +4,7 @@ use haltline_agents::plain::{PlainError, PlainEvent, PlainEventKind, TYPES, read
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
 use haltline_core::claim::{Changes, ClaimId, Confidence, ObjectionText, PipelineName, Round};
 use haltline_core::identity::{Action, CallResult, DeniedBy, ModelText, Outcome};
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
+use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, TurnEnd, Usage};
 use haltline_core::{ConstraintId, Instant};
 
 /// Reads an event of session `s` with these additional fields.
@@ -30,7 +30,7 @@ fn an_event_has_its_time_and_its_agent() {
             ..AgentRef::default()
         },
         project: None,
-        kind: PlainEventKind::Loop(LoopEvent::Stop { blocked: true, running: None }),
+        kind: PlainEventKind::Loop(LoopEvent::Stop { blocked: true, running: None, end: TurnEnd::Idle }),
     };
     assert_eq!(read(line), Ok(expected));
     let least = read(r#"{"v":1,"type":"stop","session":"s","agent":null}"#).expect("enough");
@@ -64,17 +64,18 @@ fn a_message_has_tokens_and_a_price_or_they_are_unknown() {
     let last = Some("m1".to_owned());
     assert_reads_as(
         r#""type":"message","message":"m1","usage":{"input":1,"output":2,"cache_read":3,"cache_write":4},"cost_usd":0.0123456"#,
-        LoopEvent::Message { usage, cost: Some(12_346), range: None, last_response: last, text: None },
+        LoopEvent::Message { usage, cost: Some(12_346), model: None, range: None, last_response: last, text: None },
     );
     assert_reads_as(
         r#""type":"message","text":"hi""#,
-        LoopEvent::Message { usage: None, cost: None, range: None, last_response: None, text: None },
+        LoopEvent::Message { usage: None, cost: None, model: None, range: None, last_response: None, text: None },
     );
     assert_reads_as(
         r#""type":"message","usage":{"output":2},"cost_usd":0"#,
         LoopEvent::Message {
             usage: Some(Usage { output: 2, ..Usage::default() }),
             cost: Some(0),
+            model: None,
             range: None,
             last_response: None,
             text: None,
@@ -86,6 +87,7 @@ fn a_message_has_tokens_and_a_price_or_they_are_unknown() {
         LoopEvent::Message {
             usage: None,
             cost: None,
+            model: None,
             range: None,
             last_response: None,
             text: ModelText::from_text(text),
@@ -243,7 +245,7 @@ fn every_mistake_is_one_line_with_field_value_and_what_was_expected() {
         (r#"{"v":1,"type":"stop","session":""}"#, r#"session "": expected the session's name"#.to_owned()),
         (
             r#"{"v":1,"type":"stop","session":"s","ts":"noon"}"#,
-            r#"ts: instant "noon": expected RFC 3339, such as 2026-02-12T10:30:00Z"#.to_owned(),
+            r#"ts: time "noon": expected RFC 3339, such as 2026-02-12T10:30:00Z"#.to_owned(),
         ),
         (r#"{"v":1,"type":"stop","session":"s","ts":12}"#, "ts 12: expected a string".to_owned()),
         (r#"{"v":1,"type":"stop","session":"s","agent":[]}"#, r#"agent "[]": expected a string"#.to_owned()),

@@ -41,6 +41,13 @@ fn a_configured_price_wins_and_the_longest_name_first() {
 }
 
 #[test]
+fn a_configured_price_may_be_for_a_pattern_of_names() {
+    let extra = ["our-*-large 3 3 3 3", "* 1 1 1 1"].map(|line| parse(line).expect(line));
+    assert_eq!(cost("our-2-large", &MILLION, &extra), Some(12_000_000));
+    assert_eq!(cost("our-2-small", &MILLION, &extra), Some(4_000_000));
+}
+
+#[test]
 fn a_bad_price_is_named_with_what_was_expected() {
     let expected = "expected MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE, in dollars per million tokens";
     assert_eq!(parse("m 1 2 3"), Err(format!(r#"price "m 1 2 3": {expected}"#)));

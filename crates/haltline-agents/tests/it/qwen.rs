@@ -9,7 +9,7 @@ use haltline_agents::Client;
 use haltline_agents::hook::{HookCall, HookEvent, ReadError};
 use haltline_agents::qwen::{answer, event, read};
 use haltline_core::identity::Outcome;
-use haltline_core::loop_::LoopEvent;
+use haltline_core::loop_::{LoopEvent, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::golden;
@@ -97,7 +97,7 @@ fn the_file_of_a_large_output_is_not_part_of_the_result() {
 fn the_end_of_a_turn_is_never_attributed_to_a_hook() {
     let payload = br#"{"session_id":"s","hook_event_name":"Stop","stop_hook_active":true}"#;
     let loop_event = read(payload).expect("readable").loop_event;
-    assert_eq!(loop_event, Some(LoopEvent::Stop { blocked: false, running: None }));
+    assert_eq!(loop_event, Some(LoopEvent::Stop { blocked: false, running: None, end: TurnEnd::Idle }));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use haltline_agents::claude;
 use haltline_agents::transcript::{Damaged, Entry, Format, Reader, Shape};
 use haltline_core::identity::CallResult;
-use haltline_core::loop_::LoopEvent;
+use haltline_core::loop_::{LoopEvent, TurnEnd};
 use proptest::prelude::*;
 
 fn sessions() -> Vec<PathBuf> {
@@ -90,7 +90,10 @@ fn event_text(event: &LoopEvent) -> String {
         LoopEvent::ToolEnd { call, result: answer, .. } => format!("{word} {call} {}", result_text(answer)),
         LoopEvent::SpawnStart { sub_agent: child, depth } => format!("{word} {child} depth {depth:?}"),
         LoopEvent::SpawnEnd { sub_agent: child } => format!("{word} {}", child.as_deref().unwrap_or("of the oldest")),
-        LoopEvent::Stop { blocked, running } => format!("{word} blocked {blocked} running {running:?}"),
+        LoopEvent::Stop { blocked, running, end } => {
+            let waiting = if *end == TurnEnd::Waiting { " waiting" } else { "" };
+            format!("{word} blocked {blocked} running {running:?}{waiting}")
+        }
         LoopEvent::Compaction { trigger } => format!("{word} {trigger}"),
         LoopEvent::SessionEnd { reason } => format!("{word} {reason}"),
         LoopEvent::Hook { name } => format!("{word} {name}"),

@@ -103,11 +103,11 @@ impl Justification {
             } else if says_nothing(&bare) {
                 problems.push(format!("{label} says only {}.", shorten(value)));
             } else if is_placeholder(value, placeholder) {
-                problems.push(format!("{label} still holds the form's own words."));
+                problems.push(format!("{label} still contains the form's text."));
             }
         }
         if problems.is_empty() && !is_path(&self.file) {
-            problems.push(format!("File names {}, but {} is to be changed.", shorten(&self.file), shorten(path)));
+            problems.push(format!("The form names {}, but the change is to {}.", shorten(&self.file), shorten(path)));
         }
         if problems.is_empty() && bare(&self.reason) == bare(&self.relationship) {
             problems.push("Relationship repeats Reason.".to_owned());

@@ -1,6 +1,7 @@
 //! Texts about a slice; they are seed 000's texts where the seed has them.
 
 use super::{Attempted, Slice, TestName, TestState, Trip, TripCause, form};
+use crate::counted;
 use crate::{CircuitName, Reason, Retry, Verdict, shorten};
 
 /// Limit on the paths that one sentence names.
@@ -13,8 +14,10 @@ const QUOTED_CHARS_MAX: usize = 400;
 /// Why a circuit opened.
 pub fn trip_text(trip: &Trip) -> String {
     match &trip.cause {
-        TripCause::Test { test, failed } => format!("test {test} failed {failed} times"),
-        TripCause::Slice => format!("{} attempts failed across all tests of the slice", trip.total_failed_attempts),
+        TripCause::Test { test, failed } => format!("test {test} failed {}", counted(*failed, "time")),
+        TripCause::Slice => {
+            format!("{} failed across all tests of the slice", counted(trip.total_failed_attempts, "attempt"))
+        }
         TripCause::Architecture { description } => format!("ARCH-STOP: {}", one_line(description)),
     }
 }
@@ -24,11 +27,11 @@ pub(super) fn stopped(trip: &Trip, denials: u32) -> String {
     let since = trip.since.at.to_seconds_text();
     let again = match denials {
         0 => String::new(),
-        1 => " Refused once since.".to_owned(),
-        times => format!(" Refused {times} times since."),
+        1 => " haltline has denied one attempt since.".to_owned(),
+        times => format!(" haltline has denied {times} attempts since."),
     };
     format!(
-        "HALTLINE {}: CIRCUIT BREAK since {since}: {}.{again} Stop working on this slice. Fill in the report that `haltline attempt report` prints, and tell the person; only a person resets it, with guidance.",
+        "HALTLINE {}: CIRCUIT BREAK since {since}: {}.{again} Stop working on this slice. Fill in the report that `haltline attempt report` prints, and tell the person. Only a person can reset the slice.",
         trip.cause.code(),
         trip_text(trip)
     )
@@ -36,13 +39,15 @@ pub(super) fn stopped(trip: &Trip, denials: u32) -> String {
 
 pub(super) fn tried_before(test: &TestName, tried: &Attempted) -> String {
     let at = tried.at.to_seconds_text();
-    format!("HALTLINE HL-ATTEMPT-06: this strategy was tried on {test} at {at} and failed. Try something else.")
+    format!(
+        "HALTLINE HL-ATTEMPT-06: an agent tried this strategy on {test} at {at}, and it failed. Try something else."
+    )
 }
 
 pub(super) fn blocked(test: &TestName, state: &TestState) -> String {
     let summary = state.last().map(|attempt| attempt.summary.as_str()).filter(|summary| !summary.is_empty());
     format!(
-        "HALTLINE HL-ATTEMPT-05: {test} could not be run {} times in a row, so nothing was counted{}. Mend what blocks it before you go on (deviation rule 3), or tell the person.",
+        "HALTLINE HL-ATTEMPT-05: {test} did not run {} times in a row, so haltline counted nothing{}. Fix what blocks it before you continue, or tell the person.",
         state.infrastructure_in_a_row,
         summary.map(|summary| format!(": {}", one_line(summary).trim_end_matches('.'))).unwrap_or_default()
     )
@@ -50,7 +55,7 @@ pub(super) fn blocked(test: &TestName, state: &TestState) -> String {
 
 pub(super) fn changed_out_of_scope(paths: &[String]) -> String {
     format!(
-        "HALTLINE HL-ATTEMPT-07: changed outside the slice's scope without asking: {}. Undo it, or justify it: `haltline attempt scope --help`. It stands in the report.",
+        "HALTLINE HL-ATTEMPT-07: files outside the slice's scope changed without a justification: {}. Undo the change, or justify it: `haltline attempt scope --help`. The report lists it.",
         listed(paths)
     )
 }
@@ -59,7 +64,7 @@ pub(super) fn changed_out_of_scope(paths: &[String]) -> String {
 pub(super) fn out_of_scope(name: &CircuitName, slice: &Slice, path: &str) -> String {
     let id = name.scope().split('@').next().unwrap_or_default();
     format!(
-        "HALTLINE HL-ATTEMPT-04: {} is outside the scope of slice {id}. {} If a failing test needs this change, fill in the form and run `haltline attempt scope --slice {id} --justify - {}` with it on standard input:\n{}If no honest justification can be written, do not make the change: `haltline attempt deviate --slice {id} --rule 4 --description \"…\"`. Asking again without one is an architectural stop.",
+        "HALTLINE HL-ATTEMPT-04: {} is outside the scope of slice {id}. {} If a failing test needs this change, fill in the form and run `haltline attempt scope --slice {id} --justify - {}` with the form on standard input:\n{}If you cannot justify the change honestly, do not make it: `haltline attempt deviate --slice {id} --rule 4 --description \"…\"`. If you try again without a justification, haltline stops the slice.",
         one_line(path),
         one_line(&slice.scope.sentence(ENTRIES_SHOWN_MAX)),
         for_shell(path),
@@ -68,19 +73,19 @@ pub(super) fn out_of_scope(name: &CircuitName, slice: &Slice, path: &str) -> Str
 }
 
 pub(super) fn unjustifiable(path: &str) -> String {
-    format!("{path} lies outside the scope and nothing can justify changing it")
+    format!("{path} is outside the scope, and nothing can justify a change of it")
 }
 
 pub(super) fn denied_again(path: &str) -> String {
-    format!("{path} lies outside the scope and was to be changed again without a justification")
+    format!("{path} is outside the scope, and the agent tried again to change it without a justification")
 }
 
 pub(super) fn denied_too_often(paths: usize) -> String {
-    format!("{paths} other files outside the scope were to be changed without a justification")
+    format!("{paths} other files are outside the scope, and the agent tried to change them without a justification")
 }
 
 pub(super) fn justified_too_often(paths: usize) -> String {
-    format!("{paths} files outside the scope are justified already, so the scope does not fit the work")
+    format!("{paths} files outside the scope have a justification already, so the scope does not fit the work")
 }
 
 fn listed(paths: &[String]) -> String {
@@ -147,8 +152,8 @@ pub fn prior_attempts(slice: &Slice) -> Option<String> {
     }
     block.push_str("\nDo not repeat these strategies.");
     block.push_str(match last.is_rolled_back {
-        true => " The changes of these attempts are no longer in the tree.",
-        false => " The tree was not taken back: changes of these attempts may still be in it.",
+        true => " The changes of these attempts are no longer in the work tree.",
+        false => " Nobody restored the work tree: changes of these attempts may still be in it.",
     });
     // Text that an agent or a person wrote must not close the block.
     let block = block.replace("prior_attempts>", "prior_attempts >");

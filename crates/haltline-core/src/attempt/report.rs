@@ -13,14 +13,14 @@ use crate::shorten;
 
 /// The eight fields in order, each with what it must contain.
 pub const FIELDS: [(&str, &str); 8] = [
-    ("test_expectation", "what the test expects, as behaviour and not as assertion syntax"),
+    ("test_expectation", "what the test expects: the behaviour, not the assertion"),
     ("actual_error", "what the test runner printed, unchanged"),
     ("attempt_log", "each attempt with its strategy, files and result"),
     ("cumulative_files_modified", "every file changed by these attempts"),
-    ("scope_violations", "files out of scope that were changed, each with its justification"),
+    ("scope_violations", "changed files outside the scope, each with its justification"),
     ("best_hypothesis", "the best theory of the root cause, from all the evidence"),
     ("specific_question", "the one question whose answer would unblock the work"),
-    ("recovery_options", "ways on, each with its risk"),
+    ("recovery_options", "possible next steps, each with its risk"),
 ];
 
 const PROBLEMS_MAX: usize = 20;
@@ -129,7 +129,8 @@ impl Report {
             && lacking(&self.actual_error).is_none()
             && !contains_text(&self.actual_error, printed)
         {
-            problems.push("actual_error is not what the runner printed; put its output there unchanged.".to_owned());
+            problems
+                .push("actual_error differs from what the test runner printed; copy the output unchanged.".to_owned());
         }
         list("attempt_log", &self.attempt_log, false, &mut problems, |at, line, problems| {
             text(&format!("attempt_log[{at}].strategy"), &line.strategy, problems);
@@ -139,7 +140,7 @@ impl Report {
         if !self.attempt_log.is_blank() {
             let logged: BTreeSet<u32> = self.attempt_log.items().iter().map(|line| line.attempt).collect();
             for attempt in known.attempts.iter().filter(|attempt| !logged.contains(attempt)).take(PROBLEMS_MAX) {
-                problems.push(format!("attempt_log leaves out attempt {attempt}, which the journal has."));
+                problems.push(format!("attempt_log omits attempt {attempt}, which the journal has."));
             }
         }
         let may_be_empty = known.files.is_empty();
@@ -164,7 +165,7 @@ impl Report {
         if problems.len() > PROBLEMS_MAX {
             let more = problems.len() - PROBLEMS_MAX;
             problems.truncate(PROBLEMS_MAX);
-            problems.push(format!("{more} more fields have something missing."));
+            problems.push(format!("{more} more fields are incomplete."));
         }
         problems
     }
@@ -206,7 +207,7 @@ fn left_out<T>(
         return;
     }
     for file in known.iter().filter(|file| !named.contains(file.as_str())).take(PROBLEMS_MAX) {
-        problems.push(format!("{field} leaves out {}, which the journal has.", shorten(file)));
+        problems.push(format!("{field} omits {}, which the journal has.", shorten(file)));
     }
 }
 
@@ -221,8 +222,8 @@ impl Lacking {
     fn sentence(self, field: &str) -> String {
         match self {
             Lacking::Empty => format!("{field} is missing or empty."),
-            Lacking::Reason => format!("{field} says it does not apply and not why; write `not applicable: …`."),
-            Lacking::Unfilled => format!("{field} is still to be filled in."),
+            Lacking::Reason => format!("{field} does not say why it does not apply; write `not applicable: …`."),
+            Lacking::Unfilled => format!("{field} is not filled in yet."),
         }
     }
 }

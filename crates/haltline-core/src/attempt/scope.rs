@@ -80,8 +80,8 @@ impl fmt::Display for EntryError {
         formatter.write_str(match self {
             EntryError::Empty => "is empty; expected a path of the project",
             EntryError::Absolute => "is absolute; expected a path relative to the project's root",
-            EntryError::Climbs => "has `..` in it; expected a path below the project's root",
-            EntryError::Unwritable => "holds a control character; expected a path",
+            EntryError::Climbs => "contains `..`; expected a path below the project's root",
+            EntryError::Unwritable => "contains a control character; expected a path",
         })
     }
 }

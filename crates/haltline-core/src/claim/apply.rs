@@ -5,6 +5,7 @@ use super::{
     OpenExamination, Queued, ResolvedDispute, Reviewed, Settlement, Status, Weight,
 };
 use crate::circuit::{increment, keep_newest};
+use crate::counted;
 use crate::{Instant, Moment};
 
 pub fn apply(claim: Option<Claim>, fact: &Fact, at: Moment) -> Claim {
@@ -217,29 +218,29 @@ fn history_text(claim: &Claim, fact: &Fact) -> String {
         }
         Fact::Moved { to, .. } => format!("now {to}"),
         Fact::Challenged { base, fell } => format!("{base} is {fell}: now {}", claim.listed_status()),
-        Fact::Queued { base, fell } => format!("{base} is {fell}: waits for the dispute's end"),
+        Fact::Queued { base, fell } => format!("{base} is {fell}: this claim waits until the dispute ends"),
         Fact::Released { base, fell, applied: true } => {
-            format!("{base} is {fell}, which waited: now {}", claim.listed_status())
+            format!("{base} is {fell}; this claim waited and is now {}", claim.listed_status())
         }
         Fact::Released { base, fell, applied: false } => {
-            format!("{base} is {fell}, which waited: nothing to change, it is {}", claim.listed_status())
+            format!("{base} is {fell}; this claim waited and stays {}", claim.listed_status())
         }
         Fact::Disputed { dispute } => dispute_line(dispute, "now DISPUTED"),
-        Fact::WouldDispute { dispute } => dispute_line(dispute, "would be DISPUTED; observe mode lets it go on"),
+        Fact::WouldDispute { dispute } => dispute_line(dispute, "would be DISPUTED; observe mode does not freeze it"),
         Fact::Resolved { how, to } => format!("{}: now {to}", how.as_str()),
-        Fact::ExaminationOpened { trigger, .. } => format!("re-examination opened by {}", trigger.as_str()),
+        Fact::ExaminationOpened { trigger, .. } => format!("re-examination because of {}", trigger.as_str()),
         Fact::Examined { outcome, .. } => format!("re-examined: {}", outcome.as_str()),
         Fact::Denied { verb, because } => match because {
-            Denial::Frozen => format!("{verb} refused: it is DISPUTED"),
-            Denial::Transition { from, to: Some(to) } => format!("{verb} refused: no way from {from} to {to}"),
-            Denial::Transition { from, to: None } => format!("{verb} refused: it is {from}"),
+            Denial::Frozen => format!("haltline denied {verb}: the claim is DISPUTED"),
+            Denial::Transition { from, to: Some(to) } => format!("haltline denied {verb}: {from} cannot become {to}"),
+            Denial::Transition { from, to: None } => format!("haltline denied {verb}: the claim is {from}"),
         },
     }
 }
 
 fn dispute_line(dispute: &Dispute, end: &str) -> String {
     let Dispute { objection, count, incident, .. } = dispute;
-    format!("{count} rounds on O-{objection} without a change, incident {incident}: {end}")
+    format!("{} on O-{objection} without a change, incident {incident}: {end}", counted(*count, "round"))
 }
 
 fn review_line(reviewed: &Reviewed) -> String {
@@ -250,7 +251,7 @@ fn review_line(reviewed: &Reviewed) -> String {
             let kinds: Vec<&str> = changes.kinds().into_iter().map(super::Change::as_str).collect();
             format!("round on O-{objection}, changed: {}", kinds.join(", "))
         }
-        Weight::Repeated => format!("round on O-{objection}, counted before: {count} counted"),
+        Weight::Repeated => format!("round on O-{objection}, already counted: {count} counted"),
         Weight::Stale => format!("round on O-{objection}, on an older state of the claim: {count} counted"),
     }
 }

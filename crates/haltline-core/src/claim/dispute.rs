@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ClaimId, Status};
+use crate::counted;
 use crate::{Instant, Moment};
 
 /// A disagreement that rounds did not settle. Both positions are stored verbatim.
@@ -112,7 +113,7 @@ pub const TRIP_CODE: &str = "HL-CLAIM-01";
 
 /// Why a claim became DISPUTED.
 pub fn dispute_text(dispute: &Dispute) -> String {
-    format!("{} rounds on objection O-{} changed nothing", dispute.count, dispute.objection)
+    format!("{} on objection O-{} changed nothing", counted(dispute.count, "round"), dispute.objection)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

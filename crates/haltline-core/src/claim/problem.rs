@@ -60,43 +60,46 @@ impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::NoClaim(id) => {
-                write!(formatter, "claim {id} is not there; `haltline claim list` shows those that are")
+                write!(formatter, "claim {id} does not exist; `haltline claim list` shows all claims")
             }
             Problem::Exists(id) => {
-                write!(formatter, "claim {id} is there already; `haltline claim edit {id}` changes it")
+                write!(formatter, "claim {id} exists already; `haltline claim edit {id}` changes it")
             }
-            Problem::NoBase(id) => write!(formatter, "depends on {id}: expected a claim that is there"),
-            Problem::OwnBase(id) => write!(formatter, "depends on {id}: a claim cannot stand on itself"),
+            Problem::NoBase(id) => write!(formatter, "depends on {id}: there is no such claim"),
+            Problem::OwnBase(id) => write!(formatter, "depends on {id}: a claim cannot depend on itself"),
             Problem::Blank(what) => write!(formatter, "{what} is empty: expected a text"),
             Problem::TooLong { what, bytes, most } => {
-                write!(formatter, "{what}: {bytes} bytes; expected at most {most}. Texts are kept whole or not at all")
+                write!(
+                    formatter,
+                    "{what}: {bytes} bytes; expected at most {most}. haltline keeps a text whole or not at all"
+                )
             }
             Problem::TooMany { what, most } => write!(formatter, "too many {what}: expected at most {most}"),
             Problem::NoObjection => {
-                formatter.write_str("objection is missing: expected its words, or the id of one whose words are known")
+                formatter.write_str("objection is missing: expected its text, or the id of a known objection")
             }
             Problem::NoSuchObjection => formatter.write_str(
-                "same-as: expected an objection to this claim, by its id, its number such as O-1, or its words",
+                "same-as: expected an objection to this claim, by its id, its number such as O-1, or its text",
             ),
-            Problem::NothingChanges(id) => write!(formatter, "claim {id}: nothing in this differs from what is there"),
+            Problem::NothingChanges(id) => write!(formatter, "claim {id}: the edit changes nothing"),
             Problem::NotDisputed(id) => write!(formatter, "claim {id} is not DISPUTED: there is nothing to resolve"),
-            Problem::KnownEvidence => formatter.write_str(
-                "evidence: it was presented before, so it is no new data; expected something that was not there",
-            ),
+            Problem::KnownEvidence => {
+                formatter.write_str("evidence: somebody presented it before, so it is not new data")
+            }
             Problem::NotFinal(status) => write!(
                 formatter,
-                "status {status}: expected what a dispute can end with: VERIFIED, CONFIRMED, ROBUST, REJECTED or KILLED"
+                "status {status}: expected a status with which a dispute can end: VERIFIED, CONFIRMED, ROBUST, REJECTED or KILLED"
             ),
             Problem::NothingExamined => formatter.write_str("expected a trigger, an outcome, or both"),
             Problem::NoExamination(id) => {
-                write!(formatter, "claim {id}: nothing has brought its dispute up again; say what did with --trigger")
+                write!(formatter, "claim {id}: say with --trigger why somebody examined its dispute again")
             }
-            Problem::NoPipeline => formatter.write_str("this pipeline has no claims; `haltline claim add` makes one"),
+            Problem::NoPipeline => formatter.write_str("this pipeline has no claims; `haltline claim add` adds one"),
             Problem::CycleOpen(number) => {
                 write!(formatter, "cycle {number} has not ended; `haltline claim cycle end` ends it")
             }
             Problem::NoCycle => formatter.write_str("no cycle has begun; `haltline claim cycle begin` begins one"),
-            Problem::InStage(stage) => write!(formatter, "stage {stage}: the pipeline is in it already"),
+            Problem::InStage(stage) => write!(formatter, "stage {stage}: the pipeline is already in this stage"),
             Problem::StageClosed(stage) => write!(formatter, "stage {stage} is closed"),
             Problem::BadFinalStage => formatter.write_str("claim.final_stage: expected a stage's name such as S5"),
         }

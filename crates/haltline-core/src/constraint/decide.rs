@@ -5,6 +5,7 @@ use super::{
     StateName, Trip, Weight, fingerprint,
 };
 use crate::circuit::{incident_id, is_stale};
+use crate::counted;
 use crate::draft::Draft;
 use crate::{
     CircuitName, ClockDoubt, Decision, Effect, Elapsed, Halt, Mode, Moment, Operator, Policy, Reason, Rejection, Retry,
@@ -32,7 +33,7 @@ pub fn check(name: &CircuitName, circuit: &Circuit, now: Moment) -> Verdict {
         CircuitStateAt::HalfOpen(_) => Verdict::Warn(Reason {
             circuit: name.clone(),
             code: "HL-CON-03",
-            text: "on trial after its cooldown: one violation re-opens it, a clean action closes it".to_owned(),
+            text: "HALF_OPEN after its cooldown: one violation opens it again, one clean action closes it".to_owned(),
             retry: Retry::Now,
         }),
         CircuitStateAt::Open(trip, cooldown) => Verdict::Deny(open_reason(name, trip, cooldown, now)),
@@ -285,7 +286,7 @@ impl CircuitDraft<'_> {
                     return Ok(check(&self.request.name, &self.circuit, self.now));
                 }
                 self.push_with(self.now, Fact::OverrideSpent, texts);
-                let text = "allowed once by a person's override, which is now spent; the circuit stays OPEN";
+                let text = "a person's override allowed this once and is used up; the circuit stays OPEN";
                 Ok(Verdict::Warn(self.reason("HL-CON-04", text.to_owned())))
             }
         }
@@ -401,8 +402,8 @@ fn open_reason(name: &CircuitName, trip: &Trip, cooldown: Cooldown, now: Moment)
         Cooldown::Running { remaining_ms } => {
             let until = now.plus_millis(remaining_ms).at;
             let text = format!(
-                "OPEN since {since} after {} counted violations; the cooldown ends {}",
-                trip.count,
+                "OPEN since {since} after {}; the cooldown ends {}",
+                counted(trip.count, "counted violation"),
                 until.to_seconds_text()
             );
             (text, Retry::At(until))
@@ -413,7 +414,7 @@ fn open_reason(name: &CircuitName, trip: &Trip, cooldown: Cooldown, now: Moment)
                     format!("OPEN since {since}; {}: it stays OPEN until a person resets it", doubt.explain())
                 }
                 Some(ClockDoubt::WallClockBehind) | None => format!(
-                    "OPEN since {since}, which lies in the future of this clock; it stays OPEN until the clock passes {} or a person resets it",
+                    "OPEN since {since}, which is later than this clock's time; it stays OPEN until the clock passes {} or a person resets it",
                     trip.until().to_seconds_text()
                 ),
             };

@@ -4,6 +4,7 @@ use super::{Event, Operator};
 use crate::attempt::AttemptEvent;
 use crate::constraint::ConstraintEvent;
 use crate::control::ControlEvent;
+use crate::ledger::LedgerEvent;
 use crate::loop_::{LoopEvent, Verb};
 use crate::phase::{Choice, PhaseEvent};
 use crate::trust::TrustEvent;
@@ -28,6 +29,7 @@ impl Event {
             Event::Claim { session, .. } => session.iter_mut().collect(),
             Event::Trust(TrustEvent::LimitsSeen { .. }) => Vec::new(),
             Event::Control(event) => of_control(event),
+            Event::Ledger(LedgerEvent::Raise { operator, .. }) => operator.reason.iter_mut().collect(),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::InFlightCall;
+use super::agent_state::is_default;
 use super::circuits::CircuitFact;
+use super::{InFlightCall, TurnEnd};
 use crate::fact::{FactKind, synced, unsynced};
 use crate::identity::{Digest, ModelText, Outcome, WordHash};
 
@@ -40,6 +41,9 @@ pub struct Ending {
     /// The id of the end, if the client gives start and end different ids.
     #[serde(rename = "end", default, skip_serializing_if = "Option::is_none")]
     pub end_id: Option<Digest>,
+    /// True if the call ended the turn: it was a way out that ends work, or the same way out once more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_turn: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +66,7 @@ pub enum AgentFact {
         /// The hook source that delivered the event; set only if the client sends call ids.
         #[serde(rename = "told_by", default, skip_serializing_if = "Option::is_none")]
         delivered_by: Option<Digest>,
-        /// haltline did not see the session start: it was installed while the session ran, or its store was taken away.
+        /// haltline did not see the session start: somebody installed it while the session ran, or removed its store.
         #[serde(rename = "unseen", default, skip_serializing_if = "std::ops::Not::not")]
         missed_start: bool,
     },
@@ -126,6 +130,8 @@ pub enum AgentFact {
     Stopped {
         /// True if a Stop hook had kept it going.
         blocked: bool,
+        #[serde(default, skip_serializing_if = "is_default")]
+        end: TurnEnd,
         #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
         hook_source: Option<Digest>,
     },
@@ -134,6 +140,9 @@ pub enum AgentFact {
         #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
         hook_source: Option<Digest>,
     },
+    /// A sub-agent of this agent ended: that is news.
+    #[serde(rename = "news")]
+    SubAgentReported,
     /// haltline read the client's transcript up to `offset`.
     #[serde(rename = "reported")]
     TranscriptRead {
@@ -159,7 +168,8 @@ pub enum AgentFact {
         sessions_pruned: u64,
         bytes_freed: u64,
     },
-    /// haltline's hooks were taken out of a client's settings while the session ran; the text names the file.
+    /// A client's settings were changed so that haltline's hooks see less, or nothing; the text names the file and says what
+    /// it does.
     HooksRemoved,
     /// An event of this session did not come from its client and was not believed; the text names the event.
     EventForged,
@@ -194,6 +204,7 @@ impl AgentFact {
             AgentFact::Stopped { blocked: false, .. } => unsynced("stopping"),
             AgentFact::Stopped { blocked: true, .. } => unsynced("kept_going"),
             AgentFact::Compacted { .. } => unsynced("compacted"),
+            AgentFact::SubAgentReported => unsynced("sub_agent_reported"),
             AgentFact::TranscriptRead { .. } => unsynced("reported"),
             AgentFact::Responded { .. } => unsynced("responded"),
             AgentFact::Spoke { .. } => unsynced("spoke"),

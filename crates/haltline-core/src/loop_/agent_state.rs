@@ -19,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use super::circuits::{CircuitFact, Circuits, HalfOpenCause};
 use super::completed_call::CallFlag;
 use super::decide::futile_key;
-use super::no_progress::{CountedResult, NoProgress};
+use super::no_progress::{self, CountedResult, NoProgress};
 use super::{
-    AgentFact, Compaction, CompletedCall, CostGrowth, Ending, InFlightCall, Nature, Pattern, Progress, RepeatedText,
-    UnidentifiedEvent,
+    AgentFact, Compaction, CompletedCall, Continuation, CostGrowth, Ending, Gain, InFlightCall, Nature, Pattern,
+    Progress, RepeatedText, UnidentifiedEvent,
 };
 use crate::circuit::{EscalationLevel, increment, keep_newest};
-use crate::identity::{Action, Digest};
+use crate::identity::{Action, Digest, Outcome};
 use crate::{Elapsed, Moment};
 
 /// What the agent has been doing since it last wanted to end its turn.
@@ -91,6 +91,8 @@ pub struct AgentState {
     /// The model's last text, and how often it came.
     pub repeated_text: RepeatedText,
     pub cost_growth: CostGrowth,
+    /// What came of turns that no person began.
+    pub continuation: Continuation,
     pub hook_runs: HookRuns,
     /// The turns in which the agent started sub-agents, one entry per spawn.
     pub spawn_turns: Vec<u64>,
@@ -159,6 +161,7 @@ impl AgentState {
     /// The state after a fact.
     pub(crate) fn apply(agent: Option<AgentState>, fact: &AgentFact, at: Moment) -> AgentState {
         let mut agent = agent.unwrap_or_else(|| AgentState::new(at));
+        let has_rested = agent.has_rested_at(at);
         agent.was_idle = agent.was_idle_at(at);
         agent.last_seen = at;
         match fact {
@@ -177,7 +180,7 @@ impl AgentState {
                 }
                 let kind = if *by_user { UnidentifiedEvent::Prompt } else { UnidentifiedEvent::Notice };
                 agent.deliveries.remember_source(kind, *hook_source, at);
-                agent.on_prompt(*by_user);
+                agent.on_prompt(*by_user, has_rested);
             }
             AgentFact::Started { call, response } => {
                 if call.turn != agent.turn.number {
@@ -198,6 +201,9 @@ impl AgentState {
             }
             AgentFact::Ended(ending) => agent.on_call_end(ending),
             AgentFact::Unended { call } => {
+                // A call whose end is unknown may have done something.
+                let is_statement = agent.in_flight_call(*call).is_none_or(|call| call.traits.is_statement);
+                agent.continuation.add(if is_statement { Gain::Nothing } else { Gain::New });
                 agent.in_flight.retain(|in_flight| in_flight.id != *call);
                 increment(&mut agent.totals.unended);
             }
@@ -218,7 +224,9 @@ impl AgentState {
                 agent.spawn_turns.push(agent.turn.number);
                 keep_newest(&mut agent.spawn_turns, *keep as usize);
             }
-            AgentFact::Stopped { blocked, hook_source } => {
+            AgentFact::Stopped { blocked, end, hook_source } => {
+                let is_unprompted = *blocked || agent.activity == Activity::KeptGoing || agent.totals.prompts > 0;
+                agent.continuation.on_stop(*end, is_unprompted);
                 agent.deliveries.remember_source(UnidentifiedEvent::Stop, *hook_source, at);
                 agent.turn.is_over = true;
                 agent.activity = Activity::TurnEnded;
@@ -231,6 +239,7 @@ impl AgentState {
                 agent.clear_no_progress();
             }
             AgentFact::MemoryCleaned { .. } | AgentFact::HooksRemoved | AgentFact::EventForged => {}
+            AgentFact::SubAgentReported => agent.continuation.add(Gain::New),
             AgentFact::TranscriptRead { offset, last_response } => {
                 agent.transcript_offset = *offset;
                 agent.last_response.clone_from(last_response);
@@ -246,14 +255,16 @@ impl AgentState {
         agent
     }
 
-    fn on_prompt(&mut self, by_user: bool) {
+    fn on_prompt(&mut self, by_user: bool, has_rested: bool) {
         if !by_user {
+            self.continuation.on_notice(has_rested);
             if self.activity == Activity::TurnEnded {
                 self.activity = Activity::KeptGoing;
             }
             return;
         }
         self.activity = Activity::Working;
+        self.continuation.on_prompt();
         increment(&mut self.totals.prompts);
         self.turn.begin_next();
         self.has_new_prompt = true;
@@ -269,8 +280,12 @@ impl AgentState {
 
     /// True if nothing has happened for so long that repeating an earlier call is reasonable.
     pub(super) fn was_idle_at(&self, now: Moment) -> bool {
-        let is_idle = matches!(now.since(self.last_seen), Elapsed::Known(idle) if idle >= IDLE_MS);
-        self.was_idle || (is_idle && self.in_flight.is_empty())
+        self.was_idle || (self.has_rested_at(now) && self.in_flight.is_empty())
+    }
+
+    /// True if the last event was long ago.
+    fn has_rested_at(&self, now: Moment) -> bool {
+        matches!(now.since(self.last_seen), Elapsed::Known(idle) if idle >= IDLE_MS)
     }
 
     fn clear_no_progress(&mut self) {
@@ -291,16 +306,20 @@ impl AgentState {
             increment(&mut self.totals.failed);
         }
         let tool = Digest::from_parts(&[call.tool.as_bytes()]);
-        match ending.progress {
+        let gain = match ending.progress {
             Progress::None if has_result => self.count_result(&call, tool, ending),
-            Progress::None => {}
+            // A call that polls by nature, and one whose outcome nobody reports, may have learned something.
+            Progress::None if is_answered || ending.outcome == Outcome::Unknown => Gain::New,
+            Progress::None => Gain::Nothing,
             Progress::Written => {
                 self.completed.iter_mut().for_each(|completed| completed.set(CallFlag::WrittenSince));
                 self.compaction = Compaction::default();
                 self.repeated_text = RepeatedText::default();
                 self.clear_no_progress();
+                Gain::New
             }
-        }
+        };
+        self.count_gain(&call, ending, gain);
         let mut completed = CompletedCall::new(ending.call, tool, call.identity, ending.normal, call.turn);
         let flags = [
             (CallFlag::HasResult, has_result),
@@ -315,8 +334,17 @@ impl AgentState {
         keep_newest(&mut self.completed, ending.keep as usize);
     }
 
-    /// Counts a result towards the no-progress and compaction patterns.
-    fn count_result(&mut self, call: &InFlightCall, tool: Digest, ending: &Ending) {
+    fn count_gain(&mut self, call: &InFlightCall, ending: &Ending, gain: Gain) {
+        self.continuation.has_waited |= call.traits.is_wait;
+        if ending.ends_turn {
+            self.continuation.on_closing_call();
+        } else {
+            self.continuation.add(if call.traits.is_statement { Gain::Nothing } else { gain });
+        }
+    }
+
+    /// Counts a result towards the no-progress and compaction patterns, and says what the agent gained by it.
+    fn count_result(&mut self, call: &InFlightCall, tool: Digest, ending: &Ending) -> Gain {
         let is_same_call = |completed: &&CompletedCall| completed.identity == call.identity;
         let is_same = |completed: &&CompletedCall| {
             completed.has_result() && completed.is_counted() && completed.normal == ending.normal
@@ -348,8 +376,19 @@ impl AgentState {
             shared_words: &ending.shared_words,
             quotes_call: ending.quotes_call,
         };
+        let last_words = self.no_progress.last_words;
+        let is_variation = result.is_first_call
+            && result.words.similarity(last_words) >= no_progress::REPHRASED_PERCENT
+            && !result.words.names_other_files(last_words);
+        let is_silent_success = result.is_terse && result.is_first_call && !result.is_failed;
+        let gain = match (result.is_known && !is_silent_success, is_variation) {
+            (true, _) => Gain::Nothing,
+            (false, true) => Gain::Variation,
+            (false, false) => Gain::New,
+        };
         let circuits = &self.circuits;
         self.no_progress.count_result(&result, |key| circuits.is_tripped(key));
+        gain
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Usage;
+use super::budget::{PromptStart, SpendRate};
 use super::circuits::{CircuitFact, Circuits};
 use crate::Moment;
 use crate::circuit::{increment, keep_newest};
@@ -44,10 +45,13 @@ pub struct Spent {
     /// True if some responses had a known price.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_priced: bool,
-    /// All tokens, read and written.
+    /// Tokens, read and written; one that is read from the cache counts as a tenth.
     pub tokens: u64,
     /// Turns with at least one call.
     pub turns: u64,
+    /// Calls, while a budget counts them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calls: u64,
 }
 
 /// The price reserved for a call to an external service that is in flight.
@@ -112,6 +116,12 @@ pub struct AgentTree {
     pub api: ApiCalls,
     #[serde(default)]
     pub spent: Spent,
+    /// What was used at the last prompt, while a budget counts from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_start: Option<PromptStart>,
+    /// How fast the session spends, where prices are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend_rate: Option<SpendRate>,
     /// Calls that haltline let through after a hard limit so that the agent can save its work.
     #[serde(rename = "saving", default)]
     pub saving_calls_used: u32,
@@ -181,9 +191,16 @@ pub enum AgentTreeFact {
         /// Millionths of a dollar; `None` if unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         micros: Option<u64>,
+        /// True if it counts towards the rate of spending.
+        #[serde(rename = "paced", default, skip_serializing_if = "std::ops::Not::not")]
+        is_paced: bool,
     },
     /// One of the agents started a turn.
     Turn,
+    /// One of the agents made a call.
+    Called,
+    /// The person wrote a prompt, from which a budget counts.
+    PromptBudgetBegan,
     /// haltline let a call through after a hard limit so that the agent can save its work.
     Saved,
     /// haltline warned the agent of a limit.
@@ -211,6 +228,8 @@ impl AgentTreeFact {
             AgentTreeFact::ApiCharged { .. } => unsynced("api_settled"),
             AgentTreeFact::Spent { .. } => unsynced("spent"),
             AgentTreeFact::Turn => unsynced("turn"),
+            AgentTreeFact::Called => unsynced("called"),
+            AgentTreeFact::PromptBudgetBegan => unsynced("prompt_budget_began"),
             AgentTreeFact::Saved => unsynced("saved"),
             AgentTreeFact::LimitWarned { .. } => unsynced("told"),
             AgentTreeFact::Circuit(fact) => fact.kind(),
@@ -228,6 +247,11 @@ impl Usage {
         [self.input, self.output, self.cache_read, self.cache_write]
             .iter()
             .fold(0, |sum, &part| sum.saturating_add(part))
+    }
+
+    /// The tokens as a budget counts them: one that is read from the cache counts as a tenth, which is what it costs.
+    pub fn weighted_tokens(&self) -> u64 {
+        Usage { cache_read: self.cache_read.div_ceil(10), ..*self }.tokens()
     }
 }
 
@@ -303,17 +327,25 @@ impl AgentTree {
                 tree.spent.micros = tree.spent.micros.saturating_add(price);
                 tree.spent.is_priced |= micros.or(reserved).is_some();
             }
-            AgentTreeFact::Spent { tokens, micros } => {
+            AgentTreeFact::Spent { tokens, micros, is_paced } => {
                 tree.spent.tokens = tree.spent.tokens.saturating_add(tokens.unwrap_or_default());
                 match micros {
                     Some(micros) => {
                         tree.spent.micros = tree.spent.micros.saturating_add(*micros);
                         tree.spent.is_priced = true;
+                        if *is_paced {
+                            tree.spend_rate.get_or_insert_default().add(*micros, at);
+                        }
                     }
                     None => tree.spent.is_partial = true,
                 }
             }
             AgentTreeFact::Turn => increment(&mut tree.spent.turns),
+            AgentTreeFact::Called => increment(&mut tree.spent.calls),
+            AgentTreeFact::PromptBudgetBegan => {
+                let Spent { micros, tokens, calls, .. } = tree.spent;
+                tree.prompt_start = Some(PromptStart { since: at, micros, tokens, calls });
+            }
             AgentTreeFact::Saved => tree.saving_calls_used = tree.saving_calls_used.saturating_add(1),
             AgentTreeFact::LimitWarned { key } => tree.warned_limits.push(*key),
             AgentTreeFact::Circuit(fact) => {

@@ -53,6 +53,11 @@ pub fn closest_to_trip(
             (Pattern::Stagnation, limits.stagnation, no_progress.rephrased),
             (Pattern::Cascade, limits.cascade, no_progress.failures),
             (Pattern::Compaction, limits.compaction, agent.compaction.fruitless),
+            (
+                Pattern::IdleContinuation,
+                limits.idle_continuation,
+                agent.continuation.idle_fifths / super::continuation::WAIT_FACTOR,
+            ),
         ] {
             add(pattern, warn_deny.enabled && count > 1, count, warn_deny.deny);
         }

@@ -4,7 +4,9 @@
 //! a row of the store is missing, the decision stops with the names of the rows it needs, and runs again from the
 //! start.
 
+mod budget;
 mod circuit;
+mod continuation;
 mod end;
 mod hook;
 mod hook_source;
@@ -19,12 +21,13 @@ pub(super) use pattern_match::futile_key;
 use super::circuits::{ALERT_STREAK, CircuitFact, CircuitState, Circuits, HalfOpenCause, Probe, Trip, TrippedState};
 use super::messages::{self, Explanation};
 use super::{
-    Activity, AgentFact, AgentRef, AgentState, AgentTree, AgentTreeFact, CallContext, CallIds, Limits, LoopEvent,
-    Nature, Pattern, Preset, SubAgent, TranscriptRange, Usage, WindowLimits, own_protection, pattern,
+    Activity, AgentFact, AgentRef, AgentState, AgentTree, AgentTreeFact, CallContext, CallIds, Gain, Limits, LoopEvent,
+    Nature, Pattern, Preset, SubAgent, TranscriptRange, TurnEnd, Usage, WindowLimits, own_protection, pattern,
 };
 use crate::circuit::{EscalationLevel, cooldown_ms_in_streak, incident_id_for_key};
 use crate::draft::Draft;
 use crate::identity::{Digest, ModelText};
+use crate::ledger::Calendar;
 use crate::{CircuitName, Decision, Halt, Memory, Mode, Moment, Policy, Reason, Rejection, Retry, Texts, Verdict};
 
 /// The name under which runs of Stop hooks are counted.
@@ -38,6 +41,8 @@ pub struct LoopRequest<'a> {
     pub agent_ref: &'a AgentRef,
     pub event: &'a LoopEvent,
     pub policy_digest: &'a str,
+    /// The local day, night and week; `None` unless budgets need them.
+    pub calendar: Option<&'a Calendar>,
 }
 
 /// The key of the circuit for denials by permission rules.
@@ -78,6 +83,7 @@ struct AgentDraft<'a> {
     is_new: bool,
     tree_row: CircuitName,
     tree: Option<AgentTree>,
+    ledgers: budget::Ledgers,
     /// The call that waits for the verdict, if the event is a start.
     call: Option<Digest>,
     /// The id of the response that the call belongs to, if the client says it.
@@ -90,6 +96,8 @@ struct AgentDraft<'a> {
     is_saving: bool,
     /// True if a person exempted the call: it runs, and its result counts towards no pattern.
     is_exempt_call: bool,
+    /// The verdict that the end of a call brings about.
+    end_verdict: Option<Verdict>,
     /// What a person allowed in spite of a limit and the pending call would use.
     allowances: Vec<limit::UsedAllowance>,
     draft: Draft,
@@ -133,12 +141,14 @@ impl<'a> AgentDraft<'a> {
             is_new: known.is_none(),
             tree_row,
             tree,
+            ledgers: budget::Ledgers::default(),
             call: None,
             response: None,
             end_id: None,
             is_duplicate: false,
             is_saving: false,
             is_exempt_call: false,
+            end_verdict: None,
             allowances: Vec::new(),
             draft: Draft::default(),
         };
@@ -187,7 +197,7 @@ impl<'a> AgentDraft<'a> {
             });
             if missed_start {
                 self.draft.notices.push(format!(
-                    "haltline has no memory of this running session ({}): it was installed while the session ran, or its store was taken away. Counting starts now.",
+                    "haltline has no memory of this running session ({}): somebody installed it while the session ran, or removed its store. Counting starts now.",
                     agent_ref.session
                 ));
             }
@@ -212,21 +222,20 @@ impl<'a> AgentDraft<'a> {
         let verdict = match self.request.event {
             LoopEvent::SessionStart { is_nested, .. } => self.session_start(*is_nested)?,
             LoopEvent::Prompt { by_user, bypass } => self.prompt(*by_user, *bypass)?,
-            LoopEvent::Message { usage, cost, range, last_response, text } => {
+            LoopEvent::Message { usage, cost, model, range, last_response, text } => {
                 if let Some(range) = range
                     && !self.accept_range(range, last_response.as_deref())?
                 {
                     return Ok(self.decided(Verdict::Pass));
                 }
                 if usage.is_some() || cost.is_some() {
-                    self.need_tree()?;
-                    self.record_in_tree(AgentTreeFact::Spent {
-                        tokens: usage.map(|usage| usage.tokens()),
-                        micros: *cost,
-                    });
+                    self.count_spending(*usage, *cost, model.as_deref())?;
                 }
                 self.record_output(*usage, *cost, text.as_ref());
-                self.warn_of_budget()?
+                match (self.warn_of_budget()?, cost) {
+                    (Verdict::Pass, Some(_)) => self.warn_of_spend_rate().unwrap_or(Verdict::Pass),
+                    (verdict, _) => verdict,
+                }
             }
             LoopEvent::ModelStart => self.model_start()?,
             LoopEvent::ToolStart { call, response, action, context: CallContext::Gathered(protections) } => {
@@ -236,7 +245,7 @@ impl<'a> AgentDraft<'a> {
             LoopEvent::ToolStart { context: CallContext::Missing, .. } => Verdict::Pass,
             LoopEvent::ToolEnd { call, action, result } => {
                 self.tool_end(call, action.as_deref(), result)?;
-                Verdict::Pass
+                self.end_verdict.take().unwrap_or(Verdict::Pass)
             }
             LoopEvent::Batch { ends } => self.batch(ends)?,
             LoopEvent::SpawnStart { sub_agent, depth } => self.spawn_start(sub_agent, *depth)?,
@@ -244,11 +253,16 @@ impl<'a> AgentDraft<'a> {
                 self.need_tree()?;
                 if let Some(sub_agent) = sub_agent.clone().or_else(|| self.sub_agent_ids().into_iter().next()) {
                     self.record_sub_agent_end(&sub_agent);
+                    let row = CircuitName::agent(&self.request.agent_ref.session, Some(&sub_agent));
+                    self.release_reservation(&row)?;
+                }
+                if self.agent.continuation.idle_ends > 0 {
+                    self.record(AgentFact::SubAgentReported);
                 }
                 Verdict::Pass
             }
             LoopEvent::Hook { name } => self.hook_run(name)?,
-            LoopEvent::Stop { blocked, running } => self.stop(*blocked, running.as_deref())?,
+            LoopEvent::Stop { blocked, running, end } => self.stop(*blocked, running.as_deref(), *end)?,
             LoopEvent::Compaction { .. } | LoopEvent::SessionEnd { .. } if self.is_duplicate => Verdict::Pass,
             LoopEvent::Compaction { trigger } => {
                 self.record(AgentFact::Compacted { trigger: trigger.clone(), hook_source: self.hook_source() });
@@ -262,10 +276,10 @@ impl<'a> AgentDraft<'a> {
                 });
                 Verdict::Pass
             }
-            LoopEvent::HooksRemoved { file } => {
-                self.record_at(self.now, AgentFact::HooksRemoved, Some(file.clone()));
-                self.draft.notices.push(own_protection::hooks_removed_notice(file));
-                own_protection::hooks_removed_denial(file)
+            LoopEvent::HooksRemoved { file, what, is_preventable } => {
+                self.record_at(self.now, AgentFact::HooksRemoved, Some(format!("{file}: {what}")));
+                self.draft.notices.push(own_protection::hooks_removed_notice(file, what));
+                if *is_preventable { own_protection::hooks_removed_denial(file, what) } else { Verdict::Pass }
             }
             LoopEvent::Forged { name } => {
                 self.record_at(self.now, AgentFact::EventForged, Some(name.clone()));
@@ -274,6 +288,7 @@ impl<'a> AgentDraft<'a> {
             }
             LoopEvent::SessionEnd { reason } => {
                 self.close_in_flight()?;
+                self.release_reservation(&self.agent_row.clone())?;
                 if self.request.agent_ref.sub_agent.is_none() && self.agent.root_session.is_none() {
                     self.need_tree()?;
                     for id in self.sub_agent_ids() {
@@ -392,6 +407,7 @@ impl<'a> AgentDraft<'a> {
         }
         // A new prompt is a new task: HALF_OPEN circuits of the last one close, unless a person resumed them.
         self.lapse(|pattern, cause| pattern.nature() == Nature::Loop && cause != HalfOpenCause::Person);
+        self.lapse_idle_continuation();
         self.need_tree()?;
         let is_main =
             self.request.agent_ref.sub_agent.is_none() && self.agent.root_session.is_none() && !self.agent.is_nested;
@@ -401,6 +417,9 @@ impl<'a> AgentDraft<'a> {
         }
         if is_main && self.tree.as_ref().is_some_and(|tree| tree.spawns_since_prompt > 0) {
             self.record_in_tree(AgentTreeFact::Prompted);
+        }
+        if is_main {
+            self.begin_prompt_budget()?;
         }
         self.lapse_limits_at_prompt();
         self.warn_of_budget()

@@ -55,6 +55,19 @@ pub enum UnidentifiedEvent {
     End,
 }
 
+/// What is known of the end of a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// Nothing that the agent started is known to run on.
+    #[default]
+    Idle,
+    /// Something that the agent started still runs, so that it has a reason to wait.
+    Waiting,
+    /// The client reported this end before, and now it shows that something keeps the agent going.
+    Reported,
+}
+
 /// The tokens of a model response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -135,6 +148,8 @@ pub enum LoopEvent {
         usage: Option<Usage>,
         /// In millionths of a dollar; `None` if the price is unknown.
         cost: Option<u64>,
+        /// The model, if one answered and the client says which.
+        model: Option<String>,
         /// The range of the client's transcript that these responses were read from, if they were.
         range: Option<TranscriptRange>,
         /// The id of the last response that was counted.
@@ -182,6 +197,7 @@ pub enum LoopEvent {
         blocked: bool,
         /// The sub-agents that still run, if the client lists them.
         running: Option<Vec<String>>,
+        end: TurnEnd,
     },
     /// The client compacted the conversation.
     Compaction {
@@ -195,10 +211,14 @@ pub enum LoopEvent {
         sessions_pruned: u64,
         bytes_freed: u64,
     },
-    /// Somebody took haltline's hooks out of a client's settings file while the session runs (E6).
+    /// Somebody changed a client's settings so that haltline's hooks see less, or nothing (E6).
     HooksRemoved {
-        /// The settings file, as the client names it.
+        /// The settings file.
         file: String,
+        /// What the file does now, as the end of a sentence.
+        what: String,
+        /// True if the client asks before the change takes effect, so that denying it prevents it.
+        is_preventable: bool,
     },
     /// Somebody other than the client delivered an event of this session (E6). It is not believed.
     Forged {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::way_out::only_prints;
 use crate::identity::{Action, Digest, WordSet};
 
 /// A call that has started and not ended.
@@ -39,13 +40,15 @@ pub struct CallTraits {
     pub is_wait: bool,
     /// The agent was idle for a while before the call.
     pub is_after_idle: bool,
+    /// The call only says something: it is a way out, or prints its own words. Its result is no news.
+    pub is_statement: bool,
 }
 
 impl CallTraits {
     /// What the action alone says.
     pub(super) fn of(action: &Action) -> Self {
         let Action { is_write, is_search, is_spawn, is_wait, .. } = *action;
-        Self { is_write, is_search, is_spawn, is_wait, ..Self::default() }
+        Self { is_write, is_search, is_spawn, is_wait, is_statement: only_prints(action), ..Self::default() }
     }
 }
 
@@ -59,6 +62,7 @@ impl From<u8> for CallTraits {
             is_poller: bits & 16 != 0,
             is_wait: bits & 32 != 0,
             is_after_idle: bits & 64 != 0,
+            is_statement: bits & 128 != 0,
         }
     }
 }
@@ -72,5 +76,6 @@ impl From<CallTraits> for u8 {
             | u8::from(traits.is_poller) << 4
             | u8::from(traits.is_wait) << 5
             | u8::from(traits.is_after_idle) << 6
+            | u8::from(traits.is_statement) << 7
     }
 }

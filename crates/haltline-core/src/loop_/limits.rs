@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::{Budgets, SpendRateLimits};
+
 /// What counts as "the same" call (L4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -104,6 +106,16 @@ pub struct Bound {
     pub hard: Option<u64>,
 }
 
+impl Bound {
+    fn is_unset(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// What a root session and all its sub-agents may use in total (L7). Off unless set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
@@ -113,6 +125,8 @@ pub struct Budget {
     pub tokens: Bound,
     /// Model responses with tool calls.
     pub turns: Bound,
+    #[serde(default, skip_serializing_if = "Bound::is_unset")]
+    pub calls: Bound,
     /// Minutes since the session started.
     pub minutes: Bound,
     /// How many calls that save work haltline lets through after a hard limit.
@@ -144,7 +158,7 @@ impl AgentLimits {
 impl Budget {
     /// True if any limit is set.
     pub fn is_set(&self) -> bool {
-        [self.micros, self.tokens, self.turns, self.minutes]
+        [self.micros, self.tokens, self.turns, self.calls, self.minutes]
             .iter()
             .any(|bound| bound.soft.is_some() || bound.hard.is_some())
     }
@@ -181,17 +195,28 @@ pub struct Limits {
     pub cascade: WarnDenyLimits,
     /// Compactions with nothing new in between.
     pub compaction: WarnDenyLimits,
-    /// Responses that cost many times the usual.
+    /// Responses that cost many times as much as usual.
     pub cost_growth: WarnDenyLimits,
     /// The same text over and over.
     pub chanting: WarnDenyLimits,
+    /// Turn ends in a row without a call that changed or found out anything; `deny` is the one at which haltline ends the
+    /// turn for good.
+    pub idle_continuation: WarnDenyLimits,
     /// Denials by permission rules.
     pub denials: DenialLimits,
     pub agents: AgentLimits,
     pub api: ApiLimits,
+    /// Globs of further tools that are a way out, which haltline never denies.
+    pub ways_out: Vec<String>,
     /// Globs of tools or commands that poll by nature; they do not count as repeats.
     pub pollers: Vec<String>,
     pub budget: Budget,
+    /// The budgets beside that of a session.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub budgets: Budgets,
+    /// How fast a session may spend.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub spend_rate: SpendRateLimits,
     /// How many completed calls are kept for each agent.
     pub history_max: u32,
     /// How long a probe may take before another call may replace it.
@@ -220,6 +245,7 @@ impl Default for Limits {
             compaction: warn_deny(3, 4),
             cost_growth: WarnDenyLimits { enabled: false, ..warn_deny(3, 10) },
             chanting: WarnDenyLimits { enabled: false, ..warn_deny(3, 6) },
+            idle_continuation: warn_deny(2, 4),
             denials: DenialLimits { enabled: true, in_a_row: 3, of_recent: 10, recent: 50, cooldown_s: 10 },
             agents: AgentLimits {
                 concurrent_max: 5,
@@ -237,14 +263,18 @@ impl Default for Limits {
                 deny_micros: 5_000_000,
                 call_micros: None,
             },
+            ways_out: Vec::new(),
             pollers: Vec::new(),
             budget: Budget {
                 micros: Bound::default(),
                 tokens: Bound::default(),
                 turns: Bound::default(),
+                calls: Bound::default(),
                 minutes: Bound::default(),
                 saving_calls: 5,
             },
+            budgets: Budgets::default(),
+            spend_rate: SpendRateLimits::default(),
             history_max: 50,
             probe_lease_s: 600,
         }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use super::{EscalationLevel, Nature, Pattern, Trip};
 use crate::identity::Digest;
-use crate::{Instant, Mode, Moment};
+use crate::{Mode, Moment};
 
 /// Why haltline denies or warns, before it is written as a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,8 @@ pub(super) struct Explanation {
 }
 
 /// The last sentence to an agent whose turn haltline ends.
-pub const TURN_ENDS: &str = "This turn ends here; say what you tried and what is missing, a person decides.";
+pub const TURN_ENDS: &str =
+    "This turn ends here: say what you tried and what is missing. A person decides what happens next.";
 /// Begins the line of a stop that is written for the person.
 pub(crate) const FOR_PERSON: &str = "For the person: ";
 
@@ -48,22 +49,15 @@ impl Explanation {
     }
 }
 
-/// The time of day of an instant, such as `19:12:05`.
-fn clock(at: Instant) -> String {
-    let text = at.to_seconds_text();
-    let time = text.split_once('T').map_or(text.as_str(), |(_, time)| time);
-    time.trim_end_matches('Z').to_owned()
-}
-
 /// Milliseconds in whole seconds, rounded up.
 fn seconds(millis: u64) -> u64 {
     millis.div_ceil(1000)
 }
 
-/// How long the trip's cooldown still lasts, in the wording of seed 002.
+/// How long the trip's cooldown still lasts, in the wording of seed 002. Fronts show its end in local time.
 pub(super) fn cooldown(trip: &Trip, now: Moment) -> String {
     match trip.remaining_ms(now) {
-        Some(left) => format!("Cooldown: {}s (until {} UTC)", seconds(left), clock(trip.until())),
+        Some(left) => format!("Cooldown: {}s (until {})", seconds(left), trip.until().to_seconds_text()),
         None => "Cooldown: 0s".to_owned(),
     }
 }
@@ -89,10 +83,10 @@ pub(super) fn denial(
         None => format!("{}.", sentence(&explanation.fact)),
     };
     let (word, end) = match level {
-        EscalationLevel::Deny => ("refused", "Another such attempt ends this turn.".to_owned()),
+        EscalationLevel::Deny => ("denied", "Another such attempt ends this turn.".to_owned()),
         EscalationLevel::Stop => {
             let fact = sentence(&explanation.fact);
-            let goes_on = "the agent goes on when you write to it";
+            let goes_on = "the agent continues when you write to it";
             let person = match incident {
                 Some(id) => format!("{fact}. `haltline why {id}` shows the calls; {goes_on}."),
                 None => format!("{fact}; {goes_on}."),
@@ -109,7 +103,7 @@ pub(super) fn denial(
 
 /// What the client of a stopped agent reads when it tries to resume the agent by itself.
 pub(super) fn still_stopped() -> String {
-    "HALTLINE HL-STOP-01: still stopped. The agent's turn was ended here; it goes on when a person writes to it."
+    "HALTLINE HL-STOP-01: still stopped. haltline ended the agent's turn; the agent continues when a person writes to it."
         .to_owned()
 }
 
@@ -142,13 +136,14 @@ pub(super) fn notice(explanation: &Explanation, incident: &str, wait: Option<&st
     let (title, safe) = match (mode, wait) {
         (Mode::Observe, _) => (
             format!("haltline (observe mode): {name} ({code})"),
-            "nothing was denied: observe mode only watches".to_owned(),
+            "haltline denied nothing: observe mode only records".to_owned(),
         ),
-        (Mode::Enforce, Some(wait)) => {
-            (format!("haltline: {name} ({code})"), format!("nothing was undone; {wait}, then one probe is allowed"))
-        }
+        (Mode::Enforce, Some(wait)) => (
+            format!("haltline: {name} ({code})"),
+            format!("edits and commits stay; {wait}, then haltline allows one probe"),
+        ),
         (Mode::Enforce, None) => {
-            (format!("haltline: {name} ({code})"), "nothing was undone; edits and commits stay as they are".to_owned())
+            (format!("haltline: {name} ({code})"), "edits and commits stay as they are".to_owned())
         }
     };
     let alert = match (nature, mode) {
@@ -173,14 +168,14 @@ fn remedies(explanation: &Explanation, incident: &str, has_circuit: bool) -> Vec
             lines.push(format!("haltline resume {incident} [--hint TEXT]   allow one probe now"));
         }
         (Nature::Loop | Nature::Resource, false) => {
-            lines.push(format!("haltline resume {incident} [--hint TEXT]   let one more through"));
+            lines.push(format!("haltline resume {incident} [--hint TEXT]   allow one more call"));
         }
     }
     if has_circuit && *pattern != Pattern::AgentSpawn {
-        lines.push(format!("haltline false-positive {incident}   never trip on this again here"));
+        lines.push(format!("haltline false-positive {incident}   never stop this call again in this project"));
     }
     if *pattern == Pattern::AgentSpawn && *code != "HL-SPAWN-05" {
-        lines.push("SUDO PARALLEL on a line of your next prompt lifts it until the prompt after that".to_owned());
+        lines.push("a line SUDO PARALLEL in your next prompt lifts the limit until the prompt after that".to_owned());
     }
     lines.extend(raise.clone());
     lines

@@ -2,26 +2,26 @@
 
 use crate::{CircuitName, Reason, Retry, Verdict};
 
-/// Denies the change of a settings file that took haltline's hooks out of it.
-pub(super) fn hooks_removed_denial(file: &str) -> Verdict {
+/// Denies the change of a settings file that weakens haltline's hooks.
+pub(super) fn hooks_removed_denial(file: &str, what: &str) -> Verdict {
     let text = format!(
-        "HALTLINE HL-OWN-03: refused. This takes haltline's hooks out of {file}, which is for people only.\nDo: tell the person what you need and why.\nDo not: look for another way to do it."
+        "HALTLINE HL-OWN-03: denied. This change of {file} weakens haltline, which only a person may do: {what}.\nDo: tell the person what you need and why.\nDo not: look for another way to do it."
     );
     let circuit = CircuitName::from_stored("loop/settings".to_owned());
     Verdict::Deny(Reason { circuit, code: "HL-OWN-03", text, retry: Retry::Person })
 }
 
-/// What the person reads about removed hooks.
-pub(super) fn hooks_removed_notice(file: &str) -> String {
+/// What the person reads about removed, narrowed or silenced hooks.
+pub(super) fn hooks_removed_notice(file: &str, what: &str) -> String {
     format!(
-        "haltline (HL-OWN-03): its hooks were taken out of {file} while a session ran. `haltline doctor` shows what is left, `haltline init` puts them back."
+        "haltline (HL-OWN-03): somebody changed {file}: {what}. From the client's next start on, haltline may not see what it does. `haltline doctor` shows what to do, `haltline init` puts hooks back."
     )
 }
 
 /// What the person reads about an event that did not come from the client.
 pub(super) fn forged_event_notice(name: &str) -> String {
     format!(
-        "haltline (HL-OWN-05): something other than the client sent it the event {name} for this session, probably a command of the agent. haltline did not believe it: no count was reset and no limit lifted. `haltline journal show` lists it as event_forged."
+        "haltline (HL-OWN-05): something other than the client sent it the event {name} for this session, probably a command of the agent. haltline ignored it: it reset no count and lifted no limit. `haltline journal show` lists it as event_forged."
     )
 }
 
@@ -29,6 +29,6 @@ pub(super) fn forged_event_notice(name: &str) -> String {
 /// failed is the store.
 pub fn denial_on_failure(session: &str, problem: &str) -> Verdict {
     let circuit = CircuitName::agent(session, None).below("own_failure");
-    let text = format!("HALTLINE HL-OWN-04: refused, because haltline itself failed: {problem}");
+    let text = format!("HALTLINE HL-OWN-04: denied, because haltline itself failed: {problem}");
     Verdict::Deny(Reason { circuit, code: "HL-OWN-04", text, retry: Retry::Person })
 }

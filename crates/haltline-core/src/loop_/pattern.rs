@@ -44,10 +44,12 @@ pub enum Pattern {
     Cascade,
     /// The conversation is compacted again and again with nothing new in between.
     Compaction,
-    /// A response costs many times the usual.
+    /// A response costs many times as much as usual.
     CostGrowth,
     /// The model writes the same text over and over.
     Chanting,
+    /// The agent is continued again and again, and no call changes or finds out anything.
+    IdleContinuation,
     /// Permission rules deny the agent's calls again and again.
     Denials,
     /// The session's budget is used up.

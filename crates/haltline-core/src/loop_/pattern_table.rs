@@ -4,6 +4,7 @@
 
 use super::messages::Explanation;
 use super::{Limits, Nature, Pattern};
+use crate::counted;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PatternRow {
@@ -53,9 +54,9 @@ struct ExplanationTexts {
 /// The explanation of a repeat. Patterns that explain themselves at each limit have it as well.
 const REPEATED: ExplanationTexts = ExplanationTexts {
     fact: |shown, times, _limits| {
-        format!("`{shown}` gave the same answer {times} times and nothing new was written since")
+        format!("`{shown}` returned the same result {} and nothing new was written since", counted(times, "time"))
     },
-    instead: "use the answer you have, or change something first; after a change one probe is allowed.",
+    instead: "use the result you have, or change something first; after a change, haltline allows one probe.",
     avoid: "run it again unchanged.",
 };
 
@@ -88,11 +89,13 @@ impl Pattern {
                     fact: |shown, times, limits| {
                         match limits.tool_failure.window {
                             // Probes of earlier trips count as well, so there may be more failures than turns.
-                            window if times <= window => format!("`{shown}` failed {times} times in {window} turns"),
-                            _window => format!("`{shown}` failed {times} times, its probes included"),
+                            window if times <= window => {
+                                format!("`{shown}` failed {} in {}", counted(times, "time"), counted(window, "turn"))
+                            }
+                            _window => format!("`{shown}` failed {}, its probes included", counted(times, "time")),
                         }
                     },
-                    instead: "change what makes it fail first; after a change, or the cooldown, one probe is allowed.",
+                    instead: "first change what makes it fail; after a change or the cooldown, haltline allows one probe.",
                     avoid: "run it again unchanged.",
                 },
                 ..calls("tool_failure", "HL-FAIL-01", ClosedBy::SuccessOrChange, |limits| {
@@ -101,7 +104,7 @@ impl Pattern {
             },
             Pattern::SequentialTools => PatternRow {
                 explanation: ExplanationTexts {
-                    fact: |shown, times, _limits| format!("`{shown}` was called {times} times in a row"),
+                    fact: |shown, times, _limits| format!("`{shown}` was called {} in a row", counted(times, "time")),
                     instead: "use a scratch script, or hand the work to one agent.",
                     avoid: "call it once more.",
                 },
@@ -120,27 +123,33 @@ impl Pattern {
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| {
                         format!(
-                            "`{shown}` gave the same answer {times} times, with other calls in between, and nothing new was written since"
+                            "`{shown}` returned the same result {}, with other calls in between, and nothing new was written since",
+                            counted(times, "time")
                         )
                     },
-                    instead: "use the answer you have, or change something first; after a change one probe is allowed.",
-                    avoid: "ask it again between other calls.",
+                    instead: "use the result you have, or change something first; after a change, haltline allows one probe.",
+                    avoid: "make it again between other calls.",
                 },
                 ..calls("interleaved", "HL-LOOP-04", ClosedBy::Change, |limits| limits.interleaved.cooldown_s)
             },
             Pattern::Cycle => PatternRow {
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| {
-                        format!("the same calls in turn, `{shown}` among them, gave the same answers {times} times")
+                        format!(
+                            "a cycle of calls, `{shown}` among them, returned the same results {}",
+                            counted(times, "time")
+                        )
                     },
-                    instead: "leave the circle: take another approach, or write down what you tried and stop.",
-                    avoid: "go round once more.",
+                    instead: "break the cycle: take another approach, or write down what you tried and stop.",
+                    avoid: "repeat the cycle.",
                 },
                 ..calls("cycle", "HL-LOOP-02", ClosedBy::NewResultOrWrite, |limits| limits.cycle.cooldown_s)
             },
             Pattern::SameError => PatternRow {
                 explanation: ExplanationTexts {
-                    fact: |shown, times, _limits| format!("calls like `{shown}` got the same error {times} times"),
+                    fact: |shown, times, _limits| {
+                        format!("calls like `{shown}` got the same error {}", counted(times, "time"))
+                    },
                     instead: "find out what the error is about: look at what is really there, then change that part.",
                     avoid: "try one more variant of the same call.",
                 },
@@ -150,7 +159,10 @@ impl Pattern {
                 is_probed_after_write: false,
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| {
-                        format!("`{shown}` failed in the same way {times} times although files were changed in between")
+                        format!(
+                            "`{shown}` failed in the same way {} although files changed in between",
+                            counted(times, "time")
+                        )
                     },
                     instead: "find out what the failure depends on before the next edit, or say what you tried and stop.",
                     avoid: "edit and run it once more.",
@@ -162,27 +174,27 @@ impl Pattern {
             Pattern::Retread => PatternRow {
                 explanation: ExplanationTexts {
                     fact: |shown, times, _limits| {
-                        format!("the last {times} answers were known before, and `{shown}` was asked before as well")
+                        format!("the last {times} results were already known, and `{shown}` was called before too")
                     },
-                    instead: "say what you know and what is missing; ask something that was not asked yet.",
-                    avoid: "go through the same questions again.",
+                    instead: "say what you know and what is missing, and make a call that you have not made yet.",
+                    avoid: "repeat calls whose results you know.",
                 },
                 ..calls("retread", "HL-LOOP-07", ClosedBy::Progress, |limits| limits.retread.cooldown_s)
             },
             Pattern::Stagnation => PatternRow {
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
-                        format!("{times} times in a row the same question in other words got an answer that was known")
+                        format!("{} in a row got a result that was already known", counted(times, "similar call"))
                     },
-                    instead: "use the answer you have, or ask something else.",
-                    avoid: "put the same question in other words.",
+                    instead: "use the result you have, or look for something else.",
+                    avoid: "rephrase the same call.",
                 },
                 ..calls("stagnation", "HL-LOOP-08", ClosedBy::Progress, |limits| limits.stagnation.cooldown_s)
             },
             Pattern::Cascade => PatternRow {
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
-                        format!("{times} calls failed one after another and nothing new was learned in between")
+                        format!("{times} calls failed in a row, with no new result in between")
                     },
                     instead: "stop and say what you tried, what failed and what you need.",
                     avoid: "try the next thing that comes to mind.",
@@ -193,10 +205,11 @@ impl Pattern {
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
                         format!(
-                            "the conversation was shortened {times} times and in between only known things were asked"
+                            "the client compacted the conversation {}, with only known results in between",
+                            counted(times, "time")
                         )
                     },
-                    instead: "write down what you know in a file, then go on from there, or stop and report.",
+                    instead: "write what you know into a file and continue from there, or stop and report.",
                     avoid: "read the same things again.",
                 },
                 ..calls("compaction", "HL-LOOP-10", ClosedBy::NewResult, |limits| limits.compaction.cooldown_s)
@@ -205,34 +218,61 @@ impl Pattern {
                 is_probed_after_write: false,
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
-                        format!("the last response cost {} times the usual", times.saturating_add(1))
+                        format!("the last response cost {} times as much as usual", times.saturating_add(1))
                     },
                     instead: "take a smaller step: less context, shorter output, or a summary first.",
-                    avoid: "go on in the same way.",
+                    avoid: "continue in the same way.",
                 },
                 ..calls("cost_growth", "HL-LOOP-11", ClosedBy::AnyResult, |limits| limits.cost_growth.cooldown_s)
             },
             Pattern::Chanting => PatternRow {
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {
-                        format!("the same words were said {} times in a row", times.saturating_add(1))
+                        format!("the model wrote the same text {} in a row", counted(times.saturating_add(1), "time"))
                     },
                     instead: "say once what is missing, and stop.",
                     avoid: "say it again.",
                 },
                 ..calls("chanting", "HL-LOOP-12", ClosedBy::AnyResult, |limits| limits.chanting.cooldown_s)
             },
+            Pattern::IdleContinuation => PatternRow {
+                is_probed_after_write: false,
+                explanation: ExplanationTexts {
+                    fact: |_shown, times, _limits| {
+                        format!(
+                            "the agent was continued {times} times in a row, and no call changed or found out anything"
+                        )
+                    },
+                    instead: "say once what is done, or what is missing and who has to decide; then end the turn.",
+                    avoid: "say again that there is nothing to do.",
+                },
+                ..calls("idle_continuation", "HL-IDLE-01", ClosedBy::NewResult, |limits| {
+                    limits.idle_continuation.cooldown_s
+                })
+            },
             Pattern::Denials => PatternRow {
                 explanation: ExplanationTexts {
-                    fact: |_shown, times, _limits| format!("permission was refused {times} times"),
-                    instead: "ask the person for the permission, or do without it.",
-                    avoid: "try the same thing under another name.",
+                    fact: |_shown, times, _limits| format!("permission was denied {}", counted(times, "time")),
+                    instead: "ask the person for permission, or work without it.",
+                    avoid: "try the same thing in another way.",
                 },
                 ..limit("denials", "HL-DENY-01", Nature::Loop, |limits| limits.denials.cooldown_s)
             },
             Pattern::Budget => limit("budget", "HL-BUDGET-02", Nature::Resource, |limits| limits.repeat.cooldown_s),
             Pattern::Constraint => limit("constraint", "HL-CON-02", Nature::Rule, |limits| limits.repeat.cooldown_s),
             Pattern::Tampering => limit("tampering", "HL-OWN-01", Nature::Rule, |limits| limits.repeat.cooldown_s),
+        }
+    }
+
+    /// What closes a HALF_OPEN circuit, for people.
+    pub fn closing_text(self) -> &'static str {
+        match self.row().closed_by {
+            ClosedBy::Success => "the next such call closes it unless it fails",
+            ClosedBy::SuccessOrChange => "the next such call closes it unless it fails in the same way",
+            ClosedBy::Change => "the next such call closes it if its result is another one",
+            ClosedBy::NewResultOrWrite | ClosedBy::NewResult => "the next such call closes it if its result is new",
+            ClosedBy::Progress => "the next call that learns something new closes it",
+            ClosedBy::AnyResult => "the next call closes it",
         }
     }
 

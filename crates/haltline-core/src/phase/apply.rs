@@ -6,6 +6,7 @@ use super::{
 };
 use crate::Moment;
 use crate::circuit::{incident_id_of_state_file, increment, keep_newest};
+use crate::counted;
 use crate::identity::Digest;
 
 /// Limit on the improvements that one history line names.
@@ -35,7 +36,12 @@ pub fn apply(phase_run: Option<PhaseRun>, fact: &Fact, at: Moment) -> PhaseRun {
         }
         Fact::Iterated(iterated) => iterate(&mut phase_run, iterated, at),
         Fact::Warned { count } => {
-            set_state(&mut phase_run, RunState::Warned, at, &format!("No progress for {count} iterations"));
+            set_state(
+                &mut phase_run,
+                RunState::Warned,
+                at,
+                &format!("No progress for {}", counted(*count, "iteration")),
+            );
         }
         Fact::Tripped { trip } => {
             increment(&mut phase_run.totals.trips);
@@ -219,8 +225,8 @@ fn skip(phase_run: &mut PhaseRun, to: Option<&PhaseName>, at: Moment) {
 
 fn adopt(phase_run: &mut PhaseRun, foreign: &ForeignRun, is_new: bool, at: Moment) {
     let (state, reason) = match &foreign.state {
-        ForeignState::Closed => (RunState::Closed, "Taken over from a state file".to_owned()),
-        ForeignState::Warned => (RunState::Warned, "Taken over from a state file".to_owned()),
+        ForeignState::Closed => (RunState::Closed, "Imported from a state file".to_owned()),
+        ForeignState::Warned => (RunState::Warned, "Imported from a state file".to_owned()),
         ForeignState::Open { since, reason, cooldown_ms } => {
             let since = since.map_or(at, Moment::from_wall_clock);
             let incident = incident_id_of_state_file(reason, since);

@@ -1,6 +1,7 @@
 //! Texts about a phase run; they are seed 001's texts where the seed has them.
 
 use super::{Fact, Kind, PhaseRun, RunState, Trip, TripCause};
+use crate::counted;
 
 /// Suggestion that haltline adds when the circuit of GREEN opens (seed 001).
 pub const GREEN_SUGGESTION: &str = "Consider refactoring approach or splitting the feature";
@@ -12,11 +13,14 @@ pub(super) const AUTO_RESET: &str = "Auto-reset on startup";
 pub fn trip_text(trip: &Trip) -> String {
     let Trip { count, cause, .. } = trip;
     match cause {
-        TripCause::NoProgress => format!("No progress for {count} iterations"),
-        TripCause::SameError => format!("Same error repeated {count} times"),
-        TripCause::PermissionDenials => format!("Permission denied in {count} iterations in a row"),
+        TripCause::NoProgress => format!("No progress for {}", counted(*count, "iteration")),
+        TripCause::SameError => format!("Same error repeated {}", counted(*count, "time")),
+        TripCause::PermissionDenials => format!("Permission denied in {} in a row", counted(*count, "iteration")),
         TripCause::Neutral => {
-            format!("{count} iterations in a row that could not work: questions, plans, limits or trouble outside")
+            format!(
+                "{} in a row without work: only questions, plans, limits or external problems",
+                counted(*count, "iteration")
+            )
         }
         TripCause::StateFile { reason } => reason.clone(),
     }
@@ -25,7 +29,7 @@ pub fn trip_text(trip: &Trip) -> String {
 /// The log line for a fact, where the seed asks for one.
 pub fn log_line(fact: &Fact) -> Option<String> {
     match fact {
-        Fact::Warned { count } => Some(format!("WARNING: No progress detected for {count} iterations")),
+        Fact::Warned { count } => Some(format!("WARNING: No progress detected for {}", counted(*count, "iteration"))),
         Fact::Tripped { trip: Trip { cause: TripCause::NoProgress, count, .. } } => {
             Some(format!("CIRCUIT OPEN: Execution halted after {count} no-progress iterations"))
         }
@@ -57,12 +61,17 @@ impl PhaseRun {
             RunState::Closed => "Continue".to_owned(),
             RunState::Warned => match (self.no_progress, self.permission_denials, self.same_error) {
                 (0, 0, 0) => "Monitoring after the cooldown.".to_owned(),
-                (0, 0, errors) => format!("Same error repeated {errors} times. Monitoring after the cooldown."),
+                (0, 0, errors) => {
+                    format!("Same error repeated {}. Monitoring after the cooldown.", counted(errors, "time"))
+                }
                 (0, denials, _) => {
-                    format!("Permission denied in {denials} iterations in a row. Monitoring after the cooldown.")
+                    format!(
+                        "Permission denied in {} in a row. Monitoring after the cooldown.",
+                        counted(denials, "iteration")
+                    )
                 }
                 (idle, _, _) => {
-                    format!("No progress for {idle} iterations. Try another way before the circuit opens.")
+                    format!("No progress for {}. Try another way before the circuit opens.", counted(idle, "iteration"))
                 }
             },
             RunState::Open(_) if is_green => {

@@ -95,7 +95,7 @@ impl fmt::Display for PhaseNameError {
         let Self { shown } = self;
         write!(
             formatter,
-            "phase {shown}: expected a name such as RED, GREEN, REFACTOR, DOCUMENT, QA or one of your own: letters, digits, `.`, `_`, `-`"
+            "phase {shown}: expected a name such as RED, GREEN, REFACTOR, DOCUMENT, QA or another one: letters, digits, `.`, `_`, `-`"
         )
     }
 }

@@ -24,7 +24,7 @@ const VERBS: [&str; 16] = [
 ];
 
 /// Command groups, each with the verbs in it that only a person may use.
-const GROUPS: [(&str, &[&str]); 9] = [
+const GROUPS: [(&str, &[&str]); 10] = [
     ("constraint", &["reset", "retire", "override", "revoke", "trust"]),
     ("config", &["set", "unset", "edit"]),
     ("phase", &["reset", "skip", "abort", "modify", "decide", "begin"]),
@@ -32,6 +32,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("claim", &["override", "resolve", "reopen"]),
     ("loop", &["reset", "pause", "resume"]),
     ("budget", &["set", "raise", "reset"]),
+    ("prices", &["update"]),
     ("ralph", &["reset"]),
     ("false-positive", &[]),
 ];

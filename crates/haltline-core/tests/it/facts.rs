@@ -6,6 +6,9 @@ use haltline_core::constraint::{
     fingerprint,
 };
 use haltline_core::control::{self, ConfigFile, ControlEvent, Pause};
+use haltline_core::identity::Digest;
+use haltline_core::ledger::{BudgetScope, BudgetUnit, Charge, LedgerFact, Raise, Window};
+use haltline_core::loop_::AgentTreeFact;
 use haltline_core::loop_::Verb;
 use haltline_core::trust;
 use haltline_core::{Boot, CircuitName, ConstraintId, Event, Fact, Instant, Moment, Operator};
@@ -85,7 +88,46 @@ fn table() -> Vec<(Fact, &'static str, bool)> {
         crate::attempt::facts::rows(moment()),
         crate::claim::facts::rows(moment()),
     ];
-    facts.into_iter().chain(trust).chain(breakers.into_iter().flatten()).chain(control).collect()
+    let all = facts.into_iter().chain(trust).chain(breakers.into_iter().flatten()).chain(control);
+    all.chain(ledger()).collect()
+}
+
+fn ledger() -> Vec<(Fact, &'static str, bool)> {
+    let window = Window { start: moment().at, end: moment().at.plus_millis(86_400_000) };
+    let agent = Digest::from_parts(&[b"agent"]);
+    let charge = Charge {
+        agent,
+        client: "claude-code".to_owned(),
+        is_sub_agent: false,
+        model: Some("claude-opus-5-5".to_owned()),
+        tokens: Some(500),
+        micros: Some(12_300),
+    };
+    let unknown = Charge { is_sub_agent: true, model: None, tokens: None, micros: None, ..charge.clone() };
+    let raise = Raise {
+        scope: BudgetScope::Day,
+        unit: BudgetUnit::Usd,
+        amount: 5_000_000,
+        since: moment(),
+        lifetime_ms: 7_200_000,
+        who: "ada".to_owned(),
+    };
+    let facts = [
+        (LedgerFact::Began { scope: BudgetScope::Day, window: Some(window) }, "budget_began", false),
+        (LedgerFact::Began { scope: BudgetScope::Project, window: None }, "budget_began", false),
+        (LedgerFact::Charged { charge }, "budget_charged", false),
+        (LedgerFact::Charged { charge: unknown }, "budget_charged", false),
+        (LedgerFact::Called { client: "codex".to_owned(), tool: "Bash".to_owned() }, "budget_called", false),
+        (LedgerFact::Released { agent }, "budget_released", false),
+        (LedgerFact::Raised { raise }, "budget_raised", true),
+    ];
+    let tree = [
+        (AgentTreeFact::Spent { tokens: Some(5), micros: Some(7), is_paced: true }, "spent", false),
+        (AgentTreeFact::Called, "called", false),
+        (AgentTreeFact::PromptBudgetBegan, "prompt_budget_began", false),
+    ];
+    let ledger = facts.into_iter().map(|(fact, word, sync)| (Fact::Ledger(fact), word, sync));
+    ledger.chain(tree.into_iter().map(|(fact, word, sync)| (Fact::Tree(fact), word, sync))).collect()
 }
 
 #[test]

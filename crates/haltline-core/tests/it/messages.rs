@@ -5,7 +5,7 @@ use haltline_core::{CircuitName, ConstraintId, Instant, Mode, Moment, Reason, Re
 #[test]
 fn a_bad_instant_is_named_with_what_was_expected() {
     let error = Instant::parse("yesterday").expect_err("no instant").to_string();
-    assert_eq!(error, r#"instant "yesterday": expected RFC 3339, such as 2026-02-12T10:30:00Z"#);
+    assert_eq!(error, r#"time "yesterday": expected RFC 3339, such as 2026-02-12T10:30:00Z"#);
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn a_bad_id_is_named_with_what_was_expected() {
 fn a_moment_that_cannot_be_read_says_what_one_looks_like() {
     for (text, problem) in [
         ("\"noon\"", "expected [at], [at, boot, uptime] or [at, boot, uptime, namespace]"),
-        ("[]", "a moment starts with its instant"),
+        ("[]", "a moment starts with its time"),
         ("[1,2,3,4,5]", "trailing characters"),
     ] {
         let error = serde_json::from_str::<Moment>(text).expect_err("no moment").to_string();

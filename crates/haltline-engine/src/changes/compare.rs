@@ -188,9 +188,9 @@ impl<'a> Comparison<'a> {
     fn compare_rest(&mut self, now: &Repository, then: Option<&Rest>, has_commits: bool) {
         let source = source_of(now.relation, Source::Untracked);
         match (&now.rest, then) {
-            (Some(rest), None) => self.count_many(source, rest.count, "more paths than are kept".to_owned()),
+            (Some(rest), None) => self.count_many(source, rest.count, "more paths than haltline keeps".to_owned()),
             (Some(rest), Some(before)) if rest != before => {
-                self.count(source, "something among more paths than are kept".to_owned());
+                self.count(source, "a path beyond those that haltline keeps".to_owned());
             }
             (None, Some(_before)) if !has_commits => {
                 self.count(source, "fewer paths than before".to_owned());
@@ -216,9 +216,11 @@ impl<'a> Comparison<'a> {
             }
         }
         match (&now.rest, &then.rest) {
-            (Some(rest), None) => self.count_many(Source::Files, rest.count, "more files than are kept".to_owned()),
+            (Some(rest), None) => {
+                self.count_many(Source::Files, rest.count, "more files than haltline keeps".to_owned())
+            }
             (now, then) if now != then => {
-                self.count(Source::Files, "something among more files than are kept".to_owned());
+                self.count(Source::Files, "a file beyond those that haltline keeps".to_owned());
             }
             (_same, _as_then) => {}
         }

@@ -48,7 +48,7 @@ impl Serialize for TreePath {
 impl<'de> Deserialize<'de> for TreePath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        read(&text).map(Self).ok_or_else(|| serde::de::Error::custom("a path with an escape that is none"))
+        read(&text).map(Self).ok_or_else(|| serde::de::Error::custom("a path with an invalid escape"))
     }
 }
 

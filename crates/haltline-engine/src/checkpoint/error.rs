@@ -10,7 +10,7 @@ use crate::git::GitError;
 pub enum NoGit {
     #[error("no checkpoints: git is not installed, or not on PATH")]
     Program,
-    #[error("no checkpoints: the folder is in no git repository; `git init` makes one")]
+    #[error("no checkpoints: the folder is not in a git repository; `git init` creates one")]
     Repository,
     #[error("no checkpoints: the repository is bare, it has no files to keep")]
     WorkTree,
@@ -24,7 +24,7 @@ pub enum CheckpointError {
     #[error("{0}")]
     NoGit(NoGit),
     /// `core.worktree` names another folder than the one that has `.git`.
-    #[error("the repository's core.worktree says its files are in {0:?}; no checkpoint is taken of another folder")]
+    #[error("core.worktree of the repository points to {0:?}; haltline makes no checkpoint of another folder")]
     WorkTreeElsewhere(PathBuf),
     /// The name cannot be part of a ref.
     #[error("checkpoint name {0:?}: expected 1 to {NAME_BYTES_MAX} bytes once encoded")]
@@ -32,15 +32,15 @@ pub enum CheckpointError {
     #[error("there is no checkpoint {0:?}")]
     Unknown(String),
     /// Another process works on the same work tree.
-    #[error("another checkpoint or rollback of this work tree is under way")]
+    #[error("another checkpoint or rollback of this work tree is running")]
     Busy,
     #[error("git's index is locked by {0:?}: wait for the other git, or remove the file if none runs")]
     IndexLocked(PathBuf),
     /// An earlier rollback was interrupted.
-    #[error("a rollback was cut off and its files are half old, half new: finish it first")]
+    #[error("a rollback was interrupted, so some files are old and some are new: finish it first")]
     RollbackUnfinished,
     /// There is no interrupted rollback.
-    #[error("no rollback was cut off")]
+    #[error("no rollback was interrupted")]
     NothingToFinish,
     /// Commits can only be undone on the branch they are on.
     #[error(
@@ -55,7 +55,7 @@ pub enum CheckpointError {
         now: Option<String>,
     },
     /// Restoring the old index would corrupt the git operation that is in progress now.
-    #[error("a {0} is under way that was not at the checkpoint: finish or abort it first")]
+    #[error("a {0} is in progress that began after the checkpoint: finish or abort it first")]
     OperationInProgress(String),
     /// A haltline ref points to something that is no readable checkpoint.
     #[error("checkpoint {name:?} cannot be read: {reason}")]

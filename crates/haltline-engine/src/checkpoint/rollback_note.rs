@@ -49,9 +49,11 @@ impl RollbackNote {
         let Some(text) = text else { return Ok(None) };
         let damaged = |reason: &str| CheckpointError::damaged(&path.to_string_lossy(), reason);
         let stored: StoredNote = serde_json::from_slice(&text).map_err(|error| damaged(&error.to_string()))?;
-        let goal =
-            RefNamespace::Goal.find(work_tree, &stored.goal_commit)?.ok_or_else(|| damaged("its goal is gone"))?;
-        let kept = RefNamespace::Kept.find(work_tree, &stored.kept)?.ok_or_else(|| damaged("what was kept is gone"))?;
+        let goal = RefNamespace::Goal
+            .find(work_tree, &stored.goal_commit)?
+            .ok_or_else(|| damaged("its checkpoint is gone"))?;
+        let kept =
+            RefNamespace::Kept.find(work_tree, &stored.kept)?.ok_or_else(|| damaged("the saved files are gone"))?;
         let goal = Checkpoint { name: stored.goal, reference: stored.goal_reference, ..goal };
         Ok(Some(Self { goal, kept, options: RollBackOptions { with_commits: stored.with_commits } }))
     }

@@ -57,9 +57,9 @@ impl BreakerFile {
             Ok(Json::Object(sections)) => {
                 sections.iter().for_each(|(name, section)| parser.read_section(name, section))
             }
-            Ok(other) => parser.warn(format!("{}: expected an object; the defaults hold", show(&other))),
+            Ok(other) => parser.warn(format!("{}: expected an object; haltline uses the defaults", show(&other))),
             Err(error) => {
-                parser.warn(format!("not JSON (line {}); the defaults hold", error.line()));
+                parser.warn(format!("not JSON (line {}); haltline uses the defaults", error.line()));
             }
         }
         let more = parser.warnings.len().saturating_sub(WARNINGS_MAX);
@@ -97,20 +97,23 @@ impl Parser {
                 }
             }
             other if is_known => self.warn(format!("{name} = {}: expected an object", show(other))),
-            _unknown => self.warn(format!("unknown key {}; it is passed over", shorten(name))),
+            _unknown => self.warn(format!("unknown key {}; haltline ignores it", shorten(name))),
         }
     }
 
     fn read_value(&mut self, path: &[&str], value: &Json) {
         let name = path.join(".");
         let Some(key) = key_for(path) else {
-            return self.warn(format!("unknown key {}; it is passed over", shorten(&name)));
+            return self.warn(format!("unknown key {}; haltline ignores it", shorten(&name)));
         };
         match number(key, value) {
             Some(number) => self.found.push((name, key, number)),
             None => {
                 let (expected, default) = (key.expectation(), key.default_value());
-                self.warn(format!("{name} = {}: expected {expected}; the default {default} holds", show(value)));
+                self.warn(format!(
+                    "{name} = {}: expected {expected}; haltline uses the default {default}",
+                    show(value)
+                ));
             }
         }
     }

@@ -168,7 +168,7 @@ mod tests {
             assert!(problems[0].contains(problem), "{problems:?}");
         }
         let problems = set_key("", "operator.unattended", "true", Scope::Project).expect_err("for users only");
-        assert!(problems[0].contains("only be set in the user's own file"), "{problems:?}");
+        assert!(problems[0].contains("only the user's own file can set"), "{problems:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! All configuration keys, in the order of the reference.
 
+mod budget;
 mod general;
 mod loop_;
 mod session;
@@ -8,7 +9,7 @@ mod work;
 use super::key::{Key, Kind, Looser, Scope};
 use super::setter::Setter;
 
-const TABLES: &[&[Key]] = &[general::KEYS, loop_::KEYS, session::KEYS, work::KEYS];
+const TABLES: &[&[Key]] = &[general::KEYS, loop_::KEYS, session::KEYS, budget::KEYS, work::KEYS];
 
 static ALL: [Key; count(TABLES)] = join(TABLES);
 

@@ -1,5 +1,6 @@
 //! Reads one configuration file.
 
+use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -97,7 +98,8 @@ fn read_table(path: &str, table: &toml::Table, scope: Scope) -> Vec<Result<(&'st
 
 /// True if there are keys below this name.
 fn is_table(name: &str) -> bool {
-    KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+    name == "budget.session"
+        || KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
 fn read_value(name: &str, value: &toml::Value, scope: Scope) -> Result<(&'static Key, Value), String> {
@@ -114,11 +116,20 @@ fn read_value(name: &str, value: &toml::Value, scope: Scope) -> Result<(&'static
 
 /// The key with this name, if a file of this scope may set it.
 pub(super) fn find_key(name: &str, scope: Scope) -> Result<&'static Key, String> {
-    let Some(key) = KEYS.iter().find(|key| key.name == name) else { return Err(unknown_key_message(name)) };
+    let known = known_name(name);
+    let Some(key) = KEYS.iter().find(|key| key.name == known) else { return Err(unknown_key_message(name)) };
     if scope == Scope::Project && key.scope == Scope::User {
-        return Err(format!("{name} can only be set in the user's own file (see `haltline config path`)"));
+        return Err(format!("only the user's own file can set {name} (see `haltline config path`)"));
     }
     Ok(key)
+}
+
+/// The name by which a key is known: the keys of a session's budget may also be set in `[budget.session]`.
+fn known_name(name: &str) -> Cow<'_, str> {
+    match name.strip_prefix("budget.session.") {
+        Some(rest) => Cow::Owned(format!("budget.{rest}")),
+        None => Cow::Borrowed(name),
+    }
 }
 
 /// Longest unknown name for which a similar key is looked for.

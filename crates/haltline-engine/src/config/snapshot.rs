@@ -1,7 +1,7 @@
 //! A cache of the merged configuration for hooks: one small file instead of three to parse.
 //!
 //! It holds only what the files set, so that defaults are always those of the running program. It is valid while the
-//! stamps of all input files and the project's trust are unchanged; on any doubt the files are read. No snapshot is
+//! stamps of all input files, the project's trust and its checksum are unchanged; on any doubt the files are read. No snapshot is
 //! kept while a file is so young that another change could leave the same stamp.
 
 use std::fs;
@@ -16,7 +16,7 @@ use super::key::Value;
 use super::keys::KEYS;
 use super::layer::ConfigError;
 use super::{Config, Origin, PROJECT_FILE, PendingValue, Setting};
-use crate::file::{Durability, Links, Stamp, StampedPath, read_regular, write_atomically};
+use crate::file::{Durability, Links, Sealed, Stamp, StampedPath, read_regular, seal, unseal, write_atomically};
 use crate::project::Project;
 
 /// The longest snapshot that is read, in bytes.
@@ -58,23 +58,29 @@ struct SavedSetting {
     waiting: Vec<(Value, String)>,
 }
 
-/// The configuration in force, from the snapshot if it is valid. `trusted` is called in either case.
+/// The configuration in force, from the snapshot if it is valid, and the path of a snapshot that another program changed.
+/// `trusted` is called in either case.
 pub fn load_or_compile(
     locations: ConfigLocations<'_>,
     now: Instant,
     trusted: impl FnOnce() -> Option<Trust>,
-) -> Config {
+) -> (Config, Option<PathBuf>) {
     let root = &locations.project.root;
     let trust = trusted();
     let before = inputs(locations);
     if before.iter().all(|input| input.stamp.is_none()) {
         // There is nothing to parse, which is faster than any snapshot.
-        return Config::load(locations.user_file, Some(root), || trust);
+        return (Config::load(locations.user_file, Some(root), || trust), None);
     }
     let path = path(locations);
-    if let Some(config) = read(&path, &before, trust.as_ref()) {
-        return config;
+    let file = read_regular(&path, BYTES_MAX, Links::Reject).unwrap_or_default();
+    let content = unseal(&file);
+    if let Sealed::Whole(text) = content
+        && let Some(config) = read(text, &before, trust.as_ref())
+    {
+        return (config, None);
     }
+    let altered = (!file.is_empty() && content == Sealed::Altered).then(|| path.clone());
     let config = Config::load(locations.user_file, Some(root), || trust.clone());
     let is_old_enough = |input: &StampedPath| {
         let changed = input.stamp.as_ref().map_or(i64::MIN, |stamp| stamp.changed_s().saturating_mul(1000));
@@ -84,8 +90,11 @@ pub fn load_or_compile(
     if config.seen_values_event.is_none() && before.iter().all(is_old_enough) && inputs(locations) == before {
         // A snapshot that cannot be written costs only time.
         write(&path, &config, before, trust).ok();
+    } else if altered.is_some() {
+        // It is reported once.
+        fs::remove_file(&path).ok();
     }
-    config
+    (config, altered)
 }
 
 /// One snapshot for each work tree: work trees share a project but not files.
@@ -100,8 +109,8 @@ fn inputs(locations: ConfigLocations<'_>) -> Vec<StampedPath> {
     paths.into_iter().map(|path| StampedPath { stamp: Stamp::read(&path), path }).collect()
 }
 
-fn read(path: &Path, inputs: &[StampedPath], trust: Option<&Trust>) -> Option<Config> {
-    let snapshot: Snapshot = serde_json::from_slice(&read_regular(path, BYTES_MAX, Links::Reject).ok()?).ok()?;
+fn read(text: &[u8], inputs: &[StampedPath], trust: Option<&Trust>) -> Option<Config> {
+    let snapshot: Snapshot = serde_json::from_slice(text).ok()?;
     let is_valid =
         snapshot.version == env!("CARGO_PKG_VERSION") && snapshot.inputs == inputs && snapshot.trust.as_ref() == trust;
     if !is_valid {
@@ -133,7 +142,7 @@ fn write(path: &Path, config: &Config, inputs: Vec<StampedPath>, trust: Option<T
             fs::remove_file(file.path())?;
         }
     }
-    write_atomically(path, &serde_json::to_vec(&snapshot)?, Durability::Rebuildable)
+    write_atomically(path, &seal(&serde_json::to_vec(&snapshot)?), Durability::Rebuildable)
 }
 
 impl SavedSetting {
@@ -193,7 +202,14 @@ mod tests {
         fn load_at(&self, later_ms: i64, trust: Option<&Trust>) -> Config {
             let (state, user) = (self.file("state"), self.file("config.toml"));
             let locations = ConfigLocations { state_folder: &state, user_file: &user, project: &self.project };
-            load_or_compile(locations, Clock::System.now().at.plus_millis(later_ms), || trust.cloned())
+            load_or_compile(locations, Clock::System.now().at.plus_millis(later_ms), || trust.cloned()).0
+        }
+
+        /// The content of the snapshot without its checksum.
+        fn snapshot_text(&self) -> String {
+            let file = fs::read(self.snapshot()).expect("read");
+            let Sealed::Whole(text) = unseal(&file) else { panic!("sealed") };
+            String::from_utf8(text.to_vec()).expect("JSON")
         }
 
         fn snapshot(&self) -> PathBuf {
@@ -203,9 +219,10 @@ mod tests {
 
         /// Gives the snapshot a value that no file has, to see whether it is read.
         fn alter_snapshot(&self) {
-            let text = fs::read_to_string(self.snapshot()).expect("read");
+            let text = self.snapshot_text();
             assert!(text.contains("{\"number\":4}"), "{text}");
-            fs::write(self.snapshot(), text.replace("{\"number\":4}", "{\"number\":77}")).expect("written");
+            let altered = text.replace("{\"number\":4}", "{\"number\":77}");
+            fs::write(self.snapshot(), seal(altered.as_bytes())).expect("written");
         }
     }
 
@@ -293,7 +310,7 @@ mod tests {
     fn a_damaged_or_foreign_snapshot_is_rebuilt() {
         let tree = Tree::new();
         tree.load(None);
-        let whole = fs::read_to_string(tree.snapshot()).expect("read");
+        let whole = tree.snapshot_text();
         let version = format!("\"version\":\"{}\"", env!("CARGO_PKG_VERSION"));
         let damages = [
             String::new(),
@@ -306,10 +323,13 @@ mod tests {
         ];
         for damage in damages {
             assert_ne!(damage, whole);
-            fs::write(tree.snapshot(), &damage).expect("written");
+            fs::write(tree.snapshot(), seal(damage.as_bytes())).expect("written");
             assert_eq!(threshold(&tree.load(None)), 4, "{damage}");
-            assert_eq!(fs::read_to_string(tree.snapshot()).expect("read"), whole, "mended");
+            assert_eq!(tree.snapshot_text(), whole, "mended");
         }
+        fs::write(tree.snapshot(), &whole).expect("written");
+        assert_eq!(threshold(&tree.load(None)), 4, "a snapshot without a checksum");
+        assert_eq!(tree.snapshot_text(), whole, "mended");
     }
 
     #[test]

@@ -45,6 +45,13 @@ impl Stamp {
         self.changed.0
     }
 
+    /// The whole stamp as numbers, to make a digest of many.
+    pub fn words(&self) -> [u64; 7] {
+        let ((changed_s, changed_ns), (modified_s, modified_ns)) = (self.changed, self.modified);
+        let times = [changed_s, changed_ns, modified_s, modified_ns].map(i64::cast_unsigned);
+        [times[0], times[1], times[2], times[3], self.size, self.inode, self.device]
+    }
+
     pub fn size(&self) -> u64 {
         self.size
     }

@@ -46,7 +46,7 @@ pub(crate) fn of_constraint(
         until: trip.map(|trip| trip.until()),
         cooldown_ms: trip.map(|trip| trip.cooldown_ms),
         count,
-        reason: Some(format!("{count} violations counted within {} days", limits.window_days)),
+        reason: Some(constraint::trip_text(count, limits.window_days)),
         evidence: evidence.collect(),
         denied: u32::try_from(circuit.totals.denied).unwrap_or(u32::MAX),
         options: vec![

@@ -38,6 +38,9 @@ pub struct IncidentRecord {
     /// How it ended; `None` while it is open.
     pub end: Option<IncidentEnd>,
     pub end_reason: Option<String>,
+    /// The earlier trips of the same cause, newest first: each ended because its probe failed and the circuit opened
+    /// again. Only [`one_per_cause`] fills it.
+    pub earlier: Vec<String>,
     /// Number of the fact that began it, if the table has it.
     seq: Option<u64>,
 }
@@ -76,6 +79,7 @@ impl IncidentRecord {
             reason: texts.reason,
             end,
             end_reason: texts.end_reason,
+            earlier: Vec::new(),
             seq: Some(seq),
         }
     }
@@ -118,6 +122,7 @@ impl IncidentRecord {
             reason: incident.reason.clone(),
             end: incident.closed.as_ref().map(end).or(replaced),
             end_reason: incident.closed.as_ref().and_then(|closed| closed.text.clone()),
+            earlier: Vec::new(),
             seq: None,
         })
     }
@@ -141,6 +146,17 @@ impl IncidentRecord {
     pub fn loop_pattern(&self) -> Option<Pattern> {
         let parsed = serde_json::from_value(serde_json::Value::String(self.pattern.clone())).ok();
         parsed.filter(|_| self.breaker() == "loop")
+    }
+
+    /// Orders incidents by age, the newest last. Of one moment's incidents the cause counts as the newest.
+    fn age_rank(&self) -> (Instant, bool, Option<u64>) {
+        (self.tripped, !self.is_consequence(), self.seq)
+    }
+
+    /// True if haltline only made external services wait because another limit was reached (L10): that limit is the
+    /// cause, and has an incident of its own.
+    fn is_consequence(&self) -> bool {
+        self.count == 0 && self.loop_pattern() == Some(Pattern::ExternalApi)
     }
 
     /// The circuit as people see it.
@@ -213,12 +229,42 @@ impl IncidentRecord {
     }
 }
 
+/// The incidents with one line for each cause. A trip whose probe failed is part of the trip that followed, and the wait
+/// of external services is part of the limit that was reached. The order stays.
+pub fn one_per_cause(records: Vec<IncidentRecord>) -> Vec<IncidentRecord> {
+    let is_part = |record: &IncidentRecord| {
+        let follower = record.end.as_ref().and_then(|end| end.followed_by.as_deref());
+        records.iter().any(|other| {
+            let is_follower = follower == Some(other.id.as_str());
+            let is_cause = record.is_consequence() && !other.is_consequence() && other.tripped == record.tripped;
+            other.project_key == record.project_key && (is_follower || is_cause)
+        })
+    };
+    let earlier_than = |record: &IncidentRecord| {
+        let mut chain = Vec::new();
+        let mut last = record.id.as_str();
+        // Each step finds an older trip, so the chain ends; the limit guards against a damaged table.
+        while chain.len() < records.len() {
+            let leads_to = |other: &&IncidentRecord| {
+                other.project_key == record.project_key
+                    && other.end.as_ref().is_some_and(|end| end.followed_by.as_deref() == Some(last))
+            };
+            let Some(before) = records.iter().find(leads_to) else { break };
+            last = &before.id;
+            chain.push(before.id.clone());
+        }
+        chain
+    };
+    let whole = records.iter().filter(|record| !is_part(record));
+    whole.map(|record| IncidentRecord { earlier: earlier_than(record), ..record.clone() }).collect()
+}
+
 /// How an incident ended, in words.
 fn ending_name(how: &str) -> &'static str {
     match how {
         "recovered" => "recovered",
         "lapsed" => "lapsed",
-        "allowance_used" => "let one call through",
+        "allowance_used" => "allowed one call",
         "reset" => "reset",
         "false_alarm" => "false positive",
         "retired" => "retired",
@@ -233,7 +279,7 @@ fn ending_name(how: &str) -> &'static str {
         "drop" => "claim dropped",
         "override" => "decided by a person",
         "reexamination" => "answered by a re-examination",
-        "adopted" => "taken from a state file",
+        "adopted" => "imported from a state file",
         "session_over" => "session over",
         _other => "ended",
     }
@@ -271,9 +317,12 @@ fn live_state(row: &State, id: &str, now: Moment) -> Option<IncidentState> {
             None => IncidentState::Open,
         },
         State::Claim(_) => IncidentState::Disputed,
-        State::Slice(_) | State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) => {
-            IncidentState::Open
-        }
+        State::Slice(_)
+        | State::Exemptions(_)
+        | State::Pipeline(_)
+        | State::Trust(_)
+        | State::Control(_)
+        | State::Ledger(_) => IncidentState::Open,
     })
 }
 
@@ -319,8 +368,7 @@ impl<S: Store> Engine<S> {
     ) -> Result<Result<IncidentRecord, IncidentLookup>, StoreError> {
         let mut records = self.incident_records(wanted.is_some())?;
         let Some(wanted) = wanted.map(str::to_ascii_lowercase) else {
-            let newest =
-                records.into_iter().filter(|record| fits(record)).max_by_key(|record| (record.tripped, record.seq));
+            let newest = records.into_iter().filter(|record| fits(record)).max_by_key(IncidentRecord::age_rank);
             return Ok(newest.ok_or(IncidentLookup::Nothing));
         };
         if let Some(index) = records.iter().position(|record| record.id == wanted) {

@@ -23,7 +23,7 @@ pub(crate) fn sample(now: Moment) -> Incident {
     let about = (Pattern::ToolFailure, Digest::default());
     Incident {
         state: IncidentState::Closed,
-        options: vec!["nothing is to be done".to_owned()],
+        options: vec!["you need not do anything".to_owned()],
         ..new(&row, "00000000", about, &event, (now, None))
     }
 }
@@ -77,6 +77,7 @@ pub(crate) fn from_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident
                 | AgentFact::EndWithoutStart { .. }
                 | AgentFact::PermissionDenied { .. }
                 | AgentFact::TurnEnded
+                | AgentFact::SubAgentReported
                 | AgentFact::HooksRemoved
                 | AgentFact::EventForged
                 | AgentFact::HookRan { .. }
@@ -97,7 +98,8 @@ pub(crate) fn from_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident
             | Fact::Claim(_)
             | Fact::Pipeline(_)
             | Fact::Trust(_)
-            | Fact::Control(_) => {}
+            | Fact::Control(_)
+            | Fact::Ledger(_) => {}
         }
     }
     incidents.reverse();

@@ -24,6 +24,8 @@ const ROTATING: &str = ".rotating";
 const PACKED: &str = ".gz";
 /// How much of the first line is read to find its timestamp.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// Lines beyond this many bytes are not counted, so that a huge file delays neither a hook nor a screen.
+const COUNTED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// True if a file of this name is live telemetry.
 pub(super) fn is_live(name: &str) -> bool {
@@ -59,6 +61,7 @@ fn stamp(at: Instant) -> String {
 /// The numbers of a live file that the limits apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileMeasure {
+    /// Lines in the first `COUNTED_BYTES_MAX` bytes; a longer file is due for its size alone.
     pub(super) lines: u64,
     pub(super) bytes: u64,
     pub(super) since: Instant,
@@ -67,7 +70,8 @@ pub(super) struct FileMeasure {
 impl FileMeasure {
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let file = open_regular(path)?;
-        let (attributes, mut reader) = (file.metadata()?, BufReader::with_capacity(64 * 1024, file));
+        let attributes = file.metadata()?;
+        let mut reader = BufReader::with_capacity(64 * 1024, file.take(COUNTED_BYTES_MAX));
         let mut first = Vec::new();
         reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut first)?;
         let mut lines = u64::from(first.ends_with(b"\n"));
@@ -236,6 +240,19 @@ mod tests {
         for line in ["", "{", "{}", r#"{"ts": "yesterday"}"#, r#"{"ts": -1}"#, r#"{"ts": true}"#] {
             assert_eq!(second(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn lines_beyond_a_bound_are_not_counted() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let path = folder.path().join("a_telemetry.jsonl");
+        fs::write(&path, "1\n2\n").expect("written");
+        let mut file = OpenOptions::new().append(true).open(&path).expect("there");
+        file.set_len(COUNTED_BYTES_MAX + 1).expect("a sparse file");
+        file.write_all(b"\n\n\n").expect("appended");
+        let measure = FileMeasure::read(&path).expect("read");
+        assert_eq!((measure.lines, measure.bytes), (3, COUNTED_BYTES_MAX + 4));
+        assert!(measure.is_due(&MemoryLimits::default(), measure.since), "for its size");
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub fn parse(text: &str) -> Result<Node, ReportError> {
         match event {
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
             Event::DocumentStart(..) if document.is_some() => {
-                return Err(error_at(span, "a second document is not taken; one file is one report"));
+                return Err(error_at(span, "expected one document per file, with one report"));
             }
             Event::DocumentStart(..) => {}
             other => document = Some(reader.node(other, span, 0)?),
@@ -76,13 +76,13 @@ impl<'input> Reader<'input> {
 
     /// The next event, which must exist because a list or mapping is still open.
     fn expect_next(&mut self) -> Result<(Event<'input>, Span), ReportError> {
-        let end = || ReportError::Invalid { line: 1, problem: "the text ends in the middle".to_owned() };
+        let end = || ReportError::Invalid { line: 1, problem: "the text ends unexpectedly".to_owned() };
         self.next()?.ok_or_else(end)
     }
 
     fn node(&mut self, event: Event<'input>, span: Span, depth: usize) -> Result<Node, ReportError> {
         if depth > DEPTH_MAX {
-            return Err(error_at(span, "lists and mappings stand too deep in each other"));
+            return Err(error_at(span, "lists and mappings are nested too deeply"));
         }
         let line = span.start.line().max(1);
         let kind = match event {
@@ -92,7 +92,7 @@ impl<'input> Reader<'input> {
             Event::Scalar(text, ..) => Kind::Text(text.into_owned()),
             Event::SequenceStart(..) => self.list(depth)?,
             Event::MappingStart(..) => self.map(depth)?,
-            Event::Alias(_) => return Err(error_at(span, "an alias (`*name`) is not taken; write the text out")),
+            Event::Alias(_) => return Err(error_at(span, "aliases (`*name`) are not supported; write the text out")),
             _ => return Err(error_at(span, "this is not expected here")),
         };
         Ok(Node { line, kind })
@@ -119,7 +119,7 @@ impl<'input> Reader<'input> {
                 _ => return Err(error_at(span, "a field's name must be text")),
             };
             if !keys.insert(key.clone()) {
-                return Err(error_at(span, &format!("{} stands here a second time", shorten(&key))));
+                return Err(error_at(span, &format!("{} appears twice", shorten(&key))));
             }
             let (event, value_span) = self.expect_next()?;
             let mut value = self.node(event, value_span, depth + 1)?;

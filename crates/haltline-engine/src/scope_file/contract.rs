@@ -52,7 +52,7 @@ pub fn parts(lines: &[&str], name: &str, wanted: &WantedSections<'_>, notes: &mu
         found = section(slice);
         if found.is_empty() {
             let named = if ids.is_empty() { slice.to_owned() } else { format!("{} or {slice}", ids.join(", ")) };
-            notes.push(format!("{name}: no heading names {named}, so all of it is taken"));
+            notes.push(format!("{name}: no heading names {named}, so haltline uses the whole file"));
             return whole();
         }
     }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(parts, [("X.md, S-2".to_owned(), "## S-2|four".to_owned())]);
         let (parts, notes) = taken(&WantedSections::PreferContracts { ids: &["C-9"], slice: "S-3" });
         assert_eq!((parts.len(), parts[0].1.lines().count()), (1, 1));
-        assert_eq!(notes, ["X.md: no heading names C-9 or S-3, so all of it is taken"]);
+        assert_eq!(notes, ["X.md: no heading names C-9 or S-3, so haltline uses the whole file"]);
         assert_eq!(taken(&WantedSections::OnlyContracts { ids: &["C-9"] }), (Vec::new(), Vec::new()));
         assert_eq!(taken(&WantedSections::Whole).0[0].1, TEXT.replace('\n', "|"));
     }

@@ -62,7 +62,7 @@ impl Graph {
                         None => return Err(bad(format!("{name}.id is missing: expected the slice's id"))),
                     };
                     if slice_id == id && found.is_some() {
-                        return Err(bad(format!("{name}.id: slice {} is there twice", shorten(id))));
+                        return Err(bad(format!("{name}.id: slice {} appears twice", shorten(id))));
                     }
                     if slice_id == id {
                         found = Some((name, slice));

@@ -162,7 +162,7 @@ impl MentionFinder<'_> {
     fn push(&mut self, path: String, is_forbidden: bool) {
         let first = path.trim_end_matches('/');
         let found = if is_forbidden {
-            Mention::LeftOut { path, why: "the contract says it is not to be changed" }
+            Mention::LeftOut { path, why: "the contract says that it must not change" }
         } else if SOURCE_TREES.contains(&first) || WIDE_FOLDERS.contains(&first) {
             Mention::LeftOut { path, why: "it is a whole tree; to include it, list it as a file in scope" }
         } else {

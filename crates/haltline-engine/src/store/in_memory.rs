@@ -4,6 +4,7 @@
 //! again. This is the optimistic half of the contract that [`super::Sqlite`] keeps with a lock.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haltline_core::{CircuitName, Decision, Effect, Halt, Memory, Recorded, State, apply, decide_with_rows};
@@ -14,6 +15,7 @@ use super::{
     Anchor, Committed, DELIVERY_ATTEMPTS_MAX, Provenance, Store, StoreError, StoredProject, TransactionOutcome,
     Undelivered,
 };
+use crate::control::everywhere;
 use crate::project::{Project, ProjectKey};
 
 /// A store that keeps everything in memory.
@@ -59,13 +61,18 @@ impl InMemory {
     /// The rows with these names; each carries the number of its last fact.
     fn rows(&self, project: ProjectKey, names: &[CircuitName]) -> Vec<Option<Row>> {
         let content = self.content();
-        let circuits = content.projects.get(&project).map(|project| &project.circuits);
-        names.iter().map(|name| circuits.and_then(|circuits| circuits.get(name).cloned())).collect()
+        let row = |name: &CircuitName| content.projects.get(&owner(project, name))?.circuits.get(name).cloned();
+        names.iter().map(row).collect()
     }
 
     fn with_project<T>(&self, project: ProjectKey, read: impl Fn(&OneProject) -> T) -> Option<T> {
         self.content().projects.get(&project).map(read)
     }
+}
+
+/// The project in whose journal the facts of a row are; what concerns everything has one of its own.
+fn owner(project: ProjectKey, name: &CircuitName) -> ProjectKey {
+    if name.is_machine_wide() { everywhere(Path::new("")).key } else { project }
 }
 
 /// Keeps what a fact changed, as the table of the SQLite store does.
@@ -123,22 +130,26 @@ impl Store for InMemory {
             }
             let mut content = self.content();
             let Content { projects, outbox, incidents, last_message_id } = &mut *content;
-            let stored = projects.entry(project.key).or_default();
-            stored.identity.clone_from(&project.identity);
             for (name, version) in &versions {
-                if stored.circuits.get(name).map_or(0, |row| row.last) != *version {
+                let row = projects.get(&owner(project.key, name)).and_then(|project| project.circuits.get(name));
+                if row.map_or(0, |row| row.last) != *version {
                     continue 'again;
                 }
             }
             let mut after = before.clone();
             for recorded in &decision.facts {
+                let key = owner(project.key, &recorded.circuit);
+                let stored = projects.entry(key).or_default();
+                if key == project.key {
+                    stored.identity.clone_from(&project.identity);
+                }
                 let row = stored.circuits.remove(&recorded.circuit);
                 let previous = row.as_ref().map_or(0, |row| row.last);
                 let entry = Entry::new(stored.head(), previous, recorded, provenance);
                 let earlier = row.as_ref().map(|row| row.state.clone());
                 let state = apply(row.map(|row| row.state), &recorded.fact, recorded.at);
                 let changes = IncidentChanges::between(earlier.as_ref(), recorded, &state);
-                keep_incidents(incidents, project.key, entry.seq, recorded, changes);
+                keep_incidents(incidents, key, entry.seq, recorded, changes);
                 after.insert(recorded.circuit.clone(), Some(state.clone()));
                 stored.circuits.insert(recorded.circuit.clone(), Row { last: entry.seq, state });
                 stored.facts.push(entry);
@@ -152,15 +163,16 @@ impl Store for InMemory {
                         incident: incident.clone(),
                         attempts: 0,
                     };
-                    outbox.push((project.key, message));
+                    outbox.push((owner(project.key, circuit), message));
                 }
             }
-            let head = stored.head();
+            let head = projects.get(&project.key).map(OneProject::head).unwrap_or_default();
             return Ok(TransactionOutcome::Committed(Box::new(Committed { before, after, decision, head })));
         }
     }
 
     fn circuit(&self, project: ProjectKey, name: &CircuitName) -> Result<Option<State>, StoreError> {
+        let project = owner(project, name);
         Ok(self.with_project(project, |project| project.circuits.get(name).map(|row| row.state.clone())).flatten())
     }
 
@@ -175,7 +187,7 @@ impl Store for InMemory {
         let newest = |project: &OneProject| {
             project.facts.iter().rev().filter(|entry| entry.circuit == *name).take(limit).cloned().collect()
         };
-        Ok(self.with_project(project, newest).unwrap_or_default())
+        Ok(self.with_project(owner(project, name), newest).unwrap_or_default())
     }
 
     fn journal(&self, project: ProjectKey, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {

@@ -11,6 +11,7 @@ use haltline_core::{CircuitName, State, apply};
 use rusqlite::{Connection, OpenFlags, Row, params};
 use rustix::fs::{Access, access};
 
+use super::connection::is_busy;
 use super::entry::{Entry, Head};
 use super::incident_table::{self, StoredIncident};
 use super::rows::{ENTRY_COLUMNS, MESSAGE_COLUMNS, SEQ_MAX, head_at, insert_entry, read_entry, read_message};
@@ -59,7 +60,7 @@ impl Salvage {
     /// Salvages the store. The caller holds the writers' lock. Returns `None` if the file is sound because another
     /// process was faster.
     pub(super) fn run(store: &Sqlite) -> Result<Option<Self>, StoreError> {
-        if is_sound(store) {
+        if is_sound(store)? {
             return Ok(None);
         }
         let mut rescued = Rescued::default();
@@ -262,10 +263,21 @@ fn for_each_row(connection: &Connection, sql: &str, mut read: impl FnMut(&Row<'_
     }
 }
 
-fn is_sound(store: &Sqlite) -> bool {
+/// Fails if somebody holds a lock: a store that cannot be read for that reason is not damaged.
+fn is_sound(store: &Sqlite) -> Result<bool, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opened = Connection::open_with_flags(store.path(), flags);
-    opened.is_ok_and(|connection| schema::allow_tables_only(&connection).is_ok() && check(store, &connection).is_ok())
+    let checked = Connection::open_with_flags(store.path(), flags)
+        .and_then(|connection| schema::allow_tables_only(&connection).map(|()| connection))
+        .map_err(|error| store.database_error(error))
+        .and_then(|connection| check(store, &connection));
+    match checked {
+        Err(error) if is_busy_error(&error) => Err(error),
+        checked => Ok(checked.is_ok()),
+    }
+}
+
+fn is_busy_error(error: &StoreError) -> bool {
+    matches!(error, StoreError::Database { source, .. } if is_busy(source))
 }
 
 /// Fails if anything in the store cannot be read or is inconsistent.

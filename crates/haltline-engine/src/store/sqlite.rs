@@ -5,30 +5,27 @@
 //! kept small and is not checkpointed when a process ends.
 
 use std::cell::RefCell;
-use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haltline_core::{CircuitName, Decision, Halt, Memory, State, shorten};
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
+use super::connection::OpenConnection;
 use super::entry::{Entry, Head};
 use super::incident_table::{self, StoredIncident};
 use super::rows::{ENTRY_COLUMNS, MESSAGE_COLUMNS, head_at, read_entry, read_head, read_message};
-use super::salvage::{self, Salvage};
+use super::salvage::Salvage;
+use super::stall::Stall;
 use super::transaction::Transaction;
 use super::{
     Anchor, DELIVERY_ATTEMPTS_MAX, Provenance, Store, StoreError, StoredProject, TransactionOutcome, Undelivered,
-    latch, schema,
+    folded, latch, schema,
 };
 use crate::clock::{Clock, Deadline};
-use crate::file::{if_exists, with_suffix};
-use crate::network::network_kind;
+use crate::control::everywhere;
 use crate::project::{Project, ProjectKey};
-use crate::queue::{QueueGuard, wait_in_queue};
 
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
@@ -46,24 +43,31 @@ pub struct SqliteOptions {
 pub struct Sqlite {
     folder: PathBuf,
     pub(super) options: SqliteOptions,
-    salvages: RefCell<Vec<Salvage>>,
-    open: RefCell<Option<OpenConnection>>,
+    pub(super) salvages: RefCell<Vec<Salvage>>,
+    pub(super) open: RefCell<Option<OpenConnection>>,
+    /// The end of all waiting; `None` if each operation may wait for the timeout.
+    pub(super) shared_deadline: Option<Deadline>,
+    /// Set once an operation waited until the shared deadline, or for a holder that is known to be stuck: from then on
+    /// reads take no locks and writes fail at once.
+    pub(super) stall: RefCell<Option<Stall>>,
 }
-
-/// A connection, and the inode of its file: another process may have replaced the file by a rebuilt one.
-struct OpenConnection {
-    connection: Connection,
-    inode: u64,
-}
-
-/// The write-ahead log is checkpointed beyond this size, because every process that opens the store alone reads all of
-/// it.
-const LOG_BYTES_MAX: u64 = 256 * 1024;
 
 impl Sqlite {
     /// Opens a store in this folder. Nothing is created before the first write.
     pub fn new(folder: &Path, options: SqliteOptions) -> Self {
-        Self { folder: folder.to_owned(), options, salvages: RefCell::new(Vec::new()), open: RefCell::new(None) }
+        Self {
+            folder: folder.to_owned(),
+            options,
+            salvages: RefCell::new(Vec::new()),
+            open: RefCell::new(None),
+            shared_deadline: None,
+            stall: RefCell::new(None),
+        }
+    }
+
+    /// Makes all operations together wait no longer than the timeout, which starts now: for hooks, whose client waits.
+    pub fn share_timeout(&mut self) {
+        self.shared_deadline = Some(Deadline::new(self.options.timeout));
     }
 
     pub fn path(&self) -> PathBuf {
@@ -101,168 +105,6 @@ impl Sqlite {
             let again = format!("BEGIN IMMEDIATE; PRAGMA user_version = {}; COMMIT", schema::SCHEMA_VERSION);
             connection.execute_batch(&again).map_err(|error| self.database_error(error))
         })
-    }
-
-    /// Waits for the lock that serializes writers. SQLite's own waiting polls; a file lock wakes the process up.
-    fn wait_for_lock(&self, deadline: &Deadline) -> Result<QueueGuard, StoreError> {
-        let path = self.folder.join("state.lock");
-        let guard = wait_in_queue(&path, deadline.remaining()).map_err(|source| self.io_error(source))?;
-        guard.ok_or_else(|| StoreError::Busy { path: self.path(), waited_ms: deadline.elapsed().as_millis() })
-    }
-
-    /// Runs `work` on a connection that may write, under the writers' lock. A damaged file is salvaged and `work` tried
-    /// again.
-    fn write<T>(&self, work: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let deadline = Deadline::new(self.options.timeout);
-        self.create_folder()?;
-        let guard = self.wait_for_lock(&deadline)?;
-        let attempt = || {
-            self.reopen_if_replaced();
-            let mut open = self.open.borrow_mut();
-            // The connection may have been opened for reading, or the file upgraded since.
-            let is_current = |open: &OpenConnection| schema::version(&open.connection) == Ok(schema::SCHEMA_VERSION);
-            let open = match &mut *open {
-                Some(open) if is_current(open) => open,
-                other => other.insert(self.open_for_writing()?),
-            };
-            open.connection.busy_timeout(deadline.remaining()).map_err(|error| self.database_error(error))?;
-            let result = work(&open.connection);
-            if result.is_ok() {
-                self.bound_log(&open.connection);
-            }
-            if result.is_err() && !open.connection.is_autocommit() {
-                // The first error is the one to report; a transaction that cannot be rolled back ends with its
-                // connection.
-                open.connection.execute_batch("ROLLBACK").ok();
-            }
-            result
-        };
-        let result = match attempt() {
-            Err(error) if is_damage(&error) => {
-                self.open.take();
-                let salvage = Salvage::run(self)?;
-                self.salvages.borrow_mut().extend(salvage);
-                attempt()
-            }
-            other => other,
-        };
-        drop(guard);
-        result.map_err(|error| self.as_busy_error(error, &deadline))
-    }
-
-    fn as_busy_error(&self, error: StoreError, deadline: &Deadline) -> StoreError {
-        match error {
-            StoreError::Database { source, .. } if source.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                StoreError::Busy { path: self.path(), waited_ms: deadline.elapsed().as_millis() }
-            }
-            other => other,
-        }
-    }
-
-    /// Runs `work` on a connection that reads; the default if there is no store yet.
-    fn read<T: Default>(&self, work: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        self.read_rows(|connection| work(connection).map_err(|error| self.database_error(error)))
-    }
-
-    fn read_rows<T: Default>(&self, work: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.reopen_if_replaced();
-        let attempt = || {
-            let mut open = self.open.borrow_mut();
-            let open = match &mut *open {
-                Some(open) => open,
-                none => match self.open_for_reading()? {
-                    Some(opened) => none.insert(opened),
-                    None => return Ok(None),
-                },
-            };
-            work(&open.connection).map(Some)
-        };
-        let read = match attempt() {
-            Ok(None) if !latch::read_all(&self.latch_folder()).is_empty() => {
-                // The file is gone but circuits were open: opening it for writing restores them from their latches.
-                self.write(|_connection| Ok(()))?;
-                attempt()
-            }
-            Err(error) if is_damage(&error) => {
-                self.open.take();
-                self.write(|connection| salvage::check(self, connection))?;
-                attempt()
-            }
-            other => other,
-        };
-        Ok(read?.unwrap_or_default())
-    }
-
-    fn reopen_if_replaced(&self) {
-        let mut open = self.open.borrow_mut();
-        if let Some(OpenConnection { inode, .. }) = &*open
-            && fs::metadata(self.path()).map(|file| file.ino()).ok() != Some(*inode)
-        {
-            *open = None;
-        }
-    }
-
-    fn create_folder(&self) -> Result<(), StoreError> {
-        if self.folder.is_dir() {
-            return Ok(());
-        }
-        let private = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        private.map_err(|source| self.io_error(source))
-    }
-
-    fn open_for_reading(&self) -> Result<Option<OpenConnection>, StoreError> {
-        // A store that cannot be looked at is not an empty one: only a missing file means that nothing is stored.
-        let file = match fs::metadata(self.path()) {
-            Ok(file) => file,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Ok(None);
-            }
-            Err(source) => return Err(self.io_error(source)),
-        };
-        if !file.is_file() {
-            return Err(self.io_error(io::Error::other("it is not a file")));
-        }
-        if file.len() == 0 {
-            return Ok(None);
-        }
-        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = Connection::open_with_flags(self.path(), flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .or_else(|_read_only| Connection::open_with_flags(self.path(), flags | OpenFlags::SQLITE_OPEN_READ_ONLY));
-        let connection = opened.map_err(|error| self.database_error(error))?;
-        self.configure(&connection).map_err(|error| self.database_error(error))?;
-        Ok(Some(OpenConnection { connection, inode: file.ino() }))
-    }
-
-    fn open_for_writing(&self) -> Result<OpenConnection, StoreError> {
-        let found = if_exists(fs::metadata(self.path())).map_err(|source| self.io_error(source))?;
-        if found.as_ref().is_some_and(|file| !file.is_file()) {
-            return Err(self.io_error(io::Error::other("it is not a file")));
-        }
-        let is_new = found.is_none_or(|file| file.len() == 0);
-        if is_new && let Some(kind) = network_kind(&self.folder) {
-            return Err(StoreError::Network { path: self.folder.clone(), kind });
-        }
-        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE;
-        let create = if is_new { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
-        let fail = |error| self.database_error(error);
-        let connection = Connection::open_with_flags(self.path(), flags | create).map_err(fail)?;
-        self.configure(&connection).map_err(fail)?;
-        if is_new {
-            connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
-        }
-        match schema::version(&connection).map_err(fail)? {
-            schema::SCHEMA_VERSION => {}
-            older if older < schema::SCHEMA_VERSION => {
-                schema::migrate(&connection).map_err(fail)?;
-                if is_new {
-                    let restored = Salvage::restore_latches(self, &connection)?;
-                    self.salvages.borrow_mut().extend(restored);
-                }
-            }
-            found => return Err(StoreError::Newer { path: self.path(), found, known: schema::SCHEMA_VERSION }),
-        }
-        let inode = fs::metadata(self.path()).map_err(|source| self.io_error(source))?.ino();
-        Ok(OpenConnection { connection, inode })
     }
 
     /// Fails if a row is older than its latch. The latch is written after the row, so the end of the log must be lost.
@@ -312,41 +154,12 @@ impl Sqlite {
         row.map(|(last, text)| Ok((last, self.parse_state(name.as_str(), &text)?))).transpose()
     }
 
-    fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        schema::allow_tables_only(connection)?;
-        connection.busy_timeout(self.options.timeout)
-    }
-
-    fn log_path(&self) -> PathBuf {
-        with_suffix(&self.path(), "-wal")
-    }
-
-    /// Keeps the log small. SQLite's own checkpoints do not: how far they got is forgotten when the last process ends,
-    /// so the log would only grow. This does not wait for a reader that is in the way; the next writer tries again.
-    fn bound_log(&self, connection: &Connection) {
-        if fs::metadata(self.log_path()).is_ok_and(|log| log.len() > LOG_BYTES_MAX) {
-            let fold = || {
-                connection.busy_timeout(Duration::ZERO)?;
-                connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_row| Ok(()))
-            };
-            // The facts are committed whether or not this succeeds.
-            fold().ok();
-        }
-    }
-
-    /// Syncs the log to disk, so that the most important facts survive a power cut before haltline answers.
-    pub(super) fn sync_log(&self) -> Result<(), StoreError> {
-        let synced = if_exists(File::open(self.log_path()).and_then(|log| log.sync_data()));
-        synced.map(drop).map_err(|error| self.io_error(error))
-    }
-
     pub(super) fn io_error(&self, source: io::Error) -> StoreError {
         let hint = match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                "make the folder writable, or set HALTLINE_STATE_DIR to one that is"
+                "make the folder writable, or set HALTLINE_STATE_DIR to a writable folder"
             }
-            io::ErrorKind::StorageFull => "free some space; nothing was written",
+            io::ErrorKind::StorageFull => "free some space; haltline wrote nothing",
             _other => "check the folder, or set HALTLINE_STATE_DIR to another",
         };
         StoreError::Io { path: self.path(), hint, source }
@@ -355,10 +168,10 @@ impl Sqlite {
     pub(super) fn database_error(&self, source: rusqlite::Error) -> StoreError {
         let hint = match source.sqlite_error_code() {
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                "make the folder writable, or set HALTLINE_STATE_DIR to one that is"
+                "make the folder writable, or set HALTLINE_STATE_DIR to a writable folder"
             }
-            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => "free some space; nothing was written",
-            Some(_) | None => "nothing was written",
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => "free some space; haltline wrote nothing",
+            Some(_) | None => "haltline wrote nothing",
         };
         StoreError::Database { path: self.path(), hint, source }
     }
@@ -369,43 +182,6 @@ impl Sqlite {
             circuit: shorten(name),
             reason: error.to_string(),
         })
-    }
-}
-
-/// True if the error may mean that the file itself is damaged. A file that the salvage finds sound is left as it is.
-fn is_damage(error: &StoreError) -> bool {
-    match error {
-        StoreError::Database { source, .. } => match source.sqlite_error_code() {
-            Some(
-                ErrorCode::DatabaseCorrupt
-                | ErrorCode::NotADatabase
-                | ErrorCode::ConstraintViolation
-                | ErrorCode::ReadOnly
-                | ErrorCode::Unknown,
-            ) => true,
-            // A file that ends in the middle of a page.
-            Some(_) => {
-                source.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ)
-            }
-            None => {
-                matches!(
-                    source,
-                    rusqlite::Error::InvalidColumnType(..)
-                        | rusqlite::Error::FromSqlConversionFailure(..)
-                        | rusqlite::Error::IntegralValueOutOfRange(..)
-                        | rusqlite::Error::ToSqlConversionFailure(..)
-                        | rusqlite::Error::Utf8Error(..)
-                        // A table or column is missing, or exists already.
-                        | rusqlite::Error::SqlInputError { .. }
-                )
-            }
-        },
-        StoreError::Row { .. } => true,
-        StoreError::Busy { .. }
-        | StoreError::Newer { .. }
-        | StoreError::Network { .. }
-        | StoreError::Io { .. }
-        | StoreError::EndlessDecision => false,
     }
 }
 
@@ -420,11 +196,19 @@ impl Store for Sqlite {
     }
 
     fn circuit(&self, project: ProjectKey, name: &CircuitName) -> Result<Option<State>, StoreError> {
-        self.read_rows(|connection| {
+        let project = self.owner(project, name);
+        let read = self.read_rows(|connection| {
             let state = self.read_state(connection, project, name)?.map(|(_, state)| state);
             self.check_latch(project, name, state.as_ref())?;
             Ok(state)
-        })
+        });
+        match read {
+            // What was OPEN is still known when the database cannot be read.
+            Err(busy @ StoreError::Busy { .. }) => {
+                latch::read(&self.latch_folder(), project, name).map(|latch| Some(latch.state)).ok_or(busy)
+            }
+            other => other,
+        }
     }
 
     fn circuits(&self, project: ProjectKey) -> Result<Vec<(CircuitName, State)>, StoreError> {
@@ -436,6 +220,7 @@ impl Store for Sqlite {
     }
 
     fn history(&self, project: ProjectKey, name: &CircuitName, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let project = self.owner(project, name);
         self.read(|connection| {
             let mut next: u64 = connection
                 .prepare_cached("SELECT last FROM circuit WHERE project = ?1 AND name = ?2")?
@@ -474,7 +259,10 @@ impl Store for Sqlite {
                 .map_err(|error| self.database_error(error))?
                 .unwrap_or_default();
             let sql = "SELECT name, state FROM anchor WHERE project = ?1 ORDER BY name";
-            Ok(Anchor { head, states: self.read_states(connection, sql, project)? })
+            let rows = self.read_text_rows(connection, sql, project)?;
+            let until = |(name, row): &(CircuitName, String)| Some((name.clone(), folded::until(row)?));
+            let folded_until = rows.iter().filter_map(until).collect();
+            Ok(Anchor { head, states: self.parse_states(rows)?, folded_until })
         })
     }
 
@@ -557,18 +345,38 @@ impl Store for Sqlite {
 }
 
 impl Sqlite {
+    /// The project in whose journal the facts of a row are.
+    fn owner(&self, project: ProjectKey, name: &CircuitName) -> ProjectKey {
+        if name.is_machine_wide() { everywhere(&self.folder).key } else { project }
+    }
+
     fn read_states(
         &self,
         connection: &Connection,
         sql: &str,
         project: ProjectKey,
     ) -> Result<Vec<(CircuitName, State)>, StoreError> {
-        let rows: rusqlite::Result<Vec<(String, String)>> = connection
-            .prepare_cached(sql)
-            .and_then(|mut query| query.query_map([project.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect());
-        let rows = rows.map_err(|error| self.database_error(error))?;
+        self.parse_states(self.read_text_rows(connection, sql, project)?)
+    }
+
+    fn read_text_rows(
+        &self,
+        connection: &Connection,
+        sql: &str,
+        project: ProjectKey,
+    ) -> Result<Vec<(CircuitName, String)>, StoreError> {
+        let rows = connection.prepare_cached(sql).and_then(|mut query| {
+            query.query_map([project.0], |row| Ok((CircuitName::from_stored(row.get(0)?), row.get(1)?)))?.collect()
+        });
+        rows.map_err(|error| self.database_error(error))
+    }
+
+    fn parse_states(&self, rows: Vec<(CircuitName, String)>) -> Result<Vec<(CircuitName, State)>, StoreError> {
         rows.into_iter()
-            .map(|(name, text)| Ok((CircuitName::from_stored(name.clone()), self.parse_state(&name, &text)?)))
+            .map(|(name, text)| {
+                let state = self.parse_state(name.as_str(), &text)?;
+                Ok((name, state))
+            })
             .collect()
     }
 }

@@ -5,14 +5,15 @@
 
 use std::collections::BTreeSet;
 
-use haltline_core::{CircuitName, Fact, Instant, Moment, State, apply};
+use haltline_core::{CircuitName, Fact, Instant, Moment, apply};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::entry::{Entry, Head};
 use super::rows::{ENTRY_COLUMNS, head_at, read_entry};
 use super::sqlite::Sqlite;
-use super::{StoreError, incident_table, latch, salvage};
+use super::{StoreError, folded, incident_table, latch, salvage};
 use crate::project::ProjectKey;
+use crate::spool;
 
 /// How many facts are folded at once.
 const FACTS_PER_PASS: u32 = 64;
@@ -49,10 +50,12 @@ fn bytes_used(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pages * number("PRAGMA page_size")?)
 }
 
-/// Bytes the database may use: the folder's limit minus the files set aside, but at least a quarter of the limit.
+/// Bytes the database may use: the folder's limit minus the files set aside and the events that wait, but at least a
+/// quarter of the limit.
 fn bytes_allowed(store: &Sqlite) -> u64 {
     let limit = store.options.bytes_max;
-    let free = limit.saturating_sub(salvage::bytes_set_aside(store.folder())).max(limit / 4);
+    let others = salvage::bytes_set_aside(store.folder()) + spool::bytes_waiting(store.folder());
+    let free = limit.saturating_sub(others).max(limit / 4);
     free / 100 * FILL_PERCENT
 }
 
@@ -140,11 +143,11 @@ impl Trimmer<'_> {
             .prepare_cached("SELECT state FROM anchor WHERE project = ?1 AND name = ?2")
             .and_then(|mut query| query.query_row(key, |row| row.get(0)).optional())
             .map_err(fail)?;
-        let state: Option<State> = text.map(|text| self.store.parse_state(name.as_str(), &text)).transpose()?;
-        let state = serde_json::to_string(&apply(state, fact, at)).expect("states hold nothing that JSON cannot");
+        let state = text.as_deref().map(|text| self.store.parse_state(name.as_str(), text)).transpose()?;
+        let row = folded::row(text.as_deref(), fact, at, &apply(state, fact, at));
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO anchor (project, name, state) VALUES (?1, ?2, ?3)")
-            .and_then(|mut put| put.execute(params![self.project.0, name.as_str(), state]))
+            .and_then(|mut put| put.execute(params![self.project.0, name.as_str(), row]))
             .map(drop)
             .map_err(fail)
     }

@@ -50,7 +50,7 @@ fn a_call_that_times_out_is_killed_with_all_it_started() {
     let git = Git::at(folder.path()).setting("alias.hang", hang).timeout(Duration::from_secs(3));
     let error = git.run(&["hang"]).expect_err("it hangs");
     assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
-    assert_eq!(error.to_string(), "git hang: did not end within 3 s and was killed");
+    assert_eq!(error.to_string(), "git hang: did not end within 3 s, so haltline killed it");
     let numbers = std::fs::read_to_string(numbers_file).expect("it was started");
     assert_eq!(numbers.lines().count(), 2);
     for number in numbers.lines() {

@@ -1,6 +1,7 @@
 //! The store, the mirror, snapshots and checkpoints, with real files and real git.
 
 mod archive;
+mod calendar;
 mod changes;
 mod checkpoint;
 mod config;
@@ -16,6 +17,7 @@ mod retention;
 mod salvage;
 mod scope_file;
 mod scope_path;
+mod secrets;
 mod session_file;
 mod spool;
 mod store_contract;

@@ -7,7 +7,7 @@ use std::fs;
 
 use crate::support::constraint;
 use haltline_core::constraint::{ConstraintEvent, StateName};
-use haltline_core::{Event, Instant, Policy, decide};
+use haltline_core::{CircuitName, Event, Instant, Policy, decide};
 use haltline_engine::mirror::{STATE_FILE, VIOLATIONS_MAX};
 use haltline_engine::redact::storable;
 use haltline_engine::store::{Provenance, Store};
@@ -209,7 +209,7 @@ fn a_corrupt_file_is_kept_aside_rebuilt_and_reported() {
         tree.write(STATE_FILE, damage);
         let notices = tree.engine(minute(10 + round as u64)).take_notices();
         assert_eq!(notices.len(), 1, "one notice: {notices:?}");
-        assert!(notices[0].contains("kept as") && notices[0].contains("rebuilt from the store"), "{notices:?}");
+        assert!(notices[0].contains("kept it as") && notices[0].contains("rebuilt it from the store"), "{notices:?}");
         assert_eq!(tree.read(STATE_FILE), whole, "rebuilt");
         assert_eq!(tree.state_name(minute(10)), StateName::Open);
         let kept = tree.set_aside(STATE_FILE).pop().expect("kept");
@@ -321,6 +321,41 @@ fn violations_whose_facts_were_folded_are_not_imported_again() {
 }
 
 #[test]
+fn a_folded_violation_that_is_newer_than_a_kept_one_is_not_imported_again() {
+    let tree = Tree { journal_days: 31, ..Tree::new() };
+    tree.constrain("force-push", "circuit_breaker:\n  window_days: 365\n  dedup_seconds: 0\n");
+    tree.constrain("busy", "circuit_breaker:\n  violation_threshold: 1\n");
+    tree.violate(minute(10), "s1", "one");
+    let old = tree.read(STATE_FILE);
+    let later = minute(0).plus_millis(40 * DAY_MS);
+    for _ in 0..40 {
+        let event = ConstraintEvent::Violation { action: "sleep".to_owned() };
+        tree.engine(later).constraint(&constraint("busy"), None, event).expect("taken");
+    }
+    // The clock went back: a fact that stays in the journal is older than the folded one.
+    tree.violate(minute(0), "s1", "two");
+    let (store, key, name) =
+        (tree.store(later), tree.project().key, CircuitName::constraint(&constraint("force-push")));
+    let anchor = store.anchor(key).expect("read");
+    assert_eq!(anchor.folded_until.get(&name), Some(&minute(10).at));
+    let before = tree.circuit();
+    tree.write(STATE_FILE, &old);
+    tree.engine(later);
+    assert_eq!((tree.circuit(), before.totals.violations), (before, 2));
+    tree.assert_sound();
+    // Earlier versions wrote rows without the time.
+    let connection = rusqlite::Connection::open(tree.state.path().join("state.db")).expect("the file opens");
+    for (name, state) in &anchor.states {
+        let row = serde_json::to_string(state).expect("a state is JSON");
+        let earlier = "UPDATE anchor SET state = ?1 WHERE name = ?2";
+        assert_eq!(connection.execute(earlier, [&row, name.as_str()]).expect("written"), 1);
+    }
+    let stripped = store.anchor(key).expect("read");
+    assert_eq!((stripped.states, stripped.folded_until.len()), (anchor.states, 0));
+    tree.assert_sound();
+}
+
+#[test]
 fn a_lost_store_restores_its_circuits_from_the_state_file() {
     let tree = Tree::new();
     tree.violate(minute(0), "s1", "one");
@@ -417,7 +452,10 @@ fn a_file_that_cannot_be_written_is_reported_and_repaired_by_the_next_write() {
     std::os::unix::fs::symlink(&moved, &folder).expect("linked");
     let notices = tree.violate(minute(1), "s1", "two");
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert!(notices[0].contains("was not brought up to date") && notices[0].contains("the store is"), "{notices:?}");
+    assert!(
+        notices[0].contains("could not update the state file") && notices[0].contains("the store is up to date"),
+        "{notices:?}"
+    );
     assert_eq!((tree.read(STATE_FILE), tree.circuit().totals.violations), (before, 2));
     fs::remove_file(&folder).and_then(|()| fs::rename(&moved, &folder)).expect("moved back");
     assert_eq!(tree.violate(minute(2), "s1", "three"), Vec::<String>::new());

@@ -505,7 +505,10 @@ fn a_fact_of_an_unknown_kind_is_shown_and_stops_nothing() {
     let read = entry.read().expect("its frame is known");
     assert_eq!((read.cause.as_str(), read.fact), ("violation", None));
     let problems = verify(&store, tripped_site().project.key).expect("read").problems;
-    assert!(problems.contains(&"fact 2 is of a kind this haltline does not know".to_owned()), "{problems:?}");
+    assert!(
+        problems.contains(&"fact 2 has a type that this version of haltline does not know".to_owned()),
+        "{problems:?}"
+    );
     tripped_site().violate(&store, "s1", "git push --force", minute(5));
     assert_eq!(circuit_state(&store), StateName::Open);
     assert_eq!(store.take_salvages(), vec![]);
@@ -544,4 +547,20 @@ fn a_store_of_version_1_is_read_and_written_forever() {
     assert_eq!(waiting, [Undelivered { id: 1, circuit, incident: "737dcd85".to_owned(), attempts: 0 }]);
     assert_eq!((store.take_salvages(), store.newer_schema().expect("read")), (vec![], None));
     assert_still_open(&folder, "version 1");
+}
+
+#[test]
+fn a_rescue_does_not_make_a_changed_fact_clean() {
+    let folder = Folder::sound();
+    folder.edit("UPDATE fact SET body = replace(body, '\"violation\"', '\"cleaned\"') WHERE seq = 2");
+    let store = folder.open();
+    let key = tripped_site().project.key;
+    let changed = |problems: Vec<String>| problems.iter().any(|problem| problem.starts_with("fact 2 "));
+    assert!(changed(verify(&store, key).expect("read").problems));
+    drop(store);
+    folder.edit("UPDATE circuit SET state = 'garbage'");
+    let store = folder.open();
+    tripped_site().violate(&store, "s1", "git push --force", minute(5));
+    assert_eq!(store.take_salvages().len(), 1, "the row was rescued");
+    assert!(changed(verify(&store, key).expect("read").problems), "and the changed fact is still found");
 }

@@ -98,7 +98,7 @@ fn slices_may_be_a_list() {
     let site = site(&[("GRAPH.json", graph)]);
     let built = site.build("b").expect("a scope");
     assert_eq!(entries(&built.scope), ["two/"]);
-    assert_eq!(built.notes, [r#"packages: "two/" is not there yet; a package is named by its folder"#]);
+    assert_eq!(built.notes, [r#"packages: "two/" does not exist yet; name a package by its folder"#]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn what_is_wrong_in_a_graph_is_named() {
         (r#"{"slices": {"S": {"deliverables": [1]}}}"#, "slices.S.deliverables[0] is 1: expected text"),
         (r#"{"slices": [{}]}"#, "slices[0].id is missing: expected the slice's id"),
         (r#"{"slices": [{"id": 1}]}"#, "slices[0].id is 1: expected text"),
-        (r#"{"slices": [{"id": "S"}, {"id": "S"}]}"#, r#"slices[1].id: slice "S" is there twice"#),
+        (r#"{"slices": [{"id": "S"}, {"id": "S"}]}"#, r#"slices[1].id: slice "S" appears twice"#),
     ] {
         let message = site(&[("GRAPH.json", graph)]).build("S").expect_err("no scope").to_string();
         assert!(message.contains(&format!("GRAPH.json: {expected}")), "{graph} gave {message}");
@@ -198,7 +198,7 @@ fn contracts_are_joined_with_the_graph_and_only_their_sections_are_read() {
         built.notes,
         [
             "only these sections were read: .greenlight/CONTRACTS.md, C-1",
-            r#".greenlight/CONTRACTS.md: "shared/errors.ts" is left out: the contract says it is not to be changed"#,
+            r#".greenlight/CONTRACTS.md: "shared/errors.ts" is left out: the contract says that it must not change"#,
             r#"deliverables: "A working scale" is left out: it does not look like a path"#,
         ]
     );
@@ -207,5 +207,5 @@ fn contracts_are_joined_with_the_graph_and_only_their_sections_are_read() {
     let request = ScopeRequest { folder: &folder, contracts: &given, ..site.request("S-1") };
     let built = build(&site.project_root, request).expect("a scope");
     assert_eq!(entries(&built.scope), ["cmd/weigh.go", "docs/scale.md", "scale", "whole/y.ts"]);
-    assert_eq!(built.notes[0], "docs/C.md: no heading names C-1 or S-1, so all of it is taken");
+    assert_eq!(built.notes[0], "docs/C.md: no heading names C-1 or S-1, so haltline uses the whole file");
 }

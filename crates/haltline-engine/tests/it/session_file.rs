@@ -59,7 +59,7 @@ fn an_error_names_the_key() {
         ("{}", "state"),
         (r#"{"state": "AJAR"}"#, "expected \"CLOSED\""),
         (r#"{"state": "CLOSED", "no_progress_count": -1}"#, "no_progress_count \"-1\""),
-        (r#"{"state": "OPEN", "opened_at": "soon"}"#, "instant"),
+        (r#"{"state": "OPEN", "opened_at": "soon"}"#, "time \"soon\""),
         (r#"{"state": "OPEN", "open_reason": 7}"#, "open_reason \"7\""),
         (r#"{"state": "CLOSED", "last_progress_metric": {"a b": {}}}"#, "phase"),
         (r#"{"state": "CLOSED", "history": [{}]}"#, "history"),

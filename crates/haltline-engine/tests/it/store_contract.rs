@@ -6,9 +6,10 @@ use std::time::Duration;
 use crate::support::site::{Site, operator};
 use crate::support::{moment, options};
 use haltline_core::constraint::{CircuitStateAt, ConstraintEvent, Fact as ConstraintFact, StateName};
+use haltline_core::ledger::LedgerFact;
 use haltline_core::{
-    CircuitName, ConstraintId, Decision, Fact, Halt, Memory, Moment, Policy, ROW_REQUESTS_MAX, Rejection, State, Texts,
-    Verdict, apply, decide,
+    CircuitName, ConstraintId, Decision, Fact, Halt, Memory, Moment, Policy, ROW_REQUESTS_MAX, Recorded, Rejection,
+    State, Texts, Verdict, apply, decide,
 };
 use haltline_engine::journal::{Verification, verify};
 use haltline_engine::store::{
@@ -97,6 +98,7 @@ promises![
     history_is_newest_first_and_limited,
     the_journal_is_in_order_and_each_fact_links_to_the_one_before,
     projects_do_not_see_each_other,
+    rows_of_the_whole_machine_are_shared_and_commit_with_those_of_a_project,
     purging_a_session_deletes_its_texts_and_keeps_its_counts,
     a_purge_deletes_nothing_that_only_looks_like_the_session,
     a_message_waits_until_it_is_delivered_or_tried_too_often,
@@ -414,6 +416,45 @@ fn projects_do_not_see_each_other(location: &dyn StoreLocation) {
     });
 }
 
+/// A decision that counts one call in the ledger of the machine and in that of the project.
+fn count_call(memory: &Memory, at: Moment) -> Result<Decision, Halt> {
+    let names = [CircuitName::machine_ledger(), CircuitName::project_ledger()];
+    memory.require_all(&names)?;
+    let fact = |circuit: &CircuitName| Recorded {
+        circuit: circuit.clone(),
+        at,
+        fact: Fact::Ledger(LedgerFact::Called { client: "test".to_owned(), tool: "Read".to_owned() }),
+        texts: Texts::default(),
+    };
+    let facts = names.iter().map(fact).collect();
+    Ok(Decision { facts, verdict: Verdict::Pass, effects: Vec::new(), notices: Vec::new() })
+}
+
+fn rows_of_the_whole_machine_are_shared_and_commit_with_those_of_a_project(location: &dyn StoreLocation) {
+    let (here, there) = (Site::new("here", "force-push"), Site::new("there", "force-push"));
+    with(location, |store| {
+        for site in [&here, &there, &there] {
+            let provenance = Provenance { cause: "test", policy: "p" };
+            let outcome = store.transact(&site.project, provenance, &|memory| count_call(memory, minute(0)));
+            let Ok(TransactionOutcome::Committed(committed)) = outcome else { panic!("not committed") };
+            assert_eq!(committed.head, store.head(site.project.key).expect("read"));
+        }
+        let calls = |site: &Site, name: &CircuitName| {
+            let state = store.circuit(site.project.key, name).expect("read").expect("a row");
+            state.as_ledger().expect("a ledger").shares["tool Read"].calls
+        };
+        let (machine, project) = (CircuitName::machine_ledger(), CircuitName::project_ledger());
+        assert_eq!((calls(&here, &machine), calls(&there, &machine)), (3, 3));
+        assert_eq!((calls(&here, &project), calls(&there, &project)), (1, 2));
+        assert_eq!((journal(store, &here).len(), journal(store, &there).len()), (1, 2));
+        assert_eq!(store.history(here.project.key, &machine, 9).expect("read").len(), 3);
+        for project in store.projects().expect("read") {
+            assert_eq!(verify(store, project.key).expect("read").problems, Vec::<String>::new());
+        }
+        assert_eq!(store.projects().expect("read").len(), 3);
+    });
+}
+
 fn purging_a_session_deletes_its_texts_and_keeps_its_counts(location: &dyn StoreLocation) {
     let site = site();
     with(location, |store| {
@@ -548,34 +589,34 @@ fn verification_finds_changes_in_the_file() {
         ("UPDATE fact SET seq = seq", vec![]),
         (
             "UPDATE fact SET body = replace(body, '\"violation\"', '\"forgery\"') WHERE seq = 2",
-            vec!["fact 2 (constraint/force-push) does not fit the chain: it was changed"],
+            vec!["fact 2 (constraint/force-push) does not match the hash chain: somebody changed it"],
         ),
         (
             "DELETE FROM fact WHERE seq = 3",
             vec![
                 "facts 3 to 3 are missing",
-                "fact 4 (constraint/force-push) does not fit the chain: it was changed",
-                "circuit constraint/force-push is not what its facts say",
+                "fact 4 (constraint/force-push) does not match the hash chain: somebody changed it",
+                "circuit constraint/force-push differs from its facts",
             ],
         ),
         (
             "DELETE FROM fact WHERE seq = 5",
             vec![
                 "the journal ends at fact 4, the store says 5",
-                "circuit constraint/force-push is not what its facts say",
+                "circuit constraint/force-push differs from its facts",
             ],
         ),
         (
             "UPDATE fact SET texts = '{\"session\":\"s1\",\"text\":\"git pull\"}' WHERE seq = 4",
-            vec!["fact 4 (constraint/force-push): its texts were changed"],
+            vec!["fact 4 (constraint/force-push): somebody changed its texts"],
         ),
         (
             "UPDATE fact SET previous = 1 WHERE seq = 4",
-            vec!["fact 4 (constraint/force-push) does not fit the chain: it was changed"],
+            vec!["fact 4 (constraint/force-push) does not match the hash chain: somebody changed it"],
         ),
         (
             "UPDATE circuit SET state = replace(state, '\"trips\":1', '\"trips\":0')",
-            vec!["circuit constraint/force-push is not what its facts say"],
+            vec!["circuit constraint/force-push differs from its facts"],
         ),
         (
             "INSERT INTO circuit SELECT project, 'constraint/planted', last, state FROM circuit",
@@ -585,8 +626,8 @@ fn verification_finds_changes_in_the_file() {
         (
             "UPDATE fact SET name = 'constraint/b' WHERE seq = 5; UPDATE circuit SET name = name",
             vec![
-                "fact 5 (constraint/b) does not fit the chain: it was changed",
-                "circuit constraint/force-push is not what its facts say",
+                "fact 5 (constraint/b) does not match the hash chain: somebody changed it",
+                "circuit constraint/force-push differs from its facts",
                 "circuit constraint/b is missing, though it has facts",
             ],
         ),

@@ -33,6 +33,16 @@ pub fn carry_out(plan: &Path) -> io::Result<()> {
     let address = model.serve()?;
     let mut sessions = Vec::new();
     let mut commands = Vec::new();
+    let config = fs::read_to_string(plan.home.join(".config/haltline/config.toml")).unwrap_or_default();
+    if config.contains("unattended = true") {
+        let confirmed = type_command(&plan, "script -qec 'haltline trust' /dev/null", None)?;
+        // A second run in the same home finds it confirmed already.
+        let is_confirmed =
+            ["Trusted:", "Nothing waits for trust."].iter().any(|text| confirmed.output.starts_with(text));
+        if !is_confirmed {
+            return Err(io::Error::other(format!("the configuration is not confirmed: {}", confirmed.output)));
+        }
+    }
     for stage in &plan.stages {
         match stage {
             Stage::Command(command) => commands.push(type_command(&plan, command, None)?),

@@ -79,7 +79,7 @@ impl ClientTest<'_> {
         let outcome = self.play(&sandbox, &[Script::repeating("again", vec![shell_step("./fail")], TURNS_MAX)]);
         let texts_by_request = haltline_texts(&outcome, "again");
         let texts = texts_by_request.concat();
-        let is_denial = |text: &String| text.contains(": refused") || text.contains(": stopped");
+        let is_denial = |text: &String| text.contains(": denied") || text.contains(": stopped");
         assert!(sandbox.lines("ran.txt").len() <= 4, "{} times; {texts_by_request:#?}", sandbox.lines("ran.txt").len());
         // haltline denies a repeated failure with another code than a repeated equal result.
         assert_eq!(

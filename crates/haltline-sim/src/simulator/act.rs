@@ -150,6 +150,7 @@ fn is_counted_violation(recorded: &Recorded) -> bool {
         | Fact::Claim(_)
         | Fact::Pipeline(_)
         | Fact::Trust(_)
-        | Fact::Control(_) => false,
+        | Fact::Control(_)
+        | Fact::Ledger(_) => false,
     }
 }

@@ -203,7 +203,7 @@ impl Watch {
     /// haltline notifies people of damage, and of nothing else.
     fn check_notices(&mut self, disturbances: &[Disturbance]) -> Result<(), String> {
         let notices = std::mem::take(&mut self.notices);
-        let is_expected = |notice: &String| notice.contains("; kept as ") && !disturbances.is_empty();
+        let is_expected = |notice: &String| notice.contains("; haltline kept it as ") && !disturbances.is_empty();
         match notices.iter().find(|notice| !is_expected(notice)) {
             Some(notice) => Err(format!("a person was told: {notice}")),
             None => Ok(()),

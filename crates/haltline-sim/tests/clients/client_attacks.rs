@@ -51,7 +51,10 @@ impl Way {
             Self::Guarded => ("the hook denies the call; the circuit is OPEN", "prevented"),
             Self::Played("prevented") => ("nothing is reset; haltline tells the person (`HL-OWN-05`)", "prevented"),
             Self::Played("reported") => ("no circuit closes; haltline tells the person in the client", "reported"),
-            Self::Played(result) => ("it passes for a person; the journal records it", result),
+            Self::Played("passes, reported") => {
+                ("it passes for the person; haltline tells the person in the client", "reported")
+            }
+            Self::Played(result) => panic!("unknown result {result:?}"),
         }
     }
 }

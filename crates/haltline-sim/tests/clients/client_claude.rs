@@ -174,7 +174,7 @@ fn a_foreign_stop_hook_that_always_blocks_is_stopped() {
         let session = Session::from_script(&script).with_variable("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0");
         let outcome = sandbox.run(&[script], &[Stage::Clients(vec![session])]);
         assert_eq!(outcome.session().terminal_reason(), "stop_hook_prevented");
-        assert_eq!((outcome.requests("nothing").len(), outcome.session().haltline_notices().len()), (7, 1));
+        assert_eq!((outcome.requests("nothing").len(), outcome.session().haltline_notices().len()), (5, 1));
     }
 }
 

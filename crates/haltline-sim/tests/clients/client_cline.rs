@@ -68,7 +68,7 @@ fn every_kind_of_failure_reaches_the_hooks_except_an_unknown_tool() {
 
 #[test]
 fn a_call_without_arguments_does_nothing_whatever_tool_it_is() {
-    let answer = json!({ "overrideInput": null, "contextModification": "HALTLINE HL-TEST-01: refused" });
+    let answer = json!({ "overrideInput": null, "contextModification": "HALTLINE HL-TEST-01: denied" });
     let lacking = Some("fine".to_owned());
     let refusing =
         CannedAnswer { event: "tool_call".to_owned(), lacking, answer: Some(answer), ..CannedAnswer::default() };

@@ -33,7 +33,7 @@ fn a_command_that_keeps_failing_is_warned_then_denied_then_the_client_is_interru
     assert_eq!(counts, [0, 0, 0, 1, 1], "{messages:#?}");
     // No payload has the failure; haltline read it from the transcript.
     let denial =
-        "Command blocked by PreToolUse hook: HALTLINE HL-FAIL-01: refused. Circuit breaker tripped: `./fail` failed";
+        "Command blocked by PreToolUse hook: HALTLINE HL-FAIL-01: denied. Circuit breaker tripped: `./fail` failed";
     assert!(messages[4][0].starts_with(denial), "{messages:#?}");
     assert!(!is_completed(outcome.session()), "{:#?}", outcome.session().lines);
     assert_ne!(outcome.session().exit, Some(0), "a runner sees that it did not end well");

@@ -66,7 +66,7 @@ fn a_call_from_three_hook_sources_counts_once() {
     let messages = haltline_texts(&outcome, "again");
     let counts: Vec<usize> = messages.iter().map(Vec::len).collect();
     assert_eq!(counts[..5], [0, 0, 0, 1, 1], "one warning, then a denial");
-    assert!(messages[4][0].contains(": refused. "), "the first denial is not a stop: {messages:#?}");
+    assert!(messages[4][0].contains(": denied. "), "the first denial is not a stop: {messages:#?}");
     let after: Vec<&String> = messages[5..].iter().flatten().collect();
     assert!(after.len() <= 1 && after.iter().all(|text| text.contains(": stopped (2 times now). ")), "{after:#?}");
 }

@@ -33,8 +33,13 @@ fn path(sandbox: &Sandbox, name: &str) -> String {
 
 /// Plays one session of the script with haltline installed by `init` and a circuit OPEN, and then runs `status`.
 fn play(sandbox: &Sandbox, script: Script) -> Outcome {
+    play_after(sandbox, "haltline init --yes", script)
+}
+
+/// The same with another first command, which installs haltline.
+fn play_after(sandbox: &Sandbox, install: &str, script: Script) -> Outcome {
     let stages = [
-        Stage::Command("haltline init --yes".to_owned()),
+        Stage::Command(install.to_owned()),
         Stage::Command("haltline constraint record no-force --action 'pushed with force'".to_owned()),
         Stage::Clients(vec![Session::from_script(&script)]),
         Stage::Command("haltline status --json".to_owned()),
@@ -131,7 +136,7 @@ fn an_attack_hidden_from_the_hook_is_denied_by_the_command() {
         let text = result_text(pair[1], pair[0].calls()[0]);
         assert!(text.contains("is for people") && text.contains("exit 77"), "{command}: {text}");
         // Without the client's variables, only the client's process id from the hook reveals the agent.
-        let is_bare = command.contains("env -i") && !command.contains("HALTLINE_STATE_DIR");
+        let is_bare = command.contains("env -i");
         assert_eq!(text.contains("is a client that haltline's hook knows"), is_bare, "{command}: {text}");
     }
     assert_eq!(state(&outcome), "OPEN");
@@ -144,18 +149,18 @@ fn an_attack_hidden_from_the_hook_is_denied_by_the_command() {
 }
 
 #[test]
-fn a_terminal_outside_the_client_counts_as_a_person_and_is_journalled() {
+fn keys_sent_to_a_multiplexer_of_the_person_are_reported() {
     let sandbox = sandbox();
-    let verb = "haltline constraint reset no-force --reason mine";
-    let away = format!(
-        "#!/bin/sh\nsetsid -f script -qec \"env -i HOME=$HOME PATH=$PATH USER=ana {verb}\" $TMPDIR/typescript; sleep 2\n"
-    );
-    sandbox.write("project/away", &away);
-    let outcome = play(&sandbox, Script::new("away", vec![ScriptStep::Call(shell("sh ./away"))]));
-    // haltline cannot distinguish it from a person who opened a terminal. SECURITY.md documents that.
+    // The agent types into the person's own terminal, and reads the token there.
+    let typed = "#!/bin/sh\nt='tmux -S '$HOME/tmux.sock\n$t send-keys -t person 'haltline constraint reset no-force --reason mine' Enter\nfor i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; k=$($t capture-pane -p -t person | sed -n 's/^Token: //p'); [ -n \"$k\" ] && break; done\n$t send-keys -t person \"$k\" Enter; sleep 2\n";
+    sandbox.write("project/keys", typed);
+    let script = Script::new("keys", ["sh ./keys", "echo later"].map(|line| ScriptStep::Call(shell(line))).into());
+    let terminal = "haltline init --yes && tmux -S $HOME/tmux.sock new-session -d -s person sh";
+    let outcome = play_after(&sandbox, terminal, script);
+    // haltline cannot distinguish it from a person who types there. docs/concepts/operator.md says so.
     assert_eq!(state(&outcome), "CLOSED");
-    let journal = &outcome.commands[3].output;
-    assert!(journal.contains("reset") && journal.contains("mine"), "{journal}");
+    let shown = notices(&outcome);
+    assert_eq!(shown.iter().filter(|notice| notice.contains("If that was not you")).count(), 1, "{shown:#?}");
 }
 
 #[test]
@@ -194,6 +199,36 @@ fn hooks_removed_from_the_settings_stay_for_this_session_and_it_is_reported() {
     let shown = outcome.session().haltline_notices();
     assert_eq!(shown.iter().filter(|notice| notice.contains("HL-OWN-03")).count(), 1, "{shown:#?}");
     assert_eq!(state(&outcome), "OPEN");
+}
+
+#[test]
+fn hooks_silenced_in_another_settings_file_stay_for_this_session_and_it_is_reported() {
+    for (name, content, expected) in [
+        ("silence", r#"{"disableAllHooks": true}"#, "disableAllHooks disables all hooks"),
+        ("hurry", "", "too little time"),
+        ("redirect", "", "use another state folder: /tmp/elsewhere"),
+    ] {
+        let sandbox = sandbox();
+        let script = match name {
+            "silence" => format!("mkdir -p .claude; echo '{content}' > .claude/settings.local.json"),
+            "hurry" => r#"sed -i 's/"timeout": 5/"timeout": 0.001/g' ~/.claude/settings.json"#.to_owned(),
+            _other => {
+                r#"sed -i 's|"--state", "[^"]*"|"--state", "/tmp/elsewhere"|g' ~/.claude/settings.json"#.to_owned()
+            }
+        };
+        sandbox.write(&format!("project/{name}"), &format!("#!/bin/sh\n{script}\n"));
+        let commands = [format!("./{name}"), "sleep 2; echo waited".to_owned(), "haltline reset --all".to_owned()];
+        let steps = commands.iter().map(|command| ScriptStep::Call(shell(command))).collect();
+        let outcome = play(&sandbox, Script::new(name, steps));
+        let requests = outcome.requests(name);
+        let text = result_text(requests[3], requests[2].calls()[0]);
+        assert!(text.contains("HALTLINE HL-OWN-01"), "{name}: the hooks still answer: {text}");
+        let shown = outcome.session().haltline_notices();
+        let reported: Vec<_> = shown.iter().filter(|notice| notice.contains("HL-OWN-03")).collect();
+        assert_eq!(reported.len(), 1, "{name}: {shown:#?}");
+        assert!(reported[0].contains(expected), "{name}: {reported:#?}");
+        assert_eq!(state(&outcome), "OPEN");
+    }
 }
 
 #[test]

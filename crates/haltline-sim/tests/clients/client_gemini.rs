@@ -34,7 +34,7 @@ fn equal_calls_of_one_response_are_distinguished_and_denied_together() {
     let outcome = CLIENT_TEST.play(&sandbox, &[Script::new("batch", steps)]);
     let messages = haltline_texts(&outcome, "batch");
     assert_eq!(sandbox.lines("ran.txt").len(), 4, "no call is lost, and siblings are one failure: {messages:#?}");
-    let denied = |texts: &[String]| texts.iter().filter(|text| text.contains(": refused")).count();
+    let denied = |texts: &[String]| texts.iter().filter(|text| text.contains(": denied")).count();
     assert_eq!(denied(&messages[6]), 2, "all calls of the response are denied: {messages:#?}");
     // haltline escalates with the next response, not with each call of one response.
     assert_eq!(messages.len(), 8, "and the next attempt ends the agent: {messages:#?}");

@@ -34,7 +34,7 @@ fn a_tool_that_throws_is_seen_on_the_bus_and_denied() {
     let steps = vec![ScriptStep::Call(read(&sandbox.file("nothing.txt")))];
     let outcome = CLIENT_TEST.play(&sandbox, &[Script::repeating("look", steps, 12)]);
     let messages = haltline_texts(&outcome, "look");
-    assert!(messages.concat().iter().any(|text| text.contains("HL-FAIL-01: refused")), "{messages:#?}");
+    assert!(messages.concat().iter().any(|text| text.contains("HL-FAIL-01: denied")), "{messages:#?}");
     assert!(messages.len() <= 6, "{} requests", messages.len());
     assert_eq!(outcome.session().exit, Some(1), "a runner sees that it did not end well");
 }
@@ -51,7 +51,7 @@ fn installed_twice_it_counts_once_and_calls_of_one_response_get_the_same_verdict
     let counts: Vec<usize> = messages.iter().map(Vec::len).collect();
     // haltline escalates with the next response, which ends the session, and not with each call of a response.
     assert_eq!(counts, [0, 0, 0, 1, 3], "{messages:#?}");
-    assert!(messages[4].iter().all(|text| text.contains(": refused")), "{messages:#?}");
+    assert!(messages[4].iter().all(|text| text.contains(": denied")), "{messages:#?}");
 }
 
 #[test]

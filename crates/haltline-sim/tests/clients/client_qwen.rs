@@ -31,7 +31,7 @@ fn calls_after_a_failed_one_of_the_same_response_are_denied_and_no_request_follo
     let messages = haltline_texts(&outcome, "batch");
     // The client runs the calls of a response one after the other.
     assert_eq!(sandbox.lines("ran.txt").len(), 3, "{messages:#?}");
-    let denied = |texts: &[String]| texts.iter().filter(|text| text.contains(": refused")).count();
+    let denied = |texts: &[String]| texts.iter().filter(|text| text.contains(": denied")).count();
     assert_eq!(denied(&messages[5]), 1, "{messages:#?}");
     assert_eq!(messages.len(), 6, "the next attempt is denied, and the client never sends its result: {messages:#?}");
 }

@@ -4,6 +4,7 @@ mod client_attacks;
 mod client_claude;
 mod client_cline;
 mod client_codex;
+mod client_continuation;
 mod client_copilot;
 mod client_escapes;
 mod client_facts;

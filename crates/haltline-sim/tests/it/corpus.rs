@@ -9,7 +9,7 @@ use haltline_sim::histories::{History, Label, read_folder};
 use serde_json::Value;
 
 /// Every class that must exist: possible false positives, ordinary work, and loops.
-const CLASSES: [&str; 32] = [
+const CLASSES: [&str; 34] = [
     "polling-changing",
     "polling-unchanged",
     "spacer-beside-poll",
@@ -28,6 +28,7 @@ const CLASSES: [&str; 32] = [
     "heartbeat",
     "after-compaction-reread",
     "healthy-work",
+    "continued-work",
     "exact-repeat",
     "volatile-repeat",
     "cycle",
@@ -40,6 +41,7 @@ const CLASSES: [&str; 32] = [
     "compaction-loop",
     "denial-streak",
     "stop-hook-loop",
+    "idle-continuation",
     "spawn-storm",
     "dead-poll",
 ];

@@ -79,6 +79,11 @@ fn every_kept_output_passes() {
 }
 
 #[test]
+fn every_kept_text_to_redact_passes() {
+    run("redact");
+}
+
+#[test]
 fn every_target_has_a_corpus_and_a_fuzzer() {
     for (target, _) in TARGETS {
         assert!(corpus().join(target).is_dir(), "{target} has no corpus");

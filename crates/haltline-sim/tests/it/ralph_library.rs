@@ -270,8 +270,11 @@ fn inside_an_agent_neither_reset_nor_auto_reset_closes_anything() {
         "init_circuit_breaker; is \"$(state)\" OPEN
         reset_circuit_breaker please; is $? 77; is \"$(state)\" OPEN; yes should_halt_execution >/dev/null",
     );
-    assert!(out.contains("CB_AUTO_RESET is for people and is refused inside an agent (CLAUDECODE is set)"), "{out}");
-    assert!(out.contains("refused: `haltline ralph reset` is for people"), "{out}");
+    assert!(
+        out.contains("CB_AUTO_RESET is for people, and haltline denies it inside an agent (CLAUDECODE is set)"),
+        "{out}"
+    );
+    assert!(out.contains("denied: `haltline ralph reset` is for people"), "{out}");
     folder.play(&[], "reset_circuit_breaker 'a person looked'; is \"$(state)\" CLOSED");
 }
 
@@ -282,7 +285,7 @@ fn a_trip_in_the_future_stays_open_until_its_own_cooldown_is_over() {
         echo '{\"state\": \"OPEN\", \"opened_at\": \"2026-03-01T14:00:00+00:00\", \"total_opens\": 1}' \
             > .ralph/.circuit_breaker_state
         init_circuit_breaker; is \"$(state)\" OPEN; no can_execute
-        show_circuit_status | grep -q 'the clock is behind the opening' || fail 'not said'
+        show_circuit_status | grep -q 'the clock is behind the time of the trip' || fail 'not said'
         at 2026-03-01T14:29:00Z; init_circuit_breaker; is \"$(state)\" OPEN
         at 2026-03-01T14:30:00Z; init_circuit_breaker; is \"$(state)\" HALF_OPEN",
     );
@@ -300,7 +303,11 @@ fn a_damaged_file_is_kept_and_an_open_circuit_stays_open() {
         is \"$(changes)\" 'HALF_OPEN OPEN'
         rm -r .ralph; init_circuit_breaker; is \"$(state)\" OPEN; is \"$(field total_opens)\" 1",
     );
-    assert!(out.contains("kept as") && out.contains("it was gone; written again from the store: OPEN"), "{out}");
+    assert!(
+        out.contains("haltline kept it as")
+            && out.contains("it was missing; haltline wrote it again from the store: OPEN"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -326,7 +333,7 @@ EOF
         grep -q '\"reason\": \"old\"' .ralph/.circuit_breaker_history || fail 'its history is gone'
         no record_loop_result 8 0 false 9; is \"$(field total_opens)\" 5",
     );
-    assert!(out.contains("found and taken over: OPEN"), "{out}");
+    assert!(out.contains("found it and imported it: OPEN"), "{out}");
 }
 
 #[test]

@@ -35,13 +35,21 @@ impl World {
             fs::write(file, RULE.replace("ID", id)).expect("written");
         }
         fs::write(folder.path().join("config.toml"), "[operator]\nunattended = true\n").expect("written");
-        Self { folder, now: Instant::parse("2026-02-01T10:00:00.250Z").expect("an instant"), calls: 0 }
+        let now = Instant::parse("2026-02-01T10:00:00.250Z").expect("an instant");
+        let world = Self { folder, now, calls: 0 };
+        let trust = format!("{} trust", env!("CARGO_BIN_EXE_haltline-at"));
+        let confirmed = world.output("script", &["-qec", &trust, "/dev/null"], "");
+        assert!(confirmed.starts_with("Trusted:"), "{confirmed}");
+        world
     }
 
     fn run_with(&self, arguments: &[&str], input: &str) -> String {
+        self.output("setsid", &[&["--wait", env!("CARGO_BIN_EXE_haltline-at")], arguments].concat(), input)
+    }
+
+    fn output(&self, program: &str, arguments: &[&str], input: &str) -> String {
         let home = self.folder.path();
-        let mut child = Command::new("setsid")
-            .args(["--wait", env!("CARGO_BIN_EXE_haltline-at")])
+        let mut child = Command::new(program)
             .args(arguments)
             .current_dir(home.join("project"))
             .env_clear()
@@ -178,12 +186,70 @@ impl World {
             assert!(text.contains(incident) || needs.len() > 8, "{history}: {incident}: {text}");
         }
         self.compare_with_breakers(&status, history);
-        let trips = self.recorded_trips();
+        self.assert_times_hold(&status, history);
+        let trips = self.compare_incidents(&status, history);
         assert_eq!(status["incidents_24h"], trips.len() as u64, "{history}: {trips:?}");
         let by_breaker = status["breakers"].as_array().expect("a list").iter().map(|one| one["incidents_24h"].as_u64());
         assert_eq!(by_breaker.flatten().sum::<u64>(), trips.len() as u64, "{history}");
         let everywhere = self.json(&["status", "--all"]);
         assert_eq!(everywhere["projects"][0]["needs"], status["needs"], "{history}");
+    }
+
+    /// Compares `incidents` with `status`, `why` and the journal; returns the causes of the last 24 hours.
+    fn compare_incidents(&self, status: &Value, history: &str) -> BTreeSet<String> {
+        let list = self.json(&["incidents", "--limit", "1000"]);
+        let incidents = list["incidents"].as_array().expect("a list");
+        let id_of = |one: &Value| one["incident"].as_str().unwrap_or_default().to_owned();
+        let unclosed = |name: &str| -> BTreeSet<String> {
+            let listed = status[name].as_array().expect("a list").iter().map(&id_of);
+            listed.filter(|id| !id.is_empty()).collect()
+        };
+        let of_status: BTreeSet<String> = unclosed("needs").union(&unclosed("half_open")).cloned().collect();
+        let open: BTreeSet<String> = incidents.iter().filter(|one| one["is_open"] == true).map(&id_of).collect();
+        assert!(of_status.is_subset(&open), "{history}: {of_status:?} {open:?}");
+        assert_eq!(list["open"], open.len() as u64, "{history}");
+        let mut causes = BTreeMap::new();
+        for one in incidents {
+            let id = id_of(one);
+            for earlier in one["earlier"].as_array().expect("a list") {
+                causes.insert(earlier.as_str().expect("an id").to_owned(), id.clone());
+            }
+            let why = self.json(&["why", &id]);
+            for name in
+                ["incident", "breaker", "circuit", "pattern", "code", "state", "tripped", "why", "about", "earlier"]
+            {
+                // `why` also reads the journal, where a later denial may name the call.
+                if name == "about" && one[name].is_null() {
+                    continue;
+                }
+                assert_eq!(one[name], why[name], "{history}: {name} of {id}: {one} {why}");
+            }
+            assert_eq!(one["is_open"] == false, why["ended"].is_object(), "{history}: {one} {why}");
+            assert!(why["evidence"].as_array().is_some_and(|list| !list.is_empty()), "{history}: {why}");
+            causes.insert(id.clone(), id);
+        }
+        let cause = |id: String| causes.get(&id).cloned().unwrap_or_else(|| panic!("{history}: {id} is not listed"));
+        self.recorded_trips().into_iter().map(cause).collect()
+    }
+
+    /// No screen names the end of a cooldown that is over, and what is HALF_OPEN says since when and what closes it.
+    fn assert_times_hold(&self, status: &Value, history: &str) {
+        let at = |value: &Value| value.as_str().map(|text| Instant::parse(text).expect("an instant"));
+        for circuit in status["needs"].as_array().into_iter().chain(status["half_open"].as_array()).flatten() {
+            assert!(at(&circuit["until"]).is_none_or(|until| until > self.now), "{history}: {circuit}");
+            assert!(at(&circuit["since"]).is_some_and(|since| since <= self.now), "{history}: {circuit}");
+            let is_half_open = circuit["state"] == "HALF_OPEN";
+            assert_eq!(circuit["closes"].is_string(), is_half_open, "{history}: {circuit}");
+            if let (true, Some(incident)) = (is_half_open, circuit["incident"].as_str()) {
+                let why = self.json(&["why", incident]);
+                assert_eq!(
+                    (&why["half_open_since"], &why["closes"]),
+                    (&circuit["since"], &circuit["closes"]),
+                    "{history}"
+                );
+                assert!(why["until"].is_null(), "{history}: {why}");
+            }
+        }
     }
 
     /// Compares `status` with what each breaker shows of itself.

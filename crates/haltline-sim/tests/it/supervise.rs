@@ -50,15 +50,15 @@ fn a_command_that_cannot_start_is_named() {
     let path = |name: &str| site.path(name).to_string_lossy().into_owned();
     let reported = run("no-such-program-anywhere");
     assert!(
-        reported.0 == Some(1) && reported.1.contains("no-such-program-anywhere: no program of this name"),
+        reported.0 == Some(1) && reported.1.contains("no-such-program-anywhere: there is no program of this name"),
         "{reported:?}"
     );
     assert!(run("./missing").1.contains("./missing: no such file"));
     assert!(run(&path("no-program")).1.contains("chmod +x"));
-    assert!(run(&path("")).1.contains("may not be executed"));
+    assert!(run(&path("")).1.contains("is not executable"));
     let allowed = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(site.path("no-interpreter"), allowed).expect("allowed");
-    assert!(run(&path("no-interpreter")).1.contains("interpreter that its first line names"));
+    assert!(run(&path("no-interpreter")).1.contains("the interpreter in its first line does not exist"));
 }
 
 #[test]

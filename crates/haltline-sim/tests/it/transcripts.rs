@@ -52,7 +52,10 @@ impl Sandbox {
         }
         // A page cannot type a token; operator.rs tests the confirmation by a person.
         fs::write(folder.path().join("config.toml"), "[operator]\nunattended = true\n").expect("written");
-        Self { folder, at: "2026-02-01T10:00:00Z".to_owned() }
+        let sandbox = Self { folder, at: "2026-02-01T10:00:00Z".to_owned() };
+        let confirmed = sandbox.run("script -qec 'haltline trust' /dev/null < /dev/null");
+        assert!(confirmed.starts_with("Trusted:"), "{confirmed}");
+        sandbox
     }
 
     fn write(&self, name: &str, content: &str) {

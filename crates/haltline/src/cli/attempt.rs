@@ -10,12 +10,12 @@ use super::run::span;
 
 #[derive(Debug, Subcommand)]
 pub enum Attempt {
-    /// Begin a slice: fix its scope and keep a checkpoint of the work tree
+    /// Begin a slice: set its scope and save a checkpoint of the work tree
     #[command(
         after_help = "Examples:\n  haltline attempt begin --slice S-12\n  haltline attempt begin --slice S-12 --graph .greenlight/GRAPH.json --contracts CONTRACTS.md\n  haltline attempt begin --slice S-12 --in-scope src/users/ tests/users.rs"
     )]
     Begin(AttemptBegin),
-    /// Check whether work may go on and whether a strategy is new: exit 0 or 77
+    /// Check whether work may continue and whether a strategy is new: exit 0 or 77
     #[command(
         after_help = "Example:\n  haltline attempt check --slice S-12 --test rejects_duplicates --strategy \"check before insert\""
     )]
@@ -47,7 +47,7 @@ pub enum Attempt {
     History {
         #[command(flatten)]
         slice: SliceArgument,
-        /// Number of lines
+        /// Show at most this many
         #[arg(long, default_value_t = 20, value_name = "NUMBER")]
         limit: usize,
     },
@@ -61,12 +61,12 @@ pub enum Attempt {
         after_help = "Examples:\n  haltline attempt scope --slice S-12 src/users/service.rs\n  haltline attempt scope --slice S-12 src/shared/errors.rs --justify form.txt\n  haltline attempt scope --slice S-12 src/billing/ --unjustifiable\n\nThe form has four fields: File, Failing test, Reason, Relationship."
     )]
     Scope(AttemptScope),
-    /// Record unplanned work under deviation rule 1 to 3, or stop under rule 4
+    /// Record unplanned work, or stop for a change of architecture
     #[command(
         after_help = "Examples:\n  haltline attempt deviate --slice S-12 --rule 1 --description \"off by one in the pager\" --path src/pager.rs\n  haltline attempt deviate --slice S-12 --rule 4 --description \"needs a new table\""
     )]
     Deviate(AttemptDeviate),
-    /// Restore the work tree from a checkpoint, reversibly (people only)
+    /// Restore the work tree from a checkpoint; you can undo this (people only)
     #[command(
         after_help = "Examples:\n  haltline attempt rollback --slice S-12\n  haltline attempt rollback --slice S-12 --test rejects_duplicates\n  haltline attempt rollback --slice S-12 --to refs/haltline/…  # undo a rollback"
     )]
@@ -198,7 +198,7 @@ pub struct AttemptScope {
 pub struct AttemptDeviate {
     #[command(flatten)]
     pub slice: SliceArgument,
-    /// 1 bug, 2 missing and critical, 3 blocks the work, 4 architecture: stop
+    /// Kind of work: 1 fixes a bug, 2 adds something critical that is missing, 3 removes a blocker, 4 changes the architecture and stops the slice
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub rule: u8,
     /// What was done
@@ -219,7 +219,7 @@ pub struct AttemptRollback {
     /// Restore the tree of this ref
     #[arg(long, value_name = "REF")]
     pub to: Option<String>,
-    /// Move the branch back too; a ref keeps its tip
+    /// Move the branch back too; haltline keeps a ref to its old tip
     #[arg(long)]
     pub with_commits: bool,
     /// Reason for the journal
@@ -237,7 +237,7 @@ pub struct AttemptReset {
     /// Leave the work tree as it is
     #[arg(long, conflicts_with = "with_commits")]
     pub keep_tree: bool,
-    /// Move the branch back too; a ref keeps its tip
+    /// Move the branch back too; haltline keeps a ref to its old tip
     #[arg(long)]
     pub with_commits: bool,
     /// Reason for the journal
@@ -249,7 +249,7 @@ pub struct AttemptReset {
 pub struct AttemptEnd {
     #[command(flatten)]
     pub slice: SliceArgument,
-    /// End it although tests fail or the circuit is OPEN (people only)
+    /// End the slice although tests fail or its circuit is OPEN (people only)
     #[arg(long)]
     pub give_up: bool,
     /// Reason for the journal

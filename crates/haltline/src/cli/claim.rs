@@ -18,7 +18,7 @@ pub struct Claim {
 pub enum ClaimVerb {
     /// Add a claim
     #[command(
-        after_help = "Examples:\n  haltline claim add --text \"GC content explains the signal\"\n  haltline claim add C-007 --text-file claim.md --confidence 0.8 --depends-on C-001\n\nhaltline reads a text of - from standard input."
+        after_help = "Examples:\n  haltline claim add --text \"GC content explains the signal\"\n  haltline claim add C-007 --text-file claim.md --confidence 0.8 --depends-on C-001\n\nFor a text of `-`, haltline reads standard input."
     )]
     Add(ClaimAdd),
     /// Record a review round: an objection, its answer and what changed
@@ -53,7 +53,7 @@ pub enum ClaimVerb {
         /// Print texts byte for byte, with their secrets
         #[arg(long = "verbatim")]
         is_verbatim: bool,
-        /// Print the JSON schema of the ledger instead
+        /// Print the JSON schema of the ledger, not the ledger
         #[arg(long = "schema", conflicts_with = "is_verbatim")]
         is_schema: bool,
     },
@@ -69,7 +69,7 @@ pub enum ClaimVerb {
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// Give up a claim for good
+    /// Give up a claim permanently
     #[command(after_help = "Example:\n  haltline claim kill C-001 --reason \"the table was mislabelled\"")]
     Kill {
         /// The claim
@@ -91,7 +91,7 @@ pub enum ClaimVerb {
         after_help = "Examples:\n  haltline claim reexamine C-001 --trigger new-data --detail \"GC track published\"\n  haltline claim reexamine C-001 --outcome unresolved --reason \"the track covers another build\"\n  haltline claim reexamine C-001 --trigger cross-model-audit --detail R3 --outcome resolved --reason \"R3: the test is not needed\""
     )]
     Reexamine(ClaimReexamine),
-    /// Enter a stage; haltline asks for every dispute again
+    /// Enter a stage; every dispute then needs another examination
     #[command(after_help = "Example:\n  haltline claim advance-stage S2")]
     AdvanceStage {
         /// The stage
@@ -129,7 +129,7 @@ pub struct ClaimAdd {
     /// An assumption it makes; can be repeated
     #[arg(long, value_name = "TEXT")]
     pub assumption: Vec<String>,
-    /// Confidence of its author, from 0 to 1
+    /// The author's confidence, from 0 to 1
     #[arg(long, value_name = "NUMBER")]
     pub confidence: Option<String>,
     /// A claim it depends on; can be repeated
@@ -152,7 +152,7 @@ pub struct ClaimChanges {
     /// File with the test and its result
     #[arg(long, value_name = "FILE", conflicts_with = "test_run")]
     pub test_run_file: Option<PathBuf>,
-    /// The revised confidence, from 0 to 1
+    /// The author's confidence after the round, from 0 to 1
     #[arg(long, value_name = "NUMBER")]
     pub confidence: Option<String>,
     /// The new text of the claim
@@ -193,7 +193,7 @@ pub struct ClaimRound {
     /// Name of the round; an objection counts once per round
     #[arg(long, value_name = "NAME")]
     pub round: Option<String>,
-    /// The generation from `show --json`; haltline counts nothing if the status has changed since
+    /// Count nothing if the status has changed since this generation, which `show --json` prints
     #[arg(long, value_name = "NUMBER")]
     pub generation: Option<u64>,
 }
@@ -227,7 +227,7 @@ pub struct ClaimEdit {
 
 #[derive(Debug, Subcommand)]
 pub enum ClaimResolve {
-    /// Reopen a claim because there is new evidence or a new tool
+    /// Reopen a claim because of new evidence or a new tool
     #[command(after_help = "Example:\n  haltline claim resolve new-data C-001 --evidence \"GC track of release 2\"")]
     NewData {
         /// The claim
@@ -251,7 +251,7 @@ pub enum ClaimResolve {
         #[arg(long, alias = "rationale-file", value_name = "FILE", conflicts_with = "reason")]
         reason_file: Option<PathBuf>,
     },
-    /// Decide a dispute and set the final status (people only)
+    /// End a dispute and set the final status (people only)
     #[command(
         after_help = "Example:\n  haltline claim resolve override C-001 --status CONFIRMED --reason \"two other cohorts agree\""
     )]

@@ -6,7 +6,7 @@ use super::value::lifetime;
 
 #[derive(Debug, Subcommand)]
 pub enum Constraint {
-    /// Write a constraint with a guard and show what it catches
+    /// Write a constraint file and show which past calls it would have denied
     New(super::new_constraint::NewConstraint),
     /// Show all circuits, or one
     #[command(
@@ -42,7 +42,7 @@ pub enum Constraint {
         /// The session of the action
         #[arg(long)]
         session: Option<String>,
-        /// The generation from `check --json`; a circuit that has changed since stays as it is
+        /// Do nothing if the circuit has changed since this generation, which `check --json` prints
         #[arg(long)]
         generation: Option<u64>,
     },
@@ -65,11 +65,11 @@ pub enum Constraint {
     History {
         /// The constraint
         id: String,
-        /// Number of days
+        /// Show this many days
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36500))]
         days: u32,
     },
-    /// Show the limits in force and where they come from
+    /// Show the current limits and where they come from
     #[command(after_help = "Example:\n  haltline constraint config git-safety-force-push")]
     Config {
         /// The constraint
@@ -80,7 +80,7 @@ pub enum Constraint {
         after_help = "Examples:\n  haltline constraint override git-safety-force-push --reason \"release\" --for 30m\n  haltline constraint override git-safety-force-push --revoke"
     )]
     Override(Override),
-    /// End a circuit for good and archive it (people only)
+    /// Retire a circuit permanently and archive it (people only)
     #[command(
         after_help = "Example:\n  haltline constraint retire git-safety-force-push --reason \"protected branch\""
     )]
@@ -122,10 +122,10 @@ pub struct Enforce {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct EnforceOutcome {
-    /// The action violates the rule
+    /// Record that the action violates the rule
     #[arg(long = "violated")]
     pub is_violated: bool,
-    /// The action respects the rule
+    /// Record that the action respects the rule
     #[arg(long = "clean")]
     pub is_clean: bool,
 }

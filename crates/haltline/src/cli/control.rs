@@ -6,7 +6,7 @@ use super::value::{PauseLength, pause_length};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "While paused, haltline lets every call pass and counts nothing. Circuits stay as they\nare. A pause ends by itself; a restart of the machine ends it too.\n\nExamples:\n  haltline pause\n  haltline pause 2h --project\n  haltline pause today --reason \"release day\"\n  haltline pause session"
+    after_help = "While paused, haltline lets every call pass and counts nothing. Circuits stay as they\nare. When its time is up or the machine restarts, the pause ends.\n\nExamples:\n  haltline pause\n  haltline pause 2h --project\n  haltline pause today --reason \"release day\"\n  haltline pause session"
 )]
 pub struct Pause {
     /// How long: 30m or 2h, at most a day; `today`, until midnight; or `session`, until the
@@ -32,7 +32,7 @@ pub struct Unpause {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  haltline trust --list\n  haltline trust --reason \"agreed with the team\"")]
 pub struct Trust {
-    /// List what waits and accept nothing
+    /// List the settings that wait for your approval and accept none
     #[arg(long = "list")]
     pub is_list: bool,
     /// Reason for the journal
@@ -51,9 +51,9 @@ pub enum Config {
         /// The key, such as mode
         key: String,
     },
-    /// Set a key in a configuration file (people only)
+    /// Set a key in your configuration file or the project's (people only)
     #[command(
-        after_help = "Examples:\n  haltline config set mode observe\n  haltline config set agents.max_concurrent 8 --project\n  haltline config set notify.command '[\"notify-send\", \"haltline\"]'\n\nhaltline checks the value first. Comments in the file stay."
+        after_help = "Examples:\n  haltline config set mode observe\n  haltline config set agents.max_concurrent 8 --project\n  haltline config set notify.command '[\"notify-send\", \"haltline\"]'\n\nhaltline checks the value first. It keeps the comments in the file."
     )]
     Set(ConfigSet),
     /// Remove a key from a configuration file (people only)
@@ -64,16 +64,16 @@ pub enum Config {
         after_help = "Examples:\n  haltline config edit\n  EDITOR=nano haltline config edit --project\n\nhaltline replaces the file only if the edited text has no error."
     )]
     Edit(ConfigEdit),
-    /// Report all errors of both configuration files
+    /// Report all errors in your configuration file and the project's
     #[command(after_help = "Examples:\n  haltline config check\n  haltline config check --json")]
     Check,
-    /// Print the JSON schema of a configuration file
+    /// Print the JSON schema of the configuration file
     #[command(after_help = "Example:\n  haltline config schema > haltline.schema.json")]
     Schema,
     /// Print a commented file with all defaults
     #[command(after_help = "Example:\n  haltline config defaults > ~/.config/haltline/config.toml")]
     Defaults,
-    /// Print where configuration and state are
+    /// Print the paths of the configuration files and the state folder
     #[command(after_help = "Example:\n  haltline config path")]
     Path,
 }
@@ -82,7 +82,7 @@ pub enum Config {
 pub struct ConfigSet {
     /// The key, such as mode
     pub key: String,
-    /// The value, as in the file; texts need no quotes
+    /// The value, written as in the file, but text needs no quotes
     #[arg(allow_hyphen_values = true)]
     pub value: String,
     /// Change the project's file instead of your own

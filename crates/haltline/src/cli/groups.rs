@@ -6,7 +6,7 @@ use clap::Command;
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["init", "demo", "doctor", "uninstall"]),
     ("See", &["status", "incidents", "why", "explain", "backtest"]),
-    ("Control", &["resume", "reset", "pause", "unpause", "false-positive", "trust", "config"]),
+    ("Control", &["resume", "reset", "pause", "unpause", "budget", "prices", "false-positive", "trust", "config"]),
     ("Breakers", &["constraint", "phase", "attempt", "claim", "run", "ralph"]),
     (
         "Plumbing",

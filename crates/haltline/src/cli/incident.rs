@@ -4,7 +4,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct Incidents {
-    /// Incidents of all projects
+    /// Show incidents of all projects
     #[arg(long = "all")]
     pub is_all: bool,
     /// Show at most this many
@@ -14,7 +14,7 @@ pub struct Incidents {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A loop gets one probe. A limit lets one more call through. A constraint is reset. A phase is reset, or\ngets the hint as guidance. A slice is reset with the hint as guidance. For a claim, haltline names\nthe resolutions.\n\nExamples:\n  haltline resume\n  haltline resume 4c58462d --hint \"mock jwt in the tests\""
+    after_help = "For a loop, haltline allows one probe; for a limit, one more call. It resets a constraint or\na slice. It resets a phase, or with --hint gives the agent the hint as guidance. For a claim, it\nprints how you can end the dispute.\n\nExamples:\n  haltline resume\n  haltline resume 4c58462d --hint \"mock jwt in the tests\""
 )]
 pub struct Resume {
     /// The incident's id or the beginning of it [default: the newest that is open]
@@ -44,10 +44,10 @@ pub struct Reset {
 pub struct ResetSelection {
     /// The incident's id or the beginning of it [default: the newest that is open]
     pub incident: Option<String>,
-    /// All circuits of a session and its sub-agents
+    /// Close all circuits of a session and its sub-agents
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// All circuits of all sessions of this project
+    /// Close all circuits of all sessions of this project
     #[arg(long = "all")]
     pub is_all: bool,
 }

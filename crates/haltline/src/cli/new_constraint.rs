@@ -8,15 +8,15 @@ use clap::Args;
     after_help = "Examples:\n  haltline constraint new no-force-push --guard 'git push --force'\n  haltline constraint new migrations --tool Edit --path 'migrations/*'"
 )]
 pub struct NewConstraint {
-    /// The id, which is also the file's name
+    /// The id, which is also the name of the file
     pub id: String,
     /// A command that the constraint guards; may be given several times
     #[arg(long = "guard", value_name = "COMMAND")]
     pub commands: Vec<String>,
-    /// The tool whose calls it guards; a glob
+    /// Glob of the tools whose calls it guards
     #[arg(long, default_value = "Bash")]
     pub tool: String,
-    /// Files that it guards; a glob, may be given several times
+    /// Glob of files that it guards; may be given several times
     #[arg(long = "path", value_name = "GLOB")]
     pub paths: Vec<String>,
     /// How bad a violation is, such as CRITICAL

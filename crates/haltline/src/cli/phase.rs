@@ -11,7 +11,7 @@ pub enum Phase {
         after_help = "Examples:\n  haltline phase begin RED\n  haltline phase begin GREEN --session-dir build/.prp"
     )]
     Begin(PhaseBegin),
-    /// Check whether work may go on and print a waiting hint: exit 0 or 77
+    /// Check whether work may continue and print a waiting hint: exit 0 or 77
     #[command(after_help = "Example:\n  haltline phase check && claude -p \"make the next test pass\"")]
     Check(PhaseRunSelector),
     /// Report how an iteration ended
@@ -19,7 +19,7 @@ pub enum Phase {
         after_help = "Examples:\n  haltline phase report --metric tests_passing=3 --metric tests_failing=7\n  haltline phase report --metric tests_passing=3 --error-type TypeError --error-file error.log\n  haltline phase report --neutral \"asked a question\"\n  haltline phase report < status-block.txt"
     )]
     Report(PhaseReport),
-    /// Decide about a halted phase: reset, skip, abort or modify (people only)
+    /// Decide how a halted phase continues: reset, skip, abort or modify (people only)
     #[command(
         after_help = "Examples:\n  haltline phase decide\n  haltline phase decide reset --reason \"the fixture was wrong\"\n  haltline phase decide modify --hint \"mock the clock\"\n  haltline phase decide reset --run"
     )]
@@ -32,7 +32,7 @@ pub enum Phase {
     History {
         #[command(flatten)]
         place: PhaseRunSelector,
-        /// Number of lines
+        /// Show at most this many
         #[arg(long, default_value_t = 20, value_name = "NUMBER")]
         limit: usize,
     },
@@ -80,7 +80,7 @@ pub struct PhaseReport {
     /// File with the text of the error
     #[arg(long, value_name = "FILE", conflicts_with = "error_message")]
     pub error_file: Option<PathBuf>,
-    /// The iteration says nothing about progress, for this reason
+    /// Do not judge this iteration, for this reason
     #[arg(long, value_name = "REASON", conflicts_with_all = ["metrics", "error_type", "error_message", "error_file"])]
     pub neutral: Option<String>,
     #[command(flatten)]
@@ -120,7 +120,7 @@ pub enum Decided {
     Reset,
     /// Leave the phase and keep its failures
     Skip,
-    /// End the phase run for good
+    /// End the phase run permanently
     Abort,
     /// Close the circuit and pass a hint to the agent
     Modify,

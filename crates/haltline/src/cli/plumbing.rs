@@ -11,7 +11,7 @@ use clap_complete::Shell;
     after_help = "Example:\n  echo '{\"v\":1,\"type\":\"prompt\",\"ts\":\"2026-02-01T10:00:00Z\",\"session\":\"s\",\"source\":\"user\"}' | haltline event\n\nExit codes of a single event: 0 pass or warn, 75 denied until a time, 77 denied until\na person decides"
 )]
 pub struct Event {
-    /// Decide each event at its own instant instead of now
+    /// Use the timestamp of each event instead of the current time
     #[arg(long = "recorded")]
     pub is_recorded: bool,
 }
@@ -36,40 +36,40 @@ pub enum Journal {
         /// Only this circuit, such as constraint/ID
         #[arg(long, value_name = "CIRCUIT")]
         circuit: Option<String>,
-        /// Number of facts
+        /// Show at most this many
         #[arg(long, default_value_t = 50, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         limit: u32,
-        /// Show what concerns all projects: pauses and changes of your configuration
+        /// Show facts that concern all projects: pauses and changes of your configuration
         #[arg(long = "everywhere")]
         is_everywhere: bool,
     },
-    /// Fold all facts again and compare with the stored state
+    /// Recompute the state from all facts and compare it with the stored state
     #[command(after_help = "Example:\n  haltline journal verify --all")]
     Verify {
         /// Verify all projects, not only this one
         #[arg(long = "all")]
         is_all: bool,
     },
-    /// Write all facts of this project as JSON Lines
+    /// Print all facts of this project as JSON Lines
     #[command(after_help = "Example:\n  haltline journal export > journal.jsonl")]
     Export,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Memory {
-    /// Show how full the memory folders are and what is due
+    /// Show the size of the memory folders and what haltline would clean
     #[command(
         after_help = "Examples:\n  haltline memory report\n  haltline memory report --memory notes/memory --json"
     )]
     Report {
-        /// This memory folder instead of haltline's own and the project's
+        /// Only this memory folder, not haltline's own and the project's
         #[arg(long = "memory", alias = "dir", value_name = "FOLDER")]
         memory_folder: Option<PathBuf>,
     },
-    /// Rotate telemetry, pack old session states, shorten long lists
+    /// Rotate telemetry, compress old session states and shorten long lists
     #[command(after_help = "Examples:\n  haltline memory clean\n  haltline memory clean --session sess_abc123")]
     Clean {
-        /// This memory folder instead of haltline's own and the project's
+        /// Only this memory folder, not haltline's own and the project's
         #[arg(long = "memory", alias = "dir", value_name = "FOLDER")]
         memory_folder: Option<PathBuf>,
         /// The active session, whose state stays untouched; default: the one this runs in
@@ -81,7 +81,7 @@ pub enum Memory {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  haltline purge sess_abc123\n  haltline purge sess_abc123 --yes")]
 pub struct Purge {
-    /// The session whose texts are deleted for good
+    /// Delete the texts of this session permanently
     pub session: String,
     /// Do not ask
     #[arg(long = "yes", short = 'y')]

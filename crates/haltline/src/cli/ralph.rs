@@ -11,7 +11,7 @@ pub enum Ralph {
     Init,
     /// Record one loop: exit 0, or 1 if the circuit is OPEN after it
     #[command(
-        after_help = "Examples:\n  haltline ralph record 4 2 false 5120\n  haltline ralph record 5 0 true 980 --error-file build.log\n\nExit codes: 0 go on, 1 the circuit is OPEN, 2 usage"
+        after_help = "Examples:\n  haltline ralph record 4 2 false 5120\n  haltline ralph record 5 0 true 980 --error-file build.log\n\nExit codes: 0 continue, 1 the circuit is OPEN, 2 usage"
     )]
     Record(RalphRecord),
     /// Show the circuit as Ralph does
@@ -23,9 +23,9 @@ pub enum Ralph {
         /// Reason for the journal
         reason: Option<String>,
     },
-    /// Check whether the loop must halt: exit 0 halt, 1 go on
+    /// Check whether the loop must halt: exit 0 halt, 1 continue
     #[command(
-        after_help = "Example:\n  if haltline ralph halt; then break; fi\n\nExit codes: 0 halt, 1 go on, 2 usage"
+        after_help = "Example:\n  if haltline ralph halt; then break; fi\n\nExit codes: 0 halt, 1 continue, 2 usage"
     )]
     Halt,
 }
@@ -39,7 +39,7 @@ pub struct RalphRecord {
     /// Number of files that the loop changed
     #[arg(allow_negative_numbers = true)]
     pub files_changed: String,
-    /// Whether there were errors: true or false
+    /// true if the loop had errors, else false
     #[arg(allow_negative_numbers = true)]
     pub has_errors: String,
     /// Length of the agent's output in bytes; not used

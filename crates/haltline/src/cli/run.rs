@@ -8,7 +8,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  haltline run --max-time 30m -- claude -p \"fix the build\"\n  haltline run --loop --max-iterations 20 --max-cost 5 -- claude -p --output-format stream-json --verbose \"next task of PLAN.md\"\n  haltline run --loop --test \"cargo test\" --done-if \"cargo test\" -- ./agent.sh\n  haltline run --loop --resume -- ./agent.sh\n\nExit codes of a loop: 0 completed, 75 a limit was reached, 77 tripped, 130 aborted,\n1 the command cannot run. Without --loop: that of the command; 75 if a limit ended it,\n77 if a hook stopped the agent. With --json the report is the last line of the output."
+    after_help = "Examples:\n  haltline run --max-time 30m -- claude -p \"fix the build\"\n  haltline run --loop --max-iterations 20 --max-cost 5 -- claude -p --output-format stream-json --verbose \"next task of PLAN.md\"\n  haltline run --loop --test \"cargo test\" --done-if \"cargo test\" -- ./agent.sh\n  haltline run --loop --resume -- ./agent.sh\n\nExit codes of a loop: 0 completed, 75 reached a limit, 77 tripped, 130 aborted, 1 cannot run\nthe command. Without --loop, haltline exits with the code of the command, with 75 if a limit\nended it, or with 77 if a hook stopped the agent. With --json the report is the last line of\nthe output."
 )]
 pub struct Run {
     /// Run the command again and again
@@ -26,7 +26,7 @@ pub struct Run {
     /// Stop after this time: 90s, 30m, 8h
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub max_time: Option<Duration>,
-    /// Stop an iteration after this time
+    /// Stop each iteration after this time
     #[arg(long, value_name = "TIME", requires = "is_loop", value_parser = span)]
     pub iteration_time: Option<Duration>,
     /// Stop the command when it prints nothing for this long
@@ -38,7 +38,7 @@ pub struct Run {
     /// Stop after this many dollars, if the client reports its cost
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub max_cost: Option<u64>,
-    /// How long the command may save its work before haltline kills it
+    /// Time for the command to save its work before haltline kills it
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub grace: Option<Duration>,
     /// Wait this long between iterations

@@ -20,19 +20,19 @@ pub struct Why {
     after_help = "Examples:\n  haltline backtest\n  haltline backtest ~/.claude/projects --since 30d\n  haltline backtest sessions/ --json > sessions.jsonl\n  haltline backtest sessions/ --compare default literal"
 )]
 pub struct Backtest {
-    /// Files and folders with transcripts, plain or gzip; default: yours of all known clients
+    /// Files and folders with transcripts, plain or gzip; default: your transcripts of all known clients
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Format of the transcripts: auto, or the name of one
+    /// Format of the transcripts: auto, or the name of a format
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = format)]
     pub format: TranscriptFormat,
-    /// Only sessions that were active after this: 30d, 12h, 2026-02-01 or an instant
+    /// Only sessions active since then: 30d, 12h, 2026-02-01 or a timestamp
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<Since>,
     /// Use this preset instead of the configured one: default or literal
     #[arg(long, value_name = "PRESET", value_parser = preset)]
     pub preset: Option<Preset>,
-    /// Use this configuration file instead of the one in force
+    /// Use this configuration file instead of the current one
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Compare two presets or configuration files side by side

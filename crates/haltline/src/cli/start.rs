@@ -10,7 +10,7 @@ use super::value::client_parser;
     after_help = "Examples:\n  haltline init --dry-run\n  haltline init\n  haltline init --all\n  haltline init --client codex\n  haltline init --project --yes"
 )]
 pub struct Init {
-    /// The client whose hooks are installed; default: ask at a terminal, else claude
+    /// Install the hooks of this client; default: ask at a terminal, else claude
     #[arg(long, value_name = "CLIENT", value_parser = client_parser())]
     pub client: Option<Client>,
     /// Install for every client that is on this machine
@@ -19,10 +19,10 @@ pub struct Init {
     /// Change the project's settings instead of your own
     #[arg(long = "project")]
     pub is_project: bool,
-    /// Show haltline in the client's status line too, unless it has one
+    /// Also show haltline in the client's status line, unless you use another one
     #[arg(long = "statusline")]
     pub is_status_line: bool,
-    /// Keep haltline's state files in this project out of `git status`
+    /// Hide haltline's state files in this project from `git status`
     #[arg(long = "git-exclude")]
     pub is_git_exclude: bool,
     /// Show what would change and change nothing
@@ -38,7 +38,7 @@ pub struct Init {
     after_help = "Examples:\n  haltline uninstall --dry-run\n  haltline uninstall --client codex\n  haltline uninstall --project\n  haltline uninstall --purge"
 )]
 pub struct Uninstall {
-    /// The client whose hooks are removed
+    /// Remove the hooks of this client
     #[arg(long, value_name = "CLIENT", default_value = "claude", value_parser = client_parser())]
     pub client: Client,
     /// Change the project's settings instead of your own

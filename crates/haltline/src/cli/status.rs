@@ -20,10 +20,10 @@ pub struct Status {
     after_help = "Examples:\n  haltline statusline claude < status.json\n  haltline statusline --segment --ascii\n  haltline statusline --json"
 )]
 pub struct Statusline {
-    /// The client whose status comes on standard input
+    /// The client that sends its status on standard input
     #[arg(value_parser = ["claude"])]
     pub client: Option<String>,
-    /// Print only the short part, for your own line
+    /// Print a short segment to include in your own status line
     #[arg(long = "segment")]
     pub is_segment: bool,
     /// Print only ASCII characters

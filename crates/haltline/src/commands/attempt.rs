@@ -62,7 +62,7 @@ pub fn run(context: &Context, command: Attempt) -> Result<ExitCode, Failure> {
             let location = find_slice(context, &slice)?;
             let block = prior_attempts(&load_slice(context, &location)?).unwrap_or_default();
             if block.is_empty() {
-                eprintln!("slice {}: nothing was tried before", slice_id(&location.name));
+                eprintln!("slice {}: there are no earlier attempts", slice_id(&location.name));
             }
             let view = serde_json::json!({ "schema": crate::view::SCHEMA, "prior_attempts": block });
             context.print(&view, |_| block.clone())
@@ -89,11 +89,14 @@ fn find_slice(context: &Context, slice: &SliceArgument) -> Result<SliceLocation,
     match running.as_slice() {
         [only] => slice_location(context, slice_id(only)),
         [] => Err(Failure::Plain(
-            "no slice is under way here; `haltline attempt begin --slice SLICE` begins one".to_owned(),
+            "no slice is in progress here; `haltline attempt begin --slice SLICE` begins one".to_owned(),
         )),
         several => {
             let ids: Vec<&str> = several.iter().map(slice_id).collect();
-            Err(Failure::Plain(format!("several slices are under way; say which: --slice {}", ids.join(" | --slice "))))
+            Err(Failure::Plain(format!(
+                "several slices are in progress; name one: --slice {}",
+                ids.join(" | --slice ")
+            )))
         }
     }
 }
@@ -114,7 +117,7 @@ fn load_begun_slice(context: &Context, location: &SliceLocation) -> Result<Slice
         return Ok(slice);
     }
     let id = slice_id(&location.name);
-    Err(Failure::Plain(format!("slice {id} has ended; `haltline attempt begin --slice {id}` begins it anew")))
+    Err(Failure::Plain(format!("slice {id} has ended; `haltline attempt begin --slice {id}` begins it again")))
 }
 
 /// Commits an event of a slice.

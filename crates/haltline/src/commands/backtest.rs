@@ -95,7 +95,7 @@ pub fn run(command: &Backtest, folder: Option<&Path>, is_json: bool, clock: Cloc
     if sessions == 0 {
         let unknown = counts.unknown.load(Ordering::Relaxed);
         text::warn(&format!(
-            "no session was found in {}: {unknown} in no known format, {broken} not readable, {} too old",
+            "haltline found no session in {}: {unknown} in an unknown format, {broken} unreadable, {} too old",
             text::count(files, "file"),
             totals.before
         ));
@@ -192,12 +192,12 @@ fn own_transcripts() -> Found {
 
 fn nothing_to_read_message(paths: &[PathBuf], found: &Found) -> String {
     match (paths, found.problems.is_empty()) {
-        ([], _) => "no transcripts of a known client were found here; name files or folders to read".to_owned(),
-        (_, false) => "nothing could be read".to_owned(),
+        ([], _) => "haltline found no transcripts of a known client; name files or folders to read".to_owned(),
+        (_, false) => "haltline could read nothing".to_owned(),
         (paths, true) => {
             let names: Vec<String> =
                 paths.iter().map(|path| text::escape_line(&path.display().to_string()).into_owned()).collect();
-            format!("{}: there is no file in it", names.join(", "))
+            format!("{}: this folder has no files", names.join(", "))
         }
     }
 }

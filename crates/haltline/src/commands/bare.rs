@@ -60,7 +60,7 @@ fn offer(context: &Context) -> Result<ExitCode, Failure> {
     writeln!(out, "haltline stops AI agents that no longer make progress. It is not installed yet.")?;
     if clients.is_empty() {
         let names = Client::ALL.map(Client::cli_name).join(", ");
-        writeln!(out, "No client was found on this machine. Install the hooks of one with:")?;
+        writeln!(out, "haltline found no client on this machine. Install the hooks of one with:")?;
         writeln!(out, "  haltline init --client NAME      ({names})")?;
         return Ok(exit_code::SUCCESS);
     }

@@ -28,7 +28,7 @@ pub fn find(
         Failure::Plain(match lookup {
             IncidentLookup::Nothing => nothing.to_owned(),
             IncidentLookup::Unknown => {
-                format!("no incident is called {}; `haltline incidents --all` lists them", shown())
+                format!("there is no incident {}; `haltline incidents --all` lists them", shown())
             }
             IncidentLookup::Elsewhere(record) => {
                 let IncidentRecord { id, project, .. } = *record;
@@ -45,10 +45,19 @@ pub fn find(
     })
 }
 
+/// True if an incident of this project fits. A verb that finds none where the person named none has nothing to do, which
+/// is no error.
+fn is_any(context: &Context, fits: impl Fn(&IncidentRecord) -> bool) -> Result<bool, Failure> {
+    Ok(!matches!(context.engine.find_incident(None, fits)?, Err(IncidentLookup::Nothing)))
+}
+
 /// Lets work go on after an incident, in the way that its breaker has.
 pub fn resume(context: &Context, command: &Resume) -> Result<ExitCode, Failure> {
     context.engine.import_mirror();
-    let nothing = "nothing is stopped in this project; `haltline incidents` lists what was";
+    let nothing = "haltline stops nothing in this project now; `haltline incidents` lists earlier incidents.";
+    if command.incident.is_none() && !is_any(context, IncidentRecord::is_open)? {
+        return context.print_nothing(nothing);
+    }
     let record = find(context, command.incident.as_deref(), nothing, IncidentRecord::is_open)?;
     let (hint, reason) = (command.hint.as_deref(), command.reason.as_deref());
     if record.breaker() == "loop" {
@@ -65,7 +74,10 @@ pub fn reset(context: &Context, command: &Reset) -> Result<ExitCode, Failure> {
         return reset_sessions(context, command);
     }
     context.engine.import_mirror();
-    let nothing = "every circuit of this project is CLOSED; `haltline incidents` lists what tripped";
+    let nothing = "Every circuit of this project is CLOSED; `haltline incidents` lists what tripped.";
+    if which.incident.is_none() && !is_any(context, IncidentRecord::is_open)? {
+        return context.print_nothing(nothing);
+    }
     let record = find(context, which.incident.as_deref(), nothing, IncidentRecord::is_open)?;
     let reason = command.reason.as_deref();
     if record.breaker() == "loop" {
@@ -103,7 +115,7 @@ fn go_on(
             let slice = scope.split('@').next().unwrap_or(scope);
             let Some(hint) = hint else {
                 return Err(Failure::Plain(format!(
-                    "incident {id} of {row}: the next try needs guidance: `haltline resume {id} --hint TEXT`"
+                    "incident {id} of {row}: the next attempt needs guidance: `haltline resume {id} --hint TEXT`"
                 )));
             };
             which();
@@ -114,7 +126,7 @@ fn go_on(
             let code = attempt::run(context, Attempt::Reset(reset))?;
             if !context.is_json {
                 text::note(
-                    "Your files stay as they are. `haltline attempt rollback` takes them back to the checkpoint.",
+                    "Your files stay as they are. `haltline attempt rollback` restores them from the checkpoint.",
                 );
             }
             Ok(code)
@@ -140,12 +152,14 @@ fn reset_sessions(context: &Context, command: &Reset) -> Result<ExitCode, Failur
         }
     }
     let Some((last, others)) = rows.split_last() else {
-        return Err(Failure::Plain(match &which.session {
-            Some(session) => format!(
-                "session {session:?} has no circuit that is not CLOSED; `haltline incidents` lists what is open"
+        return match &which.session {
+            Some(session) => Err(Failure::Plain(format!(
+                "all circuits of session {session:?} are CLOSED; `haltline incidents` lists what is open"
+            ))),
+            None => context.print_nothing(
+                "Every circuit of every session is CLOSED; `haltline incidents` lists what else is open.",
             ),
-            None => "every circuit of every session is CLOSED; `haltline incidents` lists what is open".to_owned(),
-        }));
+        };
     };
     let (_, audit) = context.operate("reset", command.reason.as_deref(), |operator| {
         let reset = |row: &CircuitName| {
@@ -184,11 +198,11 @@ pub fn false_positive(context: &Context, command: FalsePositive) -> Result<ExitC
     let Some(subject) = subject(&record) else {
         return Err(Failure::Plain(match record.breaker() {
             "loop" => format!(
-                "incident {id}: a limit was reached, so there is no call to exempt; `haltline explain {}` says how to raise it, `haltline resume {id}` lets one more through",
+                "incident {id}: the session reached a limit, so there is no call to exempt; `haltline explain {}` says how to raise it, `haltline resume {id}` lets one more through",
                 record.code
             ),
             _other => format!(
-                "incident {id} of {}: only calls can be exempt; `haltline why {id}` says what there is to do",
+                "incident {id} of {}: you can exempt only calls; `haltline why {id}` says what you can do",
                 record.row
             ),
         }));
@@ -228,7 +242,7 @@ fn revoke(context: &Context, wanted: &str, reason: Option<&str>) -> Result<ExitC
 
 fn not_listed(incident: &str) -> Failure {
     Failure::Plain(format!(
-        "no false positive, or more than one, is called {incident:?}; `haltline false-positive --list` shows them"
+        "{incident:?} matches no false positive, or several; `haltline false-positive --list` shows them"
     ))
 }
 

@@ -63,13 +63,13 @@ pub fn rounds_warning(limits: &Limits) -> Option<String> {
     let rounds = limits.circuit_breaker_rounds;
     limits.is_raised().then(|| match limits.has_reason() {
         true => format!(
-            "claim.circuit_breaker_rounds is {rounds}, more than {}: what was not settled in {} rounds is seldom settled later (reason: {})",
+            "claim.circuit_breaker_rounds is {rounds}, more than {}: a dispute that is not settled in {} rounds is seldom settled later (reason: {})",
             Limits::ROUNDS,
             Limits::ROUNDS,
             text::fit(&limits.circuit_breaker_rounds_reason, 200)
         ),
         false => format!(
-            "claim.circuit_breaker_rounds = {rounds} is left out: more than {} need claim.circuit_breaker_rounds_reason; {} apply",
+            "haltline ignores claim.circuit_breaker_rounds = {rounds}: more than {} need claim.circuit_breaker_rounds_reason; it uses {}",
             Limits::ROUNDS,
             Limits::ROUNDS
         ),
@@ -194,7 +194,7 @@ impl PipelineHandler<'_> {
 
     fn warn_masked(&self, is_masked: bool) {
         if is_masked {
-            text::warn("what looks like a secret is masked here; --verbatim shows the texts as they are kept");
+            text::warn("haltline masks what looks like a secret; --verbatim shows the texts unmasked");
         }
     }
 }
@@ -202,12 +202,14 @@ impl PipelineHandler<'_> {
 /// Warns about a claim that the index lists but that has no row: the store was damaged, and only tripped circuits
 /// survived.
 fn warn_lost(id: &ClaimId) {
-    text::warn(&format!("claim {id}: its record was lost with a damaged store"));
+    text::warn(&format!("claim {id}: a damaged store lost its record"));
 }
 
 /// The warning about an input text that seems to contain a secret.
 pub fn secret_warning(name: &str) -> String {
-    format!("{name}: what looks like a secret is in it; it is kept word for word, and masked where it is shown")
+    format!(
+        "{name}: it contains what looks like a secret; haltline keeps the text unchanged and masks the secret when it shows the text"
+    )
 }
 
 fn id(text: &str) -> Result<ClaimId, Failure> {

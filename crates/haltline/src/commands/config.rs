@@ -2,6 +2,8 @@
 
 mod change;
 
+pub use change::set_value;
+
 use std::process::ExitCode;
 
 use haltline_engine::config::{PROJECT_FILE, commented_toml, json_schema};

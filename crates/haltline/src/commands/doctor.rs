@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode};
 
 use haltline_agents::Client;
 use haltline_agents::install::{DisableSetting, InstalledHook, find, is_false_in_toml, without_comments};
+use haltline_core::Mode;
 use haltline_engine::network_kind;
 use serde_json::{Value, json};
 
@@ -21,6 +22,7 @@ use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
 use crate::installation::{ForeignFile, InstallScope, InstallationRecord};
+use crate::unwatched;
 use crate::view::SCHEMA;
 use crate::view::doctor::{CheckupView, DoctorView};
 
@@ -97,7 +99,9 @@ pub fn run(context: &Context) -> Result<ExitCode, Failure> {
     checks.extend(hook_paths(context, &layers)?);
     checks.extend(sandbox(context, &layers));
     checks.extend(store(context));
+    checks.extend(sessions(context)?);
     checks.push(configuration(context)?);
+    checks.extend(watching(context));
     checks.extend(constraints(context));
     let mut self_tests = Vec::new();
     for client in Client::ALL {
@@ -135,13 +139,13 @@ fn unreadable(layer: &Layer) -> Option<CheckupView> {
     })
 }
 
-/// Reads all settings files that the clients read here.
 /// True if a client's settings contain haltline's hooks.
 pub fn is_installed(context: &Context) -> Result<bool, Failure> {
     let own = as_text(&own_binary()?)?;
     Ok(layers(context, &own)?.iter().any(Layer::is_installed))
 }
 
+/// Reads all settings files that the clients read here.
 fn layers(context: &Context, own: &str) -> Result<Vec<Layer>, Failure> {
     let project = context.engine.project();
     let root = &project.root;
@@ -171,6 +175,13 @@ fn hooks(layers: &[Layer]) -> Vec<CheckupView> {
         let layout = &layer.client.protocol().layout;
         let missing: Vec<&str> = layout.events().filter(|event| !is_handled(event)).collect();
         let path = layer.path.display();
+        let hurried = layer.hooks.iter().filter(|found| found.is_hurried).map(|found| found.event.as_str());
+        let hurried: Vec<&str> = hurried.collect();
+        if !hurried.is_empty() {
+            let says = format!("{path} gives haltline's hooks for {} too little time to answer", hurried.join(", "));
+            let fix = format!("remove these hooks from {path}, then run {}", layer.init());
+            checks.push(CheckupView::problem("hooks", says, fix));
+        }
         checks.push(if missing.is_empty() {
             CheckupView::fine("hooks", format!("installed for all {} events in {path}", layout.listeners().count()))
         } else {
@@ -318,7 +329,7 @@ fn store(context: &Context) -> Vec<CheckupView> {
     checks.push(match (network_kind(folder), newer, store.check_writable()) {
         (Some(kind), _, _) => CheckupView::problem(
             "store",
-            format!("{} is on a network file system ({kind}), where counts can be lost", folder.display()),
+            format!("{} is on a network file system ({kind}), where haltline can lose counts", folder.display()),
             "set HALTLINE_STATE_DIR to a local folder, then run haltline init",
         ),
         (None, Ok(Some(newer)), _) => CheckupView::problem(
@@ -342,7 +353,23 @@ fn store(context: &Context) -> Vec<CheckupView> {
     checks
 }
 
-/// Reports what `config check` finds.
+/// Names the sessions that run although no hook reports them.
+fn sessions(context: &Context) -> Result<Vec<CheckupView>, Failure> {
+    let found = unwatched::find(&context.engine)?;
+    let check = |one: &unwatched::Unwatched| {
+        let last = match one.last_report {
+            Some(at) => format!("the last report was at {at}"),
+            None => "none ever did".to_owned(),
+        };
+        let (client, session) = (one.client.title(), &one.session);
+        let transcript = one.transcript.display();
+        let says = format!("{client} works in session {session} ({transcript}) and no hook reports it: {last}");
+        let fix = format!("look at the checks above, then start {client} again");
+        CheckupView::problem("sessions", says, fix)
+    };
+    Ok(found.iter().map(check).collect())
+}
+
 /// Names the constraints that deny nothing because they have no guard. That may be meant so, and is no fault.
 fn constraints(context: &Context) -> Option<CheckupView> {
     let circuits = super::constraint::all_circuits(context).ok()?;
@@ -356,6 +383,29 @@ fn constraints(context: &Context) -> Option<CheckupView> {
     Some(CheckupView::fine("constraints", says))
 }
 
+/// Says when haltline lets every call pass although nothing is broken: a pause, observe mode, or a client that a person
+/// started with `HALTLINE=off`.
+fn watching(context: &Context) -> Vec<CheckupView> {
+    const NAME: &str = "watching";
+    let engine = &context.engine;
+    let mut checks: Vec<CheckupView> = Vec::new();
+    for paused in super::pause::paused(context).unwrap_or_default() {
+        let says = format!("warning: {}, so every call passes; haltline unpause ends this", paused.sentence());
+        checks.push(CheckupView::fine(NAME, says));
+    }
+    if engine.config().policy().mode == Mode::Observe {
+        let says = "warning: observe mode: haltline records what it would deny, and denies nothing; `haltline config set mode enforce` ends this";
+        checks.push(CheckupView::fine(NAME, says));
+    }
+    let clients_off = crate::unwatched::clients_off(context.engine.state_folder());
+    if clients_off > 0 {
+        let clients = text::count(clients_off as u64, "running client");
+        checks.push(CheckupView::fine(NAME, format!("warning: off in {clients}, started with HALTLINE=off")));
+    }
+    checks
+}
+
+/// Reports what `config check` finds.
 fn configuration(context: &Context) -> Result<CheckupView, Failure> {
     let errors = &context.engine.config().errors;
     if let Some(error) = errors.first() {

@@ -51,7 +51,7 @@ pub fn run(folder: Option<&Path>, is_recorded: bool, clock: Clock) -> Result<Exi
     if is_recorded {
         let open_replay = |folder: Option<&Path>| Ok(Engine::for_replay(&open_live(folder)?));
         return answer_all(folder, None, open_replay, |engine, event| {
-            let missing = || Failure::Plain("ts is missing: expected an instant, because of --recorded".to_owned());
+            let missing = || Failure::Plain("ts is missing: --recorded needs the time of each event".to_owned());
             engine.use_recorded_time(event.at.ok_or_else(missing)?);
             Ok(())
         });
@@ -146,7 +146,7 @@ impl<S: Store, O: OpenEngine<S>, T: Fn(&mut Engine<S>, &PlainEvent) -> Result<()
     /// Answers one event; returns the exit code for the case that it is the only one.
     fn handle(&mut self, line: &[u8]) -> Result<ExitCode, Failure> {
         let text = str::from_utf8(line).map_err(|error| {
-            Failure::Plain(format!("event: expected UTF-8; byte {} is not", error.valid_up_to() + 1))
+            Failure::Plain(format!("event: expected UTF-8; byte {} is invalid", error.valid_up_to() + 1))
         })?;
         let mut event = plain::read(text).map_err(Failure::plain)?;
         self.disbelieve(&mut event);
@@ -159,7 +159,7 @@ impl<S: Store, O: OpenEngine<S>, T: Fn(&mut Engine<S>, &PlainEvent) -> Result<()
             engine.deliver_notifications();
         }
         for notice in &notices {
-            eprintln!("{notice}");
+            eprintln!("{}", text::sentence(notice));
         }
         Ok(verdict_exit_code(&verdict))
     }

@@ -49,7 +49,7 @@ pub fn run(context: &Context, command: &Init) -> Result<ExitCode, Failure> {
     if command.is_git_exclude && !command.is_dry_run {
         let changed = git_exclude::add(context.engine.project())?;
         if let Some(path) = changed.filter(|_| !context.is_json) {
-            text::note(&format!("haltline's state files are left out of `git status`: {}", path.display()));
+            text::note(&format!("`git status` now ignores haltline's state files: {}", path.display()));
         }
     }
     Ok(exit_code::SUCCESS)
@@ -64,7 +64,7 @@ fn chosen_clients(context: &Context, command: &Init) -> Result<Vec<Client>, Fail
     if command.is_all && found.is_empty() {
         let known = Client::ALL.map(Client::cli_name).join(", ");
         return Err(Failure::Plain(format!(
-            "no client was found on this machine; `haltline init --client NAME` installs for one of {known}"
+            "haltline found no client on this machine; `haltline init --client NAME` installs for one of {known}"
         )));
     }
     let is_asking = can_ask(context) && !command.is_agreed && !command.is_dry_run;
@@ -87,7 +87,7 @@ fn choose(found: &[FoundClient]) -> Result<Vec<Client>, Failure> {
     std::io::stderr().flush()?;
     let mut line = String::new();
     if std::io::stdin().lock().read_line(&mut line)? == 0 {
-        return Err(Failure::Plain("nothing was changed".to_owned()));
+        return Err(Failure::Plain("haltline changed nothing".to_owned()));
     }
     let words: Vec<&str> = line.split([' ', ',', '\t', '\n']).filter(|word| !word.is_empty()).collect();
     if words.is_empty() {
@@ -98,7 +98,7 @@ fn choose(found: &[FoundClient]) -> Result<Vec<Client>, Failure> {
         let named = || Client::from_cli_name(word);
         numbered.map(|found| found.client).or_else(named).ok_or_else(|| {
             Failure::Plain(format!(
-                "{}: expected numbers from 1 to {}; nothing was changed",
+                "{}: expected numbers from 1 to {}; haltline changed nothing",
                 shorten(word),
                 found.len()
             ))
@@ -133,12 +133,12 @@ fn install_one(
             format!("`haltline init{} --yes`", InstallScope::from_project_flag(command.is_project).options(client));
         if context.is_json {
             // The plan is the one object that is printed.
-            text::note(&format!("nothing was changed: JSON answers cannot ask; run {hint} if this is right"));
+            text::note(&format!("haltline changed nothing, because it cannot ask with --json; run {hint} to confirm"));
             return Ok(view);
         }
         if !can_ask(context) {
-            let problem = "nothing was changed: no terminal to ask at";
-            return Err(Failure::Plain(format!("{problem}; run {hint} if this is right")));
+            let problem = "haltline changed nothing: there is no terminal to ask at";
+            return Err(Failure::Plain(format!("{problem}; run {hint} to confirm")));
         }
         if !question::ask("Apply?", question::Default::Yes)? {
             text::note(&format!("Nothing has changed. Run {hint} when you are ready."));
@@ -164,7 +164,7 @@ fn install_one(
 /// Path of this binary, with links resolved.
 pub fn own_binary() -> Result<PathBuf, Failure> {
     let path = std::env::current_exe().and_then(fs::canonicalize);
-    path.map_err(|error| Failure::Plain(format!("the path of this binary: {error}")))
+    path.map_err(|error| Failure::Plain(format!("haltline cannot find the path of this program: {error}")))
 }
 
 /// A path as text, because JSON cannot hold others.
@@ -184,9 +184,9 @@ pub fn read_settings(
     Ok((path, file))
 }
 
-/// Adds to a failure that nothing was changed.
+/// Adds to a failure that haltline changed nothing.
 pub fn with_nothing_changed(failure: &Failure) -> Failure {
-    Failure::Plain(format!("{failure}; nothing was changed"))
+    Failure::Plain(format!("{failure}; haltline changed nothing"))
 }
 
 /// A file of haltline's next to a client's settings.
@@ -309,13 +309,13 @@ impl<'a> InstallPlan<'a> {
         });
         let entries = Entries { client, hook: Hook::new(client, &binary, &state, &config), status_line };
         let plan = install(file.text.as_deref(), &entries)
-            .map_err(|error| file.failure(format!("{error}; nothing was changed")))?;
+            .map_err(|error| file.failure(format!("{error}; haltline changed nothing")))?;
         let sidecars = SidecarFile::all(client, &settings)?;
         let is_occupied =
             |sidecar: &&SidecarFile| sidecar.event.is_some() && sidecar.change(&entries.hook) == OwnFileChange::Foreign;
         if let Some(occupied) = sidecars.iter().find(is_occupied) {
             let error = InstallError::Foreign { title: occupied.program.title };
-            return Err(Failure::Plain(format!("{}: {error}; nothing was changed", occupied.path.display())));
+            return Err(Failure::Plain(format!("{}: {error}; haltline changed nothing", occupied.path.display())));
         }
         let found = FoundClient::look(client);
         let also = other_clients(client, context, &binary);
@@ -416,7 +416,9 @@ impl<'a> InstallPlan<'a> {
                 (Err(failure), None) => left_out.push(sidecar.left_out(&failure)),
                 (Err(failure), Some(_)) => {
                     let written = self.settings.display();
-                    return Err(Failure::Plain(format!("{failure}; {written} is written: run the command again")));
+                    return Err(Failure::Plain(format!(
+                        "{failure}; haltline has written {written}: run the command again"
+                    )));
                 }
             }
         }

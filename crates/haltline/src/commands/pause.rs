@@ -4,13 +4,12 @@ use std::process::ExitCode;
 
 use haltline_core::control::{ControlEvent, PAUSE_MS_MAX};
 use haltline_core::{CircuitName, State};
-use haltline_engine::EngineError;
 use haltline_engine::control::{ControlScope, ScopedPause};
 use haltline_engine::store::{Committed, Store};
 
 use crate::cli::{Pause, PauseLength, Unpause};
 use crate::context::Context;
-use crate::error::{Failure, describe_rejection};
+use crate::error::Failure;
 use crate::front::text;
 use crate::local_time;
 use crate::view::control::{PauseView, PausedView};
@@ -51,10 +50,7 @@ pub fn unpause(context: &Context, command: &Unpause) -> Result<ExitCode, Failure
 }
 
 fn commit(context: &Context, scope: ControlScope, event: ControlEvent) -> Result<Committed, Failure> {
-    context.engine.control(scope, event).map_err(|error| match error {
-        EngineError::Store(error) => error.into(),
-        EngineError::Rejected(rejection) => Failure::Plain(describe_rejection(&rejection)),
-    })
+    context.engine.control(scope, event).map_err(Failure::for_control)
 }
 
 /// The session of this project that was seen last, as its row names it.

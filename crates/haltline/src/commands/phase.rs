@@ -65,7 +65,8 @@ fn locate(context: &Context, selector: &PhaseRunSelector) -> Result<PhaseRunLoca
 fn locate_own(context: &Context, selector: &PhaseRunSelector) -> Result<PhaseRunLocation, Failure> {
     if selector.run.is_some() {
         return Err(Failure::Plain(
-            "--run: the runner itself asks and reports; status, history, decide and begin --new-run take it".to_owned(),
+            "--run: only status, history, decide and begin --new-run accept it; the runner itself checks and reports"
+                .to_owned(),
         ));
     }
     self::locate(context, selector)
@@ -205,7 +206,7 @@ fn report_from_arguments(command: &PhaseReport) -> Result<Report, Failure> {
     };
     if command.neutral.as_deref().is_some_and(|reason| reason.trim().is_empty()) {
         return Err(Failure::Plain(
-            "--neutral \"\": expected why the iteration says nothing about progress".to_owned(),
+            "--neutral \"\": expected the reason why haltline must not judge the iteration".to_owned(),
         ));
     }
     let phase = command.phase.as_deref().map(phase_name).transpose()?;

@@ -37,7 +37,7 @@ pub fn run(context: &Context, command: &Purge) -> Result<ExitCode, Failure> {
     let view = PurgeView { schema: SCHEMA, session: session.to_owned(), facts };
     context.print(&view, |view| {
         let facts = text::count(view.facts as u64, "fact");
-        format!("The texts of {facts} of session {} are gone; the counts stay.\n", view.session)
+        format!("haltline deleted the texts of {facts} of session {} and kept the counts.\n", view.session)
     })
 }
 
@@ -45,11 +45,11 @@ pub fn run(context: &Context, command: &Purge) -> Result<ExitCode, Failure> {
 fn agree(context: &Context, session: &str) -> Result<bool, Failure> {
     if !question::can_ask() || context.is_json {
         return Err(Failure::Plain(format!(
-            "purge deletes the texts of session {session:?} for good and nobody can be asked; add --yes"
+            "purge deletes the texts of session {session:?} permanently, and there is no terminal to ask at; add --yes"
         )));
     }
     let is_agreed =
-        question::ask(&format!("Delete the texts of session {session:?} for good?"), question::Default::No)?;
+        question::ask(&format!("Delete the texts of session {session:?} permanently?"), question::Default::No)?;
     if !is_agreed {
         text::note("Nothing has changed.");
     }

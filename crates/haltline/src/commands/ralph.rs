@@ -77,7 +77,7 @@ impl RalphBridge<'_> {
             None => drop(self.commit(begin())?),
             Some(phase_run) if self.settings.auto_reset && phase_run.trip().is_some() => match detect_agent() {
                 Some(agent) => text::warn(&format!(
-                    "CB_AUTO_RESET is for people and is refused inside an agent ({agent}); the circuit stays as it is"
+                    "CB_AUTO_RESET is for people, and haltline denies it inside an agent ({agent}); the circuit stays as it is"
                 )),
                 None => drop(self.commit(PhaseEvent::AutoReset)?),
             },
@@ -143,7 +143,7 @@ impl RalphBridge<'_> {
         if let Some(error_mark) = known.unwrap_or_default().and_then(|phase_run| phase_run.error) {
             error.fingerprint = error_mark;
         }
-        error.shown = "an error that no output tells of".to_owned();
+        error.shown = "an error that no output describes".to_owned();
         Ok(error)
     }
 
@@ -233,7 +233,7 @@ impl RalphBridge<'_> {
     fn only_observes(&self) -> bool {
         let is_observing = self.context.engine.config().policy().mode == Mode::Observe;
         if is_observing {
-            text::warn("mode = \"observe\": the loop goes on");
+            text::warn("mode = \"observe\": the loop continues");
         }
         is_observing
     }
@@ -255,7 +255,7 @@ fn begin() -> PhaseEvent {
 fn failure_of(error: EngineError) -> Failure {
     match error {
         EngineError::Store(error) => error.into(),
-        EngineError::Rejected(_over) => Failure::Plain("this loop's circuit is closed for good".to_owned()),
+        EngineError::Rejected(_over) => Failure::Plain("this loop's circuit stays CLOSED".to_owned()),
     }
 }
 
@@ -272,5 +272,5 @@ fn flag(name: &str, text: &str) -> Result<bool, Failure> {
 }
 
 fn bad(name: &str, value: &str, expected: impl Display) -> Failure {
-    Failure::Usage(format!("{name} {}: expected {expected}; nothing was counted", shorten(value)))
+    Failure::Usage(format!("{name} {}: expected {expected}; haltline counted nothing", shorten(value)))
 }

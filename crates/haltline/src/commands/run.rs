@@ -21,13 +21,14 @@ use self::output_listener::OutputListener;
 use crate::ancestry;
 use crate::cli::Run;
 use crate::context::Context;
+use crate::environment;
 use crate::error::Failure;
 use crate::hook::transcript::to_agents_price;
 use crate::run::{EndCause, EndedRun, Inbox, KeepLimits, Limits, StartError, SupervisedCommand, Terminal, supervise};
 
 pub fn run(context: &Context, command: &Run) -> Result<ExitCode, Failure> {
     // If that cannot be written, the marker in the environment still identifies the run.
-    ancestry::record_own(context.engine.state_folder()).ok();
+    ancestry::record_own(context.engine.state_folder(), &environment::user_config()?).ok();
     if command.is_loop { loop_runner::run(context, command) } else { once(context, command) }
 }
 

@@ -13,17 +13,17 @@ use haltline_engine::{
 };
 
 use super::{constraint, doctor, memory, pause, phase, trust};
-use crate::ancestry;
 use crate::cli::Status;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::front::text;
+use crate::unwatched;
 use crate::view::SCHEMA;
 use crate::view::attempt::SliceView;
 use crate::view::claim::OpenDisputeView;
 use crate::view::overview::{OverviewView, ProjectView, ProjectsView};
 use crate::view::session::{PatternView, ResourceView, SessionView, SessionsView, TrippedCircuitView};
-use crate::view::status::{StatusView, StoreView};
+use crate::view::status::{StatusView, StoreView, UnwatchedView};
 
 type Rows = Vec<(CircuitName, State)>;
 
@@ -62,7 +62,8 @@ pub fn run(context: &Context, command: &Status) -> Result<ExitCode, Failure> {
         project: project.identity.display().to_string(),
         mode: config.policy().mode,
         paused: pause::paused(context)?,
-        clients_off: clients_off(context),
+        clients_off: unwatched::clients_off(engine.state_folder()),
+        unwatched: unwatched_sessions(context)?,
         at: engine.now().at.to_string(),
         is_installed: doctor::is_installed(context)?,
         overview: OverviewView::new(&overview, &recorded),
@@ -107,7 +108,7 @@ fn store_view(context: &Context) -> Result<StoreView, Failure> {
     });
     Ok(StoreView {
         path: store.path().display().to_string(),
-        bytes: bytes.sum(),
+        bytes: bytes.sum::<u64>() + haltline_engine::spool::bytes_waiting(store.folder()),
         bytes_max: engine.config().state_bytes_max(),
         schema: SCHEMA_VERSION,
         newer_schema: store.newer_schema()?,
@@ -117,13 +118,16 @@ fn store_view(context: &Context) -> Result<StoreView, Failure> {
     })
 }
 
-/// Counts the running clients that a person started with `HALTLINE=off`.
-fn clients_off(context: &Context) -> usize {
-    let folder = context.engine.state_folder();
-    let is_off = |client: &ancestry::AncestorProcess| {
-        ancestry::is_switched_off(folder, client, client.agent().unwrap_or_default())
+/// The sessions that no hook reports.
+fn unwatched_sessions(context: &Context) -> Result<Vec<UnwatchedView>, Failure> {
+    let found = unwatched::find(&context.engine)?;
+    let view = |one: unwatched::Unwatched| UnwatchedView {
+        client: one.client.name(),
+        session: one.session,
+        transcript: one.transcript.display().to_string(),
+        last_report: one.last_report.map(|at| at.to_string()),
     };
-    ancestry::running_clients(folder).iter().filter(|client| is_off(client)).count()
+    Ok(found.into_iter().map(view).collect())
 }
 
 /// The view of the sessions active after `since`; older ones are skipped.

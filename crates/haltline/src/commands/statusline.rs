@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use haltline_core::control::Pause;
 use haltline_core::loop_::{closest_to_trip, dollars};
-use haltline_core::{CircuitName, Instant, Moment, State};
+use haltline_core::{CircuitName, Instant, Mode, Moment, State};
 use haltline_engine::clock::Clock;
 use haltline_engine::config::Config;
 use haltline_engine::control::pauses;
 use haltline_engine::project::Project;
 use haltline_engine::store::{Sqlite, SqliteOptions, Store};
-use haltline_engine::{Overview, UnclosedCircuit, agent_tree_row, load_trust};
+use haltline_engine::{Overview, UnclosedCircuit, agent_tree_row, load_trust, settled_project};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
@@ -100,8 +100,9 @@ fn view(arguments: &Statusline, clock: Clock) -> Option<StatuslineView> {
     let reported = text("/workspace/project_dir").or_else(|| text("/cwd")).map(PathBuf::from);
     let folder = arguments.folder.clone().or(reported).unwrap_or_else(|| PathBuf::from("."));
     let project = Project::find(&folder, PROJECT_MARKERS).ok()?;
-    let state_folder = arguments.state_folder.clone().or_else(|| environment::state_folder().ok())?;
-    let user_file = arguments.config.clone().or_else(|| environment::user_config().ok())?;
+    let state_folder = arguments.state_folder.clone().or_else(|| environment::own_paths().state_folder().ok())?;
+    let project = settled_project(&state_folder, project);
+    let user_file = arguments.config.clone().or_else(|| environment::own_paths().user_config().ok())?;
     let options = SqliteOptions { timeout: STORE_TIMEOUT, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
     let store = Sqlite::new(&state_folder, options);
     let reported_cost = status.pointer("/cost/total_cost_usd").and_then(Value::as_f64);
@@ -127,26 +128,27 @@ fn view(arguments: &Statusline, clock: Clock) -> Option<StatuslineView> {
         cost_usd: reported_cost.or(spent.map(|spent| usd(spent.micros))),
         ..unknown()
     };
+    let unclosed = most_urgent_first(&overview, session.as_deref());
+    view.circuits = unclosed.iter().map(|circuit| UnclosedView::new(circuit)).collect();
     if let Some(suspended) = suspension(&store, &state_folder, &project, session.as_deref(), now) {
         view.text = format!("haltline {suspended}");
         view.segment = suspended;
         return Some(view);
     }
-    let unclosed = most_urgent_first(&overview, session.as_deref());
-    view.circuits = unclosed.iter().map(|circuit| UnclosedView::new(circuit)).collect();
+    let config = Config::load(&user_file, Some(&project.root), || load_trust(&store, &state_folder, &project));
+    let is_observing = config.policy().mode == Mode::Observe;
     if let (Some(first), Some(shown)) = (unclosed.first(), view.circuits.first()) {
-        let (segment, rest) = halted(first, shown, unclosed.len() - 1, now);
+        let (segment, rest) = halted(first, shown, unclosed.len() - 1, now, is_observing);
         view.text = format!("haltline {segment}{rest}");
         view.segment = segment;
         return Some(view);
     }
-    view.segment = "ok".to_owned();
-    if let Some((_, agent)) = agent {
-        let config = Config::load(&user_file, Some(&project.root), || load_trust(&store, &state_folder, &project));
-        if let Some(near) = closest_to_trip(agent, tree, &config.policy().loop_, now) {
-            view.segment = format!("{}/{} {}", near.count, near.limit, pattern_words(near.pattern));
-            view.near = Some(NearView::new(&near));
-        }
+    view.segment = if is_observing { "observing" } else { "ok" }.to_owned();
+    if let Some((_, agent)) = agent
+        && let Some(near) = closest_to_trip(agent, tree, &config.policy().loop_, now)
+    {
+        view.segment = format!("{}/{} {}", near.count, near.limit, pattern_words(near.pattern));
+        view.near = Some(NearView::new(&near));
     }
     let cost = reported_cost.map(|cost| format!("${cost:.2}")).or(spent.map(|spent| dollars(spent.micros)));
     view.text = format!("haltline {}{}", view.segment, cost.map(|cost| format!(" {cost}")).unwrap_or_default());
@@ -167,8 +169,18 @@ fn most_urgent_first<'a>(overview: &'a Overview, session: Option<&str>) -> Vec<&
 }
 
 /// What is halted in words, and the rest of the line: until when, how many more, and what to type.
-fn halted(circuit: &UnclosedCircuit, shown: &UnclosedView, more: usize, now: Moment) -> (String, String) {
-    let verb = if circuit.is_open() { "stopped" } else { "half-open" };
+fn halted(
+    circuit: &UnclosedCircuit,
+    shown: &UnclosedView,
+    more: usize,
+    now: Moment,
+    is_observing: bool,
+) -> (String, String) {
+    let verb = match (circuit.is_open(), is_observing) {
+        (true, false) => "stopped",
+        (true, true) => "would stop",
+        (false, _) => "half-open",
+    };
     let cause = shown.subject().replace('`', "");
     let cause = match cause.char_indices().nth(CAUSE_MAX) {
         Some((end, _)) => format!("{}…", &cause[..end]),

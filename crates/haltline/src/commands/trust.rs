@@ -11,6 +11,7 @@ use crate::cli::Trust;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::front::text;
+use crate::operator::Unattended;
 use crate::view::status::{TrustView, WaitingView};
 use crate::view::{AuditView, SCHEMA};
 
@@ -42,6 +43,10 @@ pub fn run(context: &Context, command: &Trust) -> Result<ExitCode, Failure> {
             Err(EngineError::Store(error)) => return Err(error.into()),
         }
     }
+    if let Unattended::Unconfirmed(file) = context.unattended() {
+        engine.confirm_user_config(&file, operator.clone()).map_err(Failure::for_control)?;
+    }
+    engine.accept_identity(operator.clone()).map_err(Failure::for_control)?;
     let audit = accepted.map(|committed| AuditView::new(&committed, operator));
     let view = TrustView { schema: SCHEMA, waiting, is_accepted: true, audit };
     context.print(&view, text::trust)
@@ -62,6 +67,22 @@ pub fn waiting(context: &Context) -> Result<Vec<WaitingView>, Failure> {
     }
     for (_, rule) in loosened_rules(context)? {
         waiting.extend(rule);
+    }
+    if let Some(identity) = context.engine.moved_identity() {
+        waiting.push(WaitingView {
+            file: context.engine.project().root.display().to_string(),
+            key: "project".to_owned(),
+            from: context.engine.project().identity.display().to_string(),
+            to: identity.display().to_string(),
+        });
+    }
+    if let Unattended::Unconfirmed(file) = context.unattended() {
+        waiting.push(WaitingView {
+            file: file.display().to_string(),
+            key: "operator.unattended".to_owned(),
+            from: "false".to_owned(),
+            to: "true".to_owned(),
+        });
     }
     Ok(waiting)
 }

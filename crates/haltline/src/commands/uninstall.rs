@@ -16,7 +16,6 @@ use crate::front::text;
 use crate::installation::{
     ForeignFile, InstallScope, Installation, InstallationRecord, digest, git_exclude, keep_backup, remove_folders,
 };
-use crate::operator::{Proof, confirm};
 use crate::view::SCHEMA;
 use crate::view::install::{OwnFileChange, UninstallOutcome, UninstallView};
 
@@ -25,7 +24,7 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
     let engine = &context.engine;
     let verb = if command.is_purge { "uninstall --purge" } else { "uninstall" };
     if !command.is_dry_run {
-        confirm(verb, None, Proof::Presence, engine.config())?;
+        context.confirm(verb, None)?;
     }
     let (client, scope) = (command.client, InstallScope::from_project_flag(command.is_project));
     let own = as_text(&own_binary()?)?;
@@ -38,12 +37,12 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
     {
         let settings = other.settings.display();
         return Err(Failure::Plain(format!(
-            "the hooks in {settings} still use this state; uninstall them first; nothing was changed"
+            "the hooks in {settings} still use this state; uninstall them first; haltline changed nothing"
         )));
     }
     let found = match &file.text {
         Some(text) => {
-            find(text, client, &own).map_err(|error| file.failure(format!("{error}; nothing was changed")))?
+            find(text, client, &own).map_err(|error| file.failure(format!("{error}; haltline changed nothing")))?
         }
         None => Vec::new(),
     };
@@ -101,14 +100,16 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
                     view.files.push(sidecar.left_out(&failure));
                 }
                 (Err(failure), Some(_)) => {
-                    return Err(Failure::Plain(format!("{failure}; other hooks are removed: run the command again")));
+                    return Err(Failure::Plain(format!(
+                        "{failure}; haltline has removed the other hooks: run the command again"
+                    )));
                 }
             }
         }
         remove_folders(known.map_or(&[], |known| &known.folders));
         record.without(&settings).write(state)?;
         if let Some(path) = git_exclude::remove(engine.project())?.filter(|_| !context.is_json) {
-            text::note(&format!("{}: haltline's lines are removed", path.display()));
+            text::note(&format!("{}: haltline removed its lines", path.display()));
         }
         if command.is_purge {
             view.left_in_state = purge(state)?;
@@ -118,7 +119,7 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
 }
 
 /// What haltline keeps in its state folder.
-const STATE_NAMES: [&str; 16] = [
+const STATE_NAMES: [&str; 19] = [
     "backtest.json",
     "backup",
     "clients",
@@ -129,11 +130,14 @@ const STATE_NAMES: [&str; 16] = [
     "memory",
     "mirrors",
     "paused",
+    "roots",
     "runs",
     "slices",
     "snapshots",
     "spool",
+    "stuck.json",
     "told",
+    "told.key",
     "trust",
 ];
 /// The store's files and locks begin with one of these.
@@ -174,7 +178,7 @@ fn without_haltline(
         }
     }
     let left = remove(current, client, own, known.map(|known| &known.trace))
-        .map_err(|error| file.failure(format!("{error}; nothing was changed")))?;
+        .map_err(|error| file.failure(format!("{error}; haltline changed nothing")))?;
     let Some(left) = left else { return Ok((UninstallOutcome::Unchanged, current.clone())) };
     // A file that `init` created is deleted only if it is empty now: the user may have added to it since.
     let is_empty = serde_json::from_str(&left).is_ok_and(|left: serde_json::Value| left == serde_json::json!({}));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use haltline_core::{State, code_page};
 use haltline_engine::replay::TripsFile;
 use haltline_engine::store::Store;
-use haltline_engine::{IncidentLookup, IncidentRecord, agent_tree_row};
+use haltline_engine::{IncidentLookup, IncidentRecord, agent_tree_row, one_per_cause};
 
 use super::{circuits, explain};
 use crate::context::Context;
@@ -38,6 +38,8 @@ fn view(context: &Context, record: &IncidentRecord) -> Result<WhyView, Failure> 
     let engine = &context.engine;
     let (store, key) = (engine.store(), engine.project().key);
     let incident = engine.explain_incident(record)?;
+    let whole = one_per_cause(engine.incident_records(false)?).into_iter().find(|whole| whole.id == record.id);
+    let record = whole.as_ref().unwrap_or(record);
     let mut view = WhyView::new(&incident, record, engine.config(), engine.now());
     match store.circuit(key, &record.row)? {
         Some(State::Agent(agent)) => {
@@ -58,7 +60,8 @@ fn view(context: &Context, record: &IncidentRecord) -> Result<WhyView, Failure> 
             | State::Claim(_)
             | State::Pipeline(_)
             | State::Trust(_)
-            | State::Control(_),
+            | State::Control(_)
+            | State::Ledger(_),
         )
         | None => {}
     }

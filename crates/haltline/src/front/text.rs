@@ -2,6 +2,7 @@
 
 mod attempt;
 mod backtest;
+mod budget;
 mod claim;
 mod claim_ledger;
 mod config;
@@ -31,6 +32,7 @@ use haltline_engine::store::Salvage;
 
 pub use attempt::{attempt_answer, attempt_history, attempt_scope, attempt_status};
 pub use backtest::{backtest, why_replay};
+pub use budget::{budgets, prices, raise};
 pub use claim::{claim_answer, claim_list, claim_show};
 pub use claim_ledger::claim_ledger;
 pub use config::{config_change, config_check, config_path, config_show};
@@ -49,12 +51,19 @@ use page::{Page, Style, cut, join};
 pub use page::{count, fit};
 pub use phase::{BlockForm, open_block, phase_answer, phase_history, phase_report, phase_status};
 pub use ralph::{ralph_halt, ralph_reset, ralph_status};
+pub use screen::sentence;
 pub use screen::{ColorChoice, set_screen};
 use screen::{stamp, when};
 pub use status::{all_projects, status, trust};
 pub use time::local;
 
 use crate::error::Failure;
+use crate::view::AuditView;
+
+/// Who acted, when, and where the journal has it.
+fn audited(audit: &AuditView) -> String {
+    format!("{}, {}, journal head {}", audit.who, stamp(&audit.at), audit.journal_head)
+}
 
 /// Makes the text of a page safe for a terminal: escapes what others wrote, then adds the page's colours.
 pub fn for_terminal(text: &str) -> String {
@@ -79,7 +88,7 @@ pub fn print_failure(failure: &Failure) {
         Failure::Plain(text) | Failure::Usage(text) | Failure::Store(text) | Failure::Closed(text) => {
             note(&format!("error: {text}"))
         }
-        Failure::NotOperator(text) | Failure::Denied(text) => note(&format!("refused: {text}")),
+        Failure::NotOperator(text) | Failure::Denied(text) => note(&format!("denied: {text}")),
     }
 }
 
@@ -98,12 +107,12 @@ pub fn salvage(salvage: &Salvage, folder: &Path) -> String {
     let Salvage { kept, circuits, latched, facts } = salvage;
     match kept {
         Some(kept) => format!(
-            "the store in {} was damaged; it is kept as {} and was rebuilt with {circuits} circuits ({latched} of them from latches) and {facts} facts",
+            "the store in {} was damaged; haltline kept it as {} and rebuilt it with {circuits} circuits ({latched} of them from latches) and {facts} facts",
             folder.display(),
             kept.display()
         ),
         None => format!(
-            "the store in {} was gone; {latched} circuits that are not CLOSED were restored from their latches",
+            "the store in {} was missing; haltline restored {latched} circuits that are not CLOSED from their latches",
             folder.display()
         ),
     }

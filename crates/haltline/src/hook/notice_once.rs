@@ -2,6 +2,7 @@
 //! remember both, because every hook is a new process and the store may be the very thing that failed.
 
 use std::fs::{self, DirBuilder, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -10,12 +11,14 @@ use haltline_agents::Client;
 use haltline_agents::hook::{HookCall, HookEvent, WarningDelivery};
 use haltline_core::{CircuitName, Reason, Retry, Verdict, digest_hex};
 
+use haltline_engine::file::{Durability, Links, read_regular, write_privately};
 use haltline_engine::project::ProjectKey;
 
 use crate::environment::variable;
 
 /// Files of old sessions are deleted when there are more than this.
 const FILES_MAX: usize = 200;
+const MARKER_BYTES_MAX: u64 = 1024;
 
 /// The files of one store. They are in its state folder, so that two stores never share them. If that cannot be
 /// written, they are in the folder for temporary files, under a name that only this store has.
@@ -39,21 +42,51 @@ impl NoticeFiles {
     }
 
     /// True if this kind of notice was not shown in this session yet. False if no marker can be written: no message is
-    /// better than one on every call.
+    /// better than one on every call. A marker that somebody else put there does not count.
     pub fn is_first(&self, kind: &str, session: &str) -> bool {
         let name = digest_hex(&[kind.as_bytes(), session.as_bytes()], 8);
-        for folder in self.folders() {
-            match OpenOptions::new().create_new(true).write(true).mode(0o600).open(folder.join(&name)) {
-                Ok(_marker) => {
+        // This creates the state folder, which the key needs.
+        let folders: Vec<&Path> = self.folders().collect();
+        let content = digest_hex(&[&self.key(), kind.as_bytes(), session.as_bytes()], 16);
+        for folder in folders {
+            let path = folder.join(&name);
+            match OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path) {
+                Ok(mut marker) => {
+                    if marker.write_all(content.as_bytes()).is_err() {
+                        // On a full disk an empty file can be made; the other folder may be on another disk.
+                        fs::remove_file(&path).ok();
+                        continue;
+                    }
                     forget_old(folder);
                     return true;
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return false,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let found = read_regular(&path, MARKER_BYTES_MAX, Links::Reject);
+                    if found.is_ok_and(|found| found == content.as_bytes()) {
+                        return false;
+                    }
+                    if write_privately(&path, content.as_bytes(), Durability::Rebuildable).is_ok() {
+                        return true;
+                    }
+                }
                 // The disk may be full, and then the person must know: the other folder may be on another disk.
                 Err(_unwritable) => {}
             }
         }
         false
+    }
+
+    /// What only haltline puts into its markers. It is kept in the state folder, which an agent must not touch (E6).
+    fn key(&self) -> Vec<u8> {
+        let Some(path) = self.own.as_ref().map(|own| own.with_file_name("told.key")) else { return Vec::new() };
+        read_regular(&path, MARKER_BYTES_MAX, Links::Reject).unwrap_or_else(|_missing| {
+            let random = || RandomState::new().hash_one(std::process::id()).to_ne_bytes();
+            let key = [random(), random()].concat();
+            match write_privately(&path, &key, Durability::Rebuildable) {
+                Ok(()) => key,
+                Err(_unwritable) => Vec::new(),
+            }
+        })
     }
 
     /// Keeps a notice for the next answer of a hook: in this session if it is known, else in this project.
@@ -64,6 +97,13 @@ impl NoticeFiles {
     /// Takes the notices that wait for any session of this project.
     pub fn take_project_notices(&self, project: ProjectKey) -> Option<String> {
         self.take_deferred(&project_file(project))
+    }
+
+    /// Takes the notices that wait for this session, if the person reads the answer to this event.
+    pub fn take_session_notices(&self, hook_call: &HookCall, verdict: &Verdict) -> Option<String> {
+        let is_shown =
+            hook_call.client.protocol().shows_notice(hook_call, verdict) && hook_call.agent.sub_agent.is_none();
+        if is_shown { self.take_deferred(&notices_file(&hook_call.agent.session)) } else { None }
     }
 
     /// Answers an event with a notice to the person, the first time.
@@ -101,7 +141,7 @@ impl NoticeFiles {
     fn notify_parent(&self, hook_call: &HookCall, verdict: &Verdict) {
         if let (Verdict::Stop(reason), Some(sub_agent)) = (verdict, &hook_call.agent.sub_agent) {
             let text = format!(
-                "HALTLINE {}: your sub-agent {sub_agent} was stopped, so its work is not done, whatever its result says. {}\nDo: finish its work in another way, or say what is missing. Do not: start the same sub-agent again.",
+                "HALTLINE {}: haltline stopped your sub-agent {sub_agent}, so its work is not done, whatever its result says. {}\nDo: finish its work in another way, or say what is missing. Do not: start the same sub-agent again.",
                 reason.code,
                 reason.for_person(),
             );

@@ -27,7 +27,7 @@ pub fn text(command: &PromptCommand, folder: &Path, state_folder: &Path, config_
         PromptCommand::Why { incident: Some(incident) } => run(&["why", incident]),
         PromptCommand::Why { incident: None } => run(&["why"]),
         PromptCommand::Terminal { verb, arguments } => format!(
-            "`haltline {verb}` changes what haltline decides, so it needs your own terminal. Type there:\n  haltline {verb}{}\n`/haltline why` shows the incident and its id.",
+            "`haltline {verb}` changes what haltline decides, so type it in your own terminal. Type there:\n  haltline {verb}{}\n`/haltline why` shows the incident and its id.",
             arguments.iter().map(|argument| format!(" {argument}")).collect::<String>(),
         ),
         PromptCommand::Help => HELP.to_owned(),
@@ -39,7 +39,7 @@ const HELP: &str = "haltline answers these here, without asking the model:
   /haltline why [INCIDENT]      why it stopped the agent
 In your own terminal:
   haltline resume [INCIDENT] [--hint TEXT]    allow one attempt now
-  haltline false-positive INCIDENT            never stop for this again here";
+  haltline false-positive INCIDENT            never stop this call again in this project";
 
 fn run_haltline(arguments: &[&str], folder: &Path, state_folder: &Path, config_file: &Path) -> String {
     let output = std::env::current_exe().and_then(|own| {

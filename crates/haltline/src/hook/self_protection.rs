@@ -1,25 +1,30 @@
 //! haltline's self-protection, as far as a hook can give it (E6): haltline denies actions of an agent against itself
 //! before they run, and reports what it cannot deny. SECURITY.md says which is which.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use haltline_agents::Client;
 use haltline_agents::hook::HookCall;
-use haltline_agents::{Client, install};
-use haltline_engine::file::{Links, read_regular};
 
 use super::provenance::{Channel, Input};
-use crate::ancestry;
-use crate::environment::variable;
+use crate::ancestry::{self, ClientFacts};
+use crate::environment::{self, variable};
 use crate::installation::InstallationRecord;
 
-/// Largest settings file that is read.
-const SETTINGS_BYTES_MAX: u64 = 16 << 20;
+/// Where a hook keeps its files.
+#[derive(Clone, Copy, Debug)]
+pub struct HookPaths<'a> {
+    pub state_folder: &'a Path,
+    pub config_file: &'a Path,
+    /// True if the hook's command line names the state folder.
+    pub is_named: bool,
+}
 
 /// Records which process the client is, and returns whether an agent started it (L8). A session that another session
 /// started belongs to that session's tree, whichever client runs it.
-pub fn record_session(state_folder: &Path, hook_call: &mut HookCall) -> bool {
+pub fn record_session(paths: HookPaths<'_>, hook_call: &mut HookCall) -> bool {
+    let HookPaths { state_folder, config_file, is_named } = paths;
     let named = hook_call.client.protocol().variables.process.and_then(variable).and_then(|id| id.parse().ok());
     let input = Input::current();
     let found = input.creating_ancestor().or_else(|| ancestry::find_client(named, hook_call.client.name()));
@@ -30,7 +35,14 @@ pub fn record_session(state_folder: &Path, hook_call: &mut HookCall) -> bool {
     // A command of the client's agent that makes up a session must not add it to the client's.
     if record.as_ref().and_then(|record| record.channel()).is_none_or(|recorded| recorded == channel) {
         // Without the record, operator actions below this client are still denied by the other markers.
-        ancestry::record(state_folder, &client, Some(&hook_call.agent.session), Some(channel)).ok();
+        let session = Some(hook_call.agent.session.as_str());
+        let facts = ClientFacts { session, channel: Some(channel), config: Some(config_file) };
+        ancestry::record(state_folder, &client, facts).ok();
+        let is_installed = || InstallationRecord::read(state_folder).is_ok_and(|record| !record.is_empty());
+        let default = environment::folder_of(&client).filter(|default| is_named && default != state_folder);
+        if let Some(default) = default.filter(|_| is_installed()) {
+            ancestry::record_elsewhere(&default, &client, state_folder).ok();
+        }
     }
     let variables = || Client::ALL.into_iter().map(|client| client.protocol().variables);
     let sessions = variables().filter_map(|variables| client.variable(variables.session?));
@@ -42,28 +54,22 @@ pub fn record_session(state_folder: &Path, hook_call: &mut HookCall) -> bool {
     is_nested
 }
 
-/// True if haltline wrote its hooks into this settings file and some of them are gone.
-pub fn has_lost_hooks(file: &str, state_folder: &Path) -> bool {
-    let lost = || -> Option<bool> {
-        let record = InstallationRecord::read(state_folder).ok()?;
-        let installed = record.find(&fs::canonicalize(file).unwrap_or_else(|_gone| PathBuf::from(file)))?;
-        let text = read_regular(Path::new(file), SETTINGS_BYTES_MAX, Links::Follow).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let client = Client::ALL.into_iter().find(|client| client.name() == installed.client)?;
-        let left = install::find(&text, client, installed.binary.to_str()?).unwrap_or_default();
-        let is_left = |event: &str| left.iter().any(|found| found.event == event && !found.is_restricted);
-        Some(!client.protocol().layout.events().all(is_left))
-    };
-    lost().unwrap_or(false)
-}
-
 /// Delivers notifications in a separate process, because the client waits for this one.
 pub fn spawn_delivery(folder: &Path, state_folder: &Path, config_file: &Path) {
+    spawn(folder, state_folder, config_file, &["notify", "deliver"]);
+}
+
+/// Starts a process that cleans the memory folders, but not what belongs to this session: the client waits for this one.
+pub fn spawn_cleanup(folder: &Path, state_folder: &Path, config_file: &Path, session: &str) {
+    spawn(folder, state_folder, config_file, &["memory", "clean", "--session", session]);
+}
+
+fn spawn(folder: &Path, state_folder: &Path, config_file: &Path, arguments: &[&str]) {
     let Ok(own) = std::env::current_exe() else { return };
     let mut command = Command::new(own);
-    command.arg("-C").arg(folder).args(["notify", "deliver"]);
+    command.arg("-C").arg(folder).args(arguments);
     command.env("HALTLINE_STATE_DIR", state_folder).env("HALTLINE_CONFIG", config_file);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // The message stays in the store: the next command tries again.
+    // A message stays in the store and a folder as it is: the next command tries again.
     command.spawn().ok();
 }

@@ -9,7 +9,7 @@ use haltline_agents::hook::{HookEvent, ParsedHook};
 use haltline_agents::price::Price;
 use haltline_agents::transcript_reader::{ReadContext, TranscriptReader};
 use haltline_core::identity::{Digest, Outcome};
-use haltline_core::loop_::{Activity, AgentFact, AgentRef, AgentState, CallIds, LoopEvent, TranscriptRange};
+use haltline_core::loop_::{Activity, AgentFact, AgentRef, AgentState, CallIds, LoopEvent, TranscriptRange, TurnEnd};
 use haltline_core::{CircuitName, Fact, Recorded, State};
 use haltline_engine::Engine;
 use haltline_engine::config::Price as ConfigPrice;
@@ -71,7 +71,7 @@ pub fn downgrade_prompt(engine: &Engine<Sqlite>, parsed: &mut ParsedHook) -> Res
         Activity::Working => None,
         Activity::TurnEnded => {
             (*by_user, *bypass) = (false, false);
-            Some(LoopEvent::Stop { blocked: true, running: None })
+            Some(LoopEvent::Stop { blocked: true, running: None, end: TurnEnd::Reported })
         }
         // Another hook source has reported the stop already.
         Activity::KeptGoing => {
@@ -182,6 +182,10 @@ fn read_new_part(
     Some(LoopEvent::Message {
         usage: has_use.then_some(used.usage),
         cost,
+        model: match used.by_model.as_slice() {
+            [used] => Some(used.model.clone()),
+            _none_or_several => None,
+        },
         range: Some(range),
         last_response: used.resume_state,
         // The text is only read if the pattern that uses it is enabled.
@@ -189,7 +193,7 @@ fn read_new_part(
     })
 }
 
-/// Converts a configured price. A one-hour cache write costs 1.6 times the usual one, as the service charges for it.
+/// Converts a configured price. A one-hour cache write costs 1.6 times as much as usual one, as the service charges for it.
 pub fn to_agents_price(price: &ConfigPrice) -> Price {
     Price {
         model: price.model.clone().into(),

@@ -84,7 +84,7 @@ impl ForeignFile {
         if self.content()? == self.text {
             return Ok(());
         }
-        Err(self.failure("was changed by somebody else just now; run the command again"))
+        Err(self.failure("another program changed it just now; run the command again"))
     }
 }
 

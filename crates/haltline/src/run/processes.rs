@@ -63,6 +63,10 @@ pub(crate) struct Process {
     pub name: String,
     pub parent: i32,
     pub group: i32,
+    /// The process that leads its session; 0 if that one is outside of this PID namespace.
+    pub session: i32,
+    /// The number of its controlling terminal; 0 if it has none.
+    pub terminal: i32,
     /// It has ended and its parent has not reaped it yet.
     pub is_zombie: bool,
     /// It is stopped until it is continued.
@@ -91,6 +95,8 @@ impl Process {
             name,
             parent: number(1)?,
             group: number(2)?,
+            session: number(3)?,
+            terminal: number(4)?,
             is_zombie,
             is_stopped: state == "T",
         })
@@ -120,7 +126,7 @@ fn has_run(environment: &[u8], run_id: &str) -> bool {
 }
 
 /// All process ids in descending order, so roughly the newest first. Empty if there is no `/proc`.
-pub(super) fn all_pids() -> Vec<i32> {
+pub(crate) fn all_pids() -> Vec<i32> {
     if !cfg!(target_os = "linux") {
         return Vec::new();
     }
@@ -183,6 +189,8 @@ mod tests {
             name: "a) b (c".to_owned(),
             parent: 3,
             group: 5,
+            session: 6,
+            terminal: 34816,
             is_zombie: false,
             is_stopped: false,
         };

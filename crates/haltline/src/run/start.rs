@@ -56,17 +56,17 @@ impl fmt::Display for StartError {
             }
             StartError::NotFound(program) => write!(
                 formatter,
-                "{}: no program of this name is on the PATH; install it, or give its path",
+                "{}: there is no program of this name on the PATH; install it, or give its path",
                 program.display()
             ),
             StartError::NoInterpreter(program) => write!(
                 formatter,
-                "{}: the interpreter that its first line names is not there; install it, or correct the line",
+                "{}: the interpreter in its first line does not exist; install it, or correct the line",
                 program.display()
             ),
             StartError::NotExecutable(program) => write!(
                 formatter,
-                "{}: may not be executed; `chmod +x` it, or start it through its interpreter",
+                "{}: is not executable; `chmod +x` it, or start it through its interpreter",
                 program.display()
             ),
             StartError::NotAProgram(program) => write!(
@@ -148,7 +148,7 @@ mod tests {
         };
         assert!(failed("/no/such/folder", Errno::NOENT).starts_with("cannot run in /no/such/folder: "));
         assert!(failed("/", Errno::NOEXEC).starts_with("agent: is not a program"));
-        assert!(failed("/", Errno::NOENT).starts_with("agent: no program of this name"));
+        assert!(failed("/", Errno::NOENT).starts_with("agent: there is no program of this name"));
         assert!(failed("/", Errno::AGAIN).starts_with("agent: cannot start: "));
     }
 

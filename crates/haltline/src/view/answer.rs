@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use haltline_core::{Instant, Operator, Reason, Verdict};
+use haltline_core::{Operator, Reason, Verdict};
 use haltline_engine::store::Committed;
 use serde::Serialize;
 
@@ -93,13 +93,6 @@ impl AuditView {
             journal_seq: committed.head.seq,
             journal_head: committed.head.short_hash(),
         }
-    }
-}
-
-impl fmt::Display for AuditView {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = Instant::parse(&self.at).map_or_else(|_| self.at.clone(), Instant::to_seconds_text);
-        write!(formatter, "{} at {at}, journal head {}", self.who, self.journal_head)
     }
 }
 

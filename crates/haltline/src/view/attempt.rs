@@ -363,7 +363,7 @@ fn describe_fact(fact: &AttemptFact) -> String {
         AttemptFact::Deviated { deviation } => format!("[{}] {}", deviation.rule.as_str(), deviation.description),
         AttemptFact::RolledBack { rollback, who } => format!("to {} by {who}; kept as {}", rollback.to, rollback.kept),
         AttemptFact::Reset { guidance, who, .. } => format!("by {who}: {guidance}"),
-        AttemptFact::HandedOut => "the earlier tries were told to a session".to_owned(),
+        AttemptFact::HandedOut => "haltline gave the list of earlier attempts to a session".to_owned(),
         AttemptFact::Ended { who: Some(who) } => format!("given up by {who}"),
         AttemptFact::Ended { who: None } => "its tests pass".to_owned(),
     }

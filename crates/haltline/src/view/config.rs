@@ -118,7 +118,7 @@ pub struct ChangeView {
     pub to: Option<String>,
     /// True if the project's file has values that wait for trust.
     pub waits: bool,
-    /// Missing if nothing was changed.
+    /// Missing if haltline changed nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<super::AuditView>,
 }

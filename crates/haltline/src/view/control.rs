@@ -14,7 +14,7 @@ pub struct PauseView {
     pub is_paused: bool,
     /// The pauses in force for this project.
     pub paused: Vec<PausedView>,
-    /// Missing if nothing was changed.
+    /// Missing if haltline changed nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditView>,
 }
@@ -55,7 +55,7 @@ impl PausedView {
     pub fn sentence(&self) -> String {
         match (&self.session, self.scope) {
             (Some(session), _) => {
-                format!("haltline is paused in session {session} until it ends, at the latest {}", self.until_local)
+                format!("haltline is paused until session {session} ends, at the latest until {}", self.until_local)
             }
             (None, "project") => format!("haltline is paused in this project until {}", self.until_local),
             (None, _) => format!("haltline is paused everywhere until {}", self.until_local),

@@ -1,7 +1,7 @@
 //! The view of `haltline explain`.
 
 use haltline_core::CodePage;
-use haltline_engine::config::Config;
+use haltline_engine::config::{Config, Setting};
 use serde::Serialize;
 
 use super::SCHEMA;
@@ -52,5 +52,11 @@ pub fn limits(config: &Config, page: &CodePage) -> Vec<ValueView> {
         page.is_limited_by(name)
             && !["enabled", "commands", "tools", "usd_per_call"].iter().any(|end| name.ends_with(end))
     };
-    config.settings().iter().filter(|setting| is_limit(setting.key.name)).map(ValueView::new).collect()
+    // There are many budgets, and most are off.
+    let is_off = |setting: &Setting| {
+        let scope = setting.key.name.strip_prefix("budget.").and_then(|rest| rest.split_once('.'));
+        scope.is_some_and(|(scope, _)| scope != "velocity") && setting.value == setting.key.default_value()
+    };
+    let shown = |setting: &&Setting| is_limit(setting.key.name) && !is_off(setting);
+    config.settings().iter().filter(shown).map(ValueView::new).collect()
 }

@@ -1,5 +1,6 @@
 //! Views of incidents, and of operator actions on them.
 
+use haltline_core::attempt::Slice;
 use haltline_core::loop_::{AgentTree, Exemption, Nature, Pattern, dollars};
 use haltline_core::{Instant, Mode, Moment, code_page};
 use haltline_engine::config::Config;
@@ -36,6 +37,10 @@ pub struct WhyView {
     /// When the cooldown ends, while it runs.
     pub until: Option<String>,
     pub remaining_s: Option<u64>,
+    /// Since when the circuit is HALF_OPEN.
+    pub half_open_since: Option<String>,
+    /// What lets a HALF_OPEN circuit close.
+    pub closes: Option<&'static str>,
     /// The limits in force.
     pub limits: Vec<LimitLineView>,
     /// What led to the trip, newest first where it has an order.
@@ -47,6 +52,8 @@ pub struct WhyView {
     /// What happened afterwards, oldest first.
     pub after: Vec<IncidentEventView>,
     pub followed_by: Option<String>,
+    /// The earlier trips of the same cause, newest first.
+    pub earlier: Vec<String>,
     pub ended: Option<IncidentEventView>,
     /// What the session has cost so far: `unknown`, `$1.23` or `at least $1.23`.
     pub session_cost: String,
@@ -87,10 +94,7 @@ impl WhyView {
     pub fn new(incident: &Incident, record: &IncidentRecord, config: &Config, now: Moment) -> Self {
         let remaining_ms = |until: Instant| u64::try_from(until.as_millis() - now.at.as_millis()).ok();
         let remaining = record.until.filter(|_| record.state == IncidentState::Open).and_then(remaining_ms);
-        let limits = match record.row.scope().starts_with("run/") && record.breaker() == "phase" {
-            true => limits_below(config, "run."),
-            false => code_page(&record.code).map(|page| limits(config, page)).unwrap_or_default(),
-        };
+        let limits = limits_of(incident, record, config);
         Self {
             schema: SCHEMA,
             incident: record.id.clone(),
@@ -104,10 +108,12 @@ impl WhyView {
             count: record.count,
             streak: incident.streak,
             about: incident.about.clone(),
-            why: incident.reason.clone().unwrap_or_else(|| "its texts were purged".to_owned()),
+            why: incident.reason.clone().unwrap_or_else(|| "a person purged its texts".to_owned()),
             until: remaining.and(record.until).map(|at| at.to_string()),
             remaining_s: remaining.map(|left| left.div_ceil(1000)),
-            limits: limits.into_iter().map(LimitLineView::from).collect(),
+            half_open_since: incident.half_open_since().map(|at| at.to_string()),
+            closes: (record.state == IncidentState::HalfOpen).then(|| incident.closing_text()),
+            limits,
             evidence: incident
                 .evidence
                 .iter()
@@ -118,6 +124,7 @@ impl WhyView {
             mode: config.policy().mode,
             after: incident.after.iter().map(IncidentEventView::new).collect(),
             followed_by: incident.followed_by.clone(),
+            earlier: record.earlier.clone(),
             ended: incident.closed.as_ref().map(IncidentEventView::new),
             session_cost: incident.cost_micros.map_or("unknown".to_owned(), dollars),
             next: next(incident, record),
@@ -148,6 +155,50 @@ impl From<ValueView> for LimitLineView {
         let ValueView { key, value, origin, file, .. } = value;
         Self { key: key.to_owned(), value, origin: origin.to_owned(), file }
     }
+}
+
+/// The limits that decided, with where each value comes from.
+fn limits_of(incident: &Incident, record: &IncidentRecord, config: &Config) -> Vec<LimitLineView> {
+    let fixed = |key: &str, value: u32| LimitLineView {
+        key: key.to_owned(),
+        value: value.into(),
+        origin: "fixed".to_owned(),
+        file: None,
+    };
+    let found = match &incident.breaker {
+        IncidentBreaker::Attempt => {
+            return vec![
+                fixed("failures of one test", Slice::TEST_FAILURES_MAX),
+                fixed("failures of a slice", Slice::SLICE_FAILURES_MAX),
+            ];
+        }
+        // Ralph's own settings are its limits.
+        IncidentBreaker::Phase { .. } if record.row.scope().starts_with("ralph") => Vec::new(),
+        IncidentBreaker::Phase { phase } => {
+            let table = match (record.row.scope().starts_with("run/"), phase.as_deref()) {
+                (true, _) => "run.".to_owned(),
+                (false, Some(phase)) => format!("phase.{}.", phase.to_ascii_lowercase()),
+                (false, None) => "phase.".to_owned(),
+            };
+            let mut found = limits_below(config, &table);
+            if found.is_empty() {
+                found = limits_below(config, "phase.other.");
+            }
+            let own: Vec<ValueView> = limits_below(config, &table)
+                .into_iter()
+                .filter(|value| value.key.rsplit('.').next().is_some_and(|key| key.starts_with(&record.pattern)))
+                .collect();
+            if own.is_empty() { found } else { own }
+        }
+        IncidentBreaker::Claim { .. } => {
+            let found = code_page(&record.code).map(|page| limits(config, page)).unwrap_or_default();
+            found.into_iter().filter(|value| value.key.ends_with("_rounds")).collect()
+        }
+        IncidentBreaker::Loop { .. } | IncidentBreaker::Constraint => {
+            code_page(&record.code).map(|page| limits(config, page)).unwrap_or_default()
+        }
+    };
+    found.into_iter().map(LimitLineView::from).collect()
 }
 
 /// How many entries of evidence are shown; notifications carry more.

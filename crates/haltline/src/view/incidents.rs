@@ -37,6 +37,8 @@ pub struct IncidentLineView {
     /// The person who ended it.
     pub ended_by: Option<String>,
     pub followed_by: Option<String>,
+    /// The earlier trips of the same cause, newest first.
+    pub earlier: Vec<String>,
 }
 
 impl IncidentsView {
@@ -66,12 +68,13 @@ impl IncidentLineView {
             why: record.reason.clone(),
             state: record.state.as_str(),
             is_open: record.is_open(),
-            tripped: record.tripped.to_seconds_text(),
+            tripped: record.tripped.to_string(),
             age_s: u64::try_from(age_ms).unwrap_or_default() / 1000,
             ended: record.ending().map(str::to_owned),
-            ended_at: end.map(|end| end.at.to_seconds_text()),
+            ended_at: end.map(|end| end.at.to_string()),
             ended_by: end.and_then(|end| end.who.clone()),
             followed_by: end.and_then(|end| end.followed_by.clone()),
+            earlier: record.earlier.clone(),
         }
     }
 }

@@ -19,10 +19,15 @@ pub struct UnclosedView {
     pub pattern: Option<&'static str>,
     pub code: Option<&'static str>,
     pub reason: Option<String>,
+    /// When it tripped.
+    pub tripped: Option<String>,
+    /// Since when it is in this state.
     pub since: Option<String>,
-    /// When the cooldown ends; `None` if only a person ends it.
+    /// When the cooldown ends; `None` if it is over, or only a person ends it.
     pub until: Option<String>,
     pub remaining_s: Option<u64>,
+    /// What lets a HALF_OPEN circuit close.
+    pub closes: Option<&'static str>,
     /// The command that lets the work go on, or shows what there is to decide.
     pub command: Option<String>,
 }
@@ -38,8 +43,10 @@ impl UnclosedView {
             pattern: incident.pattern,
             code: incident.code,
             reason: incident.reason.clone(),
-            since: incident.tripped.as_ref().map(Instant::to_string),
-            until: incident.until.as_ref().map(Instant::to_string),
+            tripped: incident.tripped.as_ref().map(Instant::to_string),
+            since: incident.half_open_since().or(incident.tripped).as_ref().map(Instant::to_string),
+            until: incident.until.filter(|_| circuit.remaining_ms.is_some()).as_ref().map(Instant::to_string),
+            closes: (incident.state == IncidentState::HalfOpen).then(|| incident.closing_text()),
             remaining_s: circuit.remaining_ms.map(|left| left.div_ceil(1000)),
             command: command(incident),
         }
@@ -47,7 +54,7 @@ impl UnclosedView {
 
     /// What the circuit is about, in a few words.
     pub fn subject(&self) -> String {
-        let reason = self.reason.as_deref().unwrap_or("its texts were purged");
+        let reason = self.reason.as_deref().unwrap_or("a person purged its texts");
         let scope = self.circuit.split_once('/').map_or(self.circuit.as_str(), |(_, scope)| scope);
         match self.breaker {
             BreakerName::Loop => reason.to_owned(),
@@ -60,7 +67,7 @@ impl UnclosedView {
 
 /// The one command to type.
 fn command(incident: &Incident) -> Option<String> {
-    let (id, scope) = (&incident.id, incident.row.scope());
+    let id = &incident.id;
     if id.is_empty() {
         return None;
     }
@@ -71,8 +78,10 @@ fn command(incident: &Incident) -> Option<String> {
         // There is no call to allow after an attempt to change haltline itself.
         IncidentBreaker::Loop { pattern: Pattern::Tampering, .. } => Some(format!("haltline reset {id}")),
         IncidentBreaker::Loop { .. } => Some(format!("haltline resume {id}")),
-        IncidentBreaker::Constraint => Some(format!("haltline constraint reset {scope} --reason TEXT")),
-        IncidentBreaker::Phase { .. } | IncidentBreaker::Attempt => incident.options.first().cloned(),
+        IncidentBreaker::Constraint => Some(format!("haltline resume {id} --reason TEXT")),
+        IncidentBreaker::Phase { .. } => Some(format!("haltline resume {id}")),
+        // The next try needs guidance.
+        IncidentBreaker::Attempt => Some(format!("haltline resume {id} --hint TEXT")),
         IncidentBreaker::Claim { .. } => Some(format!("haltline why {id}")),
     }
 }

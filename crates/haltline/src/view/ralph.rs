@@ -33,7 +33,7 @@ pub struct OpenView {
     pub since: String,
     /// End of the cooldown.
     pub until: Option<String>,
-    /// `None` if the trip lies in the future of this clock.
+    /// `None` if the trip is later than this clock's time.
     pub cooldown_left_seconds: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ pub fn transitions(committed: &Committed) -> Vec<String> {
             PhaseFact::Reset { clears_open_count: false, .. } => {
                 Some("CIRCUIT BREAKER: Normal operation: auto-reset on startup (CB_AUTO_RESET=true)".to_owned())
             }
-            PhaseFact::Ignored { .. } => Some("CIRCUIT BREAKER is open: this loop is counted as ignored".to_owned()),
+            PhaseFact::Ignored { .. } => Some("CIRCUIT BREAKER is open: haltline ignores this loop".to_owned()),
             PhaseFact::Iterated(_)
             | PhaseFact::Reset { .. }
             | PhaseFact::Began { .. }

@@ -129,7 +129,7 @@ impl TrippedCircuitView {
             pattern: incident.pattern.unwrap_or_default(),
             state: incident.state.as_str(),
             remaining_s: circuit.remaining_ms.map(|left| left.div_ceil(1000)),
-            until: incident.until.as_ref().map(Instant::to_string),
+            until: incident.until.filter(|_| circuit.remaining_ms.is_some()).as_ref().map(Instant::to_string),
             streak: incident.streak,
             turn: incident.turn,
             why: incident.reason.clone(),

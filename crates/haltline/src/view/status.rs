@@ -17,6 +17,8 @@ pub struct StatusView {
     pub paused: Vec<super::control::PausedView>,
     /// Number of running clients that a person started with `HALTLINE=off`.
     pub clients_off: usize,
+    /// Sessions whose transcripts grow although no hook reports them.
+    pub unwatched: Vec<UnwatchedView>,
     pub at: String,
     /// True if a client's settings contain haltline's hooks.
     pub is_installed: bool,
@@ -39,6 +41,16 @@ pub struct StatusView {
     pub memory: Vec<MemoryView>,
     /// Damaged files that were set aside.
     pub set_aside: Vec<String>,
+}
+
+/// A session that no hook reports.
+#[derive(Debug, Serialize)]
+pub struct UnwatchedView {
+    pub client: &'static str,
+    pub session: String,
+    pub transcript: String,
+    /// When a hook reported it last.
+    pub last_report: Option<String>,
 }
 
 /// A setting that waits for trust.

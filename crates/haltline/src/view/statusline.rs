@@ -55,7 +55,7 @@ pub fn pattern_words(pattern: Pattern) -> &'static str {
     match pattern {
         Pattern::ToolFailure => "same failure",
         Pattern::Repeat | Pattern::Interleaved => "same call and result",
-        Pattern::Cycle => "same calls in turn",
+        Pattern::Cycle => "same cycle of calls",
         Pattern::SameError => "same error",
         Pattern::FutileWrites => "same failure after edits",
         Pattern::Retread => "known results",
@@ -64,6 +64,7 @@ pub fn pattern_words(pattern: Pattern) -> &'static str {
         Pattern::Compaction => "compactions without news",
         Pattern::CostGrowth => "growing cost",
         Pattern::Chanting => "same words",
+        Pattern::IdleContinuation => "turns without news",
         Pattern::SequentialTools => "same tool in a row",
         Pattern::HookRecursion => "same hook",
         Pattern::Denials => "permissions denied",

@@ -152,7 +152,7 @@ fn runner_output_is_stored_verbatim_and_masked_where_it_is_shown() {
     std::fs::write(&other, paraphrased).expect("written");
     let denied = site.run(&["attempt", "report", "--file", &other.display().to_string()]);
     assert_eq!(denied.code, Some(1));
-    assert!(denied.err.contains("actual_error is not what the runner printed"), "{denied:?}");
+    assert!(denied.err.contains("actual_error differs from what the test runner printed"), "{denied:?}");
     let filed = site.run(&["attempt", "report", "--file", &file.display().to_string()]);
     assert_eq!(filed.code, Some(0), "{filed:?}");
     assert_eq!(status(&site)["reports_owed"], Value::Null);
@@ -213,7 +213,7 @@ fn reports_are_filed_as_they_were_printed_and_a_missing_field_is_named() {
     assert_eq!((filed.code, filed.out.as_str()), (Some(0), "Filed 3 reports: t1, t2, t3.\n"), "{filed:?}");
     let unidentified = filled.lines().filter(|line| !line.starts_with("# Diagnostic")).collect::<Vec<_>>().join("\n");
     let rejected = file(&unidentified);
-    assert!(rejected.err.contains("does not say which test it is about"), "{rejected:?}");
+    assert!(rejected.err.contains("does not name its test"), "{rejected:?}");
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_run_needs_neither_strategy_nor_test_where_the_runner_names_the_failed_one()
     let missing = run("exec no-such-runner");
     assert_eq!(missing.code, Some(127));
     let missing = site.run(&["attempt", "run", "--test", "adds", "--", "no-such-runner"]);
-    assert!(missing.out.contains("could not be started: no-such-runner: no program of"), "{missing:?}");
+    assert!(missing.out.contains("could not be started: no-such-runner: there is no"), "{missing:?}");
     assert!(!missing.out.contains("HL-ATTEMPT-06"), "no strategy is no repeated strategy: {missing:?}");
 }
 
@@ -300,7 +300,7 @@ fn without_git_everything_but_the_tree_works() {
     site.file("fail.sh", "echo 1..1\necho 'not ok 1 - adds'\nexit 1\n");
     let begun = site.run(&["attempt", "begin", "--slice", "S-1", "--in-scope", "src/"]);
     assert_eq!(begun.code, Some(0), "{begun:?}");
-    assert!(begun.err.contains("there is no checkpoint, and no rollback"), "{begun:?}");
+    assert!(begun.err.contains("haltline made no checkpoint, so you cannot roll back"), "{begun:?}");
     for (strategy, code) in [("one", 1), ("two", 1), ("three", 77)] {
         assert_eq!(attempt(&site, "fail.sh", strategy).code, Some(code));
     }

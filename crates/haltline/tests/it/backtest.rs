@@ -94,7 +94,7 @@ fn cost_is_summed_where_it_is_known() {
     assert_eq!(sessions(&answer)[0]["cost_usd"], json!(0.75));
     let report = site.run(&["backtest", "a.jsonl"]);
     assert!(report.out.contains("$0.75 (list prices of"), "{report:?}");
-    assert!(report.out.contains("2 calls (33.3 %), $0.50 after the first refusal"), "{report:?}");
+    assert!(report.out.contains("2 calls (33.3 %), $0.50 after the first denial"), "{report:?}");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_preset_a_file_and_a_comparison_give_different_verdicts() {
     assert_eq!(off[0]["trips"], json!([]));
     let both = site.run(&["backtest", "b.jsonl", "--compare", "default", "off.toml"]);
     assert!(both.out.lines().any(|line| line.split_whitespace().eq(["default", "off.toml"])), "{both:?}");
-    assert!(both.out.lines().any(|line| line.split_whitespace().eq(["sessions", "refused", "1", "0"])), "{both:?}");
+    assert!(both.out.lines().any(|line| line.split_whitespace().eq(["sessions", "denied", "1", "0"])), "{both:?}");
     let both = site.run(&["backtest", "b.jsonl", "--compare", "default", "off.toml", "--json"]).json();
     assert_eq!(both["verdicts"][0]["sessions_refused"], 1);
     assert_eq!(both["verdicts"][1]["sessions_refused"], 0);
@@ -244,7 +244,8 @@ fn why_explains_a_trip_of_the_last_backtest() {
     assert!(line.ends_with("8 after; work was committed later"), "{line}");
     let incident = line.split_whitespace().next().expect("an incident");
     let why = site.run(&["why", incident]);
-    for part in ["REPLAYED", "nobody was stopped", "a.jsonl (plain)", "4 of 12, 2026-02-01 10:00:08", "nothing new"] {
+    for part in ["REPLAYED", "a replay stops nobody", "a.jsonl (plain)", "4 of 12, 2026-02-01 10:00:08", "nothing new"]
+    {
         assert!(why.out.contains(part), "{part}: {why:?}");
     }
     assert!(why.out.lines().all(|line| line.chars().count() <= 80), "{why:?}");
@@ -294,11 +295,11 @@ fn unreadable_files_are_named_and_the_others_are_read() {
     let answer = site.run(&["backtest", "missing.jsonl", "notes.txt", "a.jsonl", "--json"]);
     assert_eq!((answer.code, named(&answer)), (Some(0), vec!["s".to_owned()]), "{answer:?}");
     assert!(answer.err.contains("warning: missing.jsonl: No such file"), "{answer:?}");
-    assert!(answer.err.contains("warning: notes.txt: in no format that is known here"), "{answer:?}");
+    assert!(answer.err.contains("warning: notes.txt: haltline does not know this format"), "{answer:?}");
     let nothing = site.run(&["backtest", "missing.jsonl"]);
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
     let unknown = site.run(&["backtest", "notes.txt"]);
-    assert!(unknown.err.contains("no session was found in 1 file: 1 in no known format"), "{unknown:?}");
+    assert!(unknown.err.contains("haltline found no session in 1 file: 1 in an unknown format"), "{unknown:?}");
     assert!(unknown.code == Some(1) && !unknown.err.contains("gemini, gemini"), "{unknown:?}");
 }
 
@@ -307,10 +308,10 @@ fn an_empty_folder_and_a_home_without_transcripts_are_reported() {
     let site = Site::new();
     fs::create_dir_all(site.project().join("empty")).expect("created");
     let empty = site.run(&["backtest", "empty"]);
-    assert_eq!((empty.code, empty.err.as_str()), (Some(1), "error: empty: there is no file in it\n"));
+    assert_eq!((empty.code, empty.err.as_str()), (Some(1), "error: empty: this folder has no files\n"));
     let home = site.run(&["backtest"]);
     assert_eq!(home.code, Some(1));
-    assert!(home.err.starts_with("error: no transcripts of a known client were found"), "{home:?}");
+    assert!(home.err.starts_with("error: haltline found no transcripts of a known client"), "{home:?}");
 }
 
 #[test]

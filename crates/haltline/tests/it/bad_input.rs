@@ -60,7 +60,7 @@ fn a_truncated_state_file_is_set_aside_and_rebuilt_and_open_circuits_stay_open()
     std::fs::write(&mirror, &whole[..whole.len() / 2]).expect("truncated");
     let answer = site.run(&["constraint", "check", "rule"]);
     assert_eq!(answer.code, Some(77), "{answer:?}");
-    assert!(answer.err.contains("kept as") && answer.err.contains("rebuilt from the store"), "{answer:?}");
+    assert!(answer.err.contains("kept it as") && answer.err.contains("rebuilt it from the store"), "{answer:?}");
     assert_eq!(std::fs::read_to_string(&mirror).expect("rebuilt"), whole);
     let folder = names(mirror.parent().expect("a folder"));
     assert!(folder.iter().any(|name| name.starts_with(".circuit-state.json.corrupt-")), "{folder:?}");
@@ -87,7 +87,7 @@ fn a_locked_store_is_waited_for_and_then_reported_as_busy() {
     lock.lock().expect("locked");
     let answer = site.record("rule", "y");
     assert_eq!(answer.code, Some(1));
-    assert_one_line(&answer.err, &["busy for", "nothing was written, try again"]);
+    assert_one_line(&answer.err, &["busy for", "haltline wrote nothing, try again"]);
     assert_eq!(site.run(&["constraint", "check", "rule"]).code, Some(77), "reading needs no turn");
     drop(lock);
     assert_eq!(site.record("rule", "y").code, Some(0));

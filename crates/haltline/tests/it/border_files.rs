@@ -268,3 +268,31 @@ fn an_open_circuit_is_enforced_while_somebody_holds_the_lock() {
     client.ask("t3", "Bash", &json!({"command": "ls -l"}));
     assert_eq!(crate::support::hooks::waiting(&site), 0, "both events were counted");
 }
+
+#[test]
+fn an_edited_list_of_guards_is_reported_and_guards_as_before() {
+    let site = guarded_site();
+    let client = Client { site: &site, session: "s" };
+    client.ask("t1", "Bash", &json!({"command": "git push origin main"}));
+    let folder = site.state().join("guards");
+    let list = folder.join(&crate::support::names(&folder)[0]);
+    let whole = fs::read_to_string(&list).expect("a list");
+    for (edit, altered) in [
+        ("another pattern", whole.replace("push", "pusX")),
+        ("no guards", whole.split('\n').next().expect("a checksum").to_owned() + "\n{\"stamps\":[],\"guards\":[]}"),
+        ("a flipped bit", whole.replacen("git", "gmt", 1)),
+    ] {
+        assert_ne!(altered, whole, "{edit}");
+        fs::write(&list, altered).expect("written");
+        let denied = client.ask("t2", "Bash", &json!({"command": "git push origin main"}));
+        assert!(denied.answer >= AnswerEffect::Deny, "{edit}: {denied:?}");
+        assert!(denied.to_person.contains("was changed by another program"), "{edit}: {denied:?}");
+        let (again, guards) = (fs::read_to_string(&list).expect("a list"), whole.split("\"guards\"").last());
+        assert_eq!(again.split("\"guards\"").last(), guards, "{edit}: made again");
+    }
+    // Without the rule's file and without the list, the circuit itself still says what it guards.
+    fs::remove_dir_all(site.project().join("docs")).expect("removed");
+    fs::remove_dir_all(&folder).expect("removed");
+    let denied = client.ask("t3", "Bash", &json!({"command": "git push origin main"}));
+    assert!(denied.answer >= AnswerEffect::Deny, "{denied:?}");
+}

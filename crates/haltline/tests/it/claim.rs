@@ -78,18 +78,18 @@ fn mistakes_exit_with_1_or_2_on_one_line() {
     fs::write(&bytes, b"ab\xffcd").expect("written");
     let bytes = bytes.display().to_string();
     for (args, expected) in [
-        (&["add", "C-1", "--text", "y"][..], "claim C-1 is there already"),
+        (&["add", "C-1", "--text", "y"][..], "claim C-1 exists already"),
         (&["add", "a/b", "--text", "y"], "claim \"a/b\": expected letters, digits"),
         (&["add", "--text", " "], "text is empty"),
         (&["add", "--text", "y", "--confidence", "2"], "confidence \"2\": expected a number from 0 to 1"),
-        (&["add", "--text", "y", "--depends-on", "C-9"], "depends on C-9: expected a claim that is there"),
-        (&["add", "--text-file", &file], "more than 262144 bytes; text is kept whole or not at all"),
-        (&["add", "--text-file", &bytes], "expected UTF-8; byte 3 is not"),
+        (&["add", "--text", "y", "--depends-on", "C-9"], "depends on C-9: there is no such claim"),
+        (&["add", "--text-file", &file], "more than 262144 bytes; haltline keeps text whole or not at all"),
+        (&["add", "--text-file", &bytes], "expected UTF-8; byte 3 is invalid"),
         (&["add", "--text-file", "/nonexistent/file"], "--text-file /nonexistent/file: "),
-        (&["round", "C-9", "--objection", "z"], "claim C-9 is not there"),
+        (&["round", "C-9", "--objection", "z"], "claim C-9 does not exist"),
         (&["round", "C-1"], "objection is missing"),
         (&["round", "C-1", "--objection", "z", "--same-as", "O-7"], "same-as: expected an objection to this claim"),
-        (&["show", "C-9"], "claim C-9 is not there"),
+        (&["show", "C-9"], "claim C-9 does not exist"),
         (&["list", "--status", "OPEN"], "status \"OPEN\": expected one such as VERIFIED or DISPUTED"),
         (&["ledger", "--pipeline", "none"], "this pipeline has no claims"),
         (&["ledger", "--pipeline", "../x"], "pipeline \"../x\": expected letters"),
@@ -159,7 +159,7 @@ fn standard_input_is_read_once() {
     let site = Site::new();
     let both = run_with_input(&site, &["claim", "add", "--text", "-", "--evidence", "-"], b"x");
     assert_eq!(both.code, Some(1), "{both:?}");
-    assert!(both.err.contains("standard input was read for another text already"), "{both:?}");
+    assert!(both.err.contains("another text uses standard input already"), "{both:?}");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_secret_is_stored_verbatim_reported_and_masked_where_it_is_shown() {
     let text = format!("the {SECRET} opens it");
     let added = claim(&site, &["add", "C-1", "--text", &text, "--json"]);
     assert!(
-        added.err.contains("warning: text: what looks like a secret is in it; it is kept word for word"),
+        added.err.contains("warning: text: it contains what looks like a secret; haltline keeps the text unchanged"),
         "{added:?}"
     );
     assert_eq!(added.json()["secrets"], json!(["text"]));
@@ -232,8 +232,8 @@ fn more_rounds_need_a_reason_and_a_project_that_requests_them_waits_for_trust() 
     site.config("[claim]\ncircuit_breaker_rounds = 5\n");
     dispute(&site, "C-1");
     let warned = round(&site, "C-1");
-    assert!(warned.err.contains("circuit_breaker_rounds = 5 is left out"), "{warned:?}");
-    assert!(site.run(&["config", "check"]).out.contains("circuit_breaker_rounds = 5 is left out"));
+    assert!(warned.err.contains("haltline ignores claim.circuit_breaker_rounds = 5"), "{warned:?}");
+    assert!(site.run(&["config", "check"]).out.contains("haltline ignores claim.circuit_breaker_rounds = 5"));
     site.config("[claim]\ncircuit_breaker_rounds = 5\ncircuit_breaker_rounds_reason = \"a slow lab\"\n");
     assert_eq!(claim(&site, &["add", "C-2", "--text", "x"]).code, Some(0));
     for number in 1..5 {
@@ -332,7 +332,7 @@ fn rounds_come_as_plain_events_too() {
     let verdicts: Vec<&Value> = answers.iter().map(|answer| &answer["verdict"]).collect();
     assert_eq!(verdicts, [&json!("pass"), &json!("pass"), &json!("warn"), &json!("deny"), &Value::Null]);
     assert_eq!((&answers[2]["code"], &answers[3]["code"]), (&json!("HL-CLAIM-01"), &json!("HL-CLAIM-02")));
-    assert!(answers[4]["error"]["message"].as_str().is_some_and(|error| error.starts_with("claim C-9 is not there")));
+    assert!(answers[4]["error"]["message"].as_str().is_some_and(|error| error.starts_with("claim C-9 does not exist")));
     assert_eq!(run_with_input(&site, &["event"], event("C-1", "R2").as_bytes()).code, Some(77));
 }
 

@@ -231,10 +231,10 @@ fn purge_asks_on_a_terminal_and_needs_yes_elsewhere() {
     assert_eq!(unasked.code, Some(1), "{unasked:?}");
     assert!(unasked.err.contains("add --yes"), "{unasked:?}");
     let mut terminal = Terminal::start(&site, &["purge", "s1"]);
-    if !terminal.read_until("for good? [y/N] ") {
+    if !terminal.read_until("permanently? [y/N] ") {
         let token = terminal.token();
         terminal.type_line(&token);
-        terminal.read_until("for good? [y/N] ");
+        terminal.read_until("permanently? [y/N] ");
     }
     terminal.type_line("");
     let (code, seen) = terminal.end();

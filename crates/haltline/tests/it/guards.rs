@@ -153,7 +153,7 @@ fn a_new_constraint_gets_its_guards_and_shows_what_they_would_have_caught() {
     assert!(file.contains("command: \"git push --force\"") && file.contains("severity: \"CRITICAL\""), "{file}");
     assert_eq!(site.status("no-force")["guards"][0]["command"], "git push --force");
     let again = site.run(&new);
-    assert!(again.code == Some(1) && again.err.contains("is there already"), "{again:?}");
+    assert!(again.code == Some(1) && again.err.contains("exists already"), "{again:?}");
     let bare = site.run(&["constraint", "new", "bare"]);
     assert!(bare.out.contains("bare has no guard"), "{bare:?}");
     assert!(site.run(&["constraint", "status", "--all"]).out.contains("bare has no guard"));

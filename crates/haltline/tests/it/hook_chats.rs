@@ -150,6 +150,7 @@ fn a_prompt_in_the_chat_file_before_its_hooks_run_is_a_persons_too() {
 #[test]
 fn a_hook_that_never_lets_the_agent_end_is_stopped_and_a_person_can_continue() {
     let site = Site::new();
+    site.config("[loop.idle_continuation]\nenabled = false\n");
     let chat = Chat::new(&site, Client::Qwen);
     chat.deliver("UserPromptSubmit", json!({ "prompt": "go" }));
     chat.append(&json!({ "type": "user", "message": { "parts": [{ "text": "go" }] } }));

@@ -151,7 +151,7 @@ fn text_in(value: &Value) -> Option<&str> {
 }
 
 fn is_denial(text: &str) -> bool {
-    [": refused", ": stopped", ": still stopped"].iter().any(|marker| text.contains(marker))
+    [": denied", ": stopped", ": still stopped"].iter().any(|marker| text.contains(marker))
 }
 
 /// How often each kind of fact is in the journal.

@@ -77,6 +77,12 @@ fn assert_denied_when_closed(site: &Site) {
         assert!(reason.contains("HL-OWN-04"), "{denial}");
     }
     assert_eq!(event(site, "PostToolUse", "closed"), None);
+    // An agent that may not save its plan or ask could only go on.
+    let mut plan = payload("PreToolUse", "closed");
+    plan["tool_name"] = json!("TodoWrite");
+    plan["tool_input"] = json!({ "todos": [] });
+    let answer = claude(site, plan.to_string().as_bytes());
+    assert!(answer.is_none_or(|answer| !answer.to_string().contains("deny")));
 }
 
 #[test]

@@ -182,6 +182,37 @@ fn a_spooled_event_is_counted_by_its_own_project_only() {
     assert_eq!(site.run(&["journal", "verify", "--all"]).code, Some(0));
 }
 
+#[test]
+fn twelve_hundred_events_behind_a_foreign_lock_are_all_counted_later() {
+    const EVENTS: usize = 1200;
+    let site = Site::new();
+    let client = Client { site: &site, session: "backlog" };
+    client.prompt("read everything");
+    let lock = std::fs::File::options().write(true).open(site.state().join("state.lock")).expect("there is a store");
+    lock.lock().expect("locked");
+    // One process for all of them: after the first it no longer waits.
+    let mut stream = site.command(&["hook", "claude", "--stream"]);
+    let mut stream = stream.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
+    let mut input = stream.stdin.take().expect("piped");
+    for index in 0..EVENTS {
+        let payload = with(call_of(1, index), "session_id", json!("backlog"));
+        let payload = with(with(payload, "cwd", json!(site.project())), "hook_event_name", json!("PreToolUse"));
+        writeln!(input, "{payload}").expect("read");
+    }
+    drop(input);
+    assert!(stream.wait().expect("ends").success());
+    assert_eq!(waiting(&site), EVENTS);
+    lock.unlock().expect("unlocked");
+    let mut hooks = 0;
+    while waiting(&site) > 0 {
+        client.deliver("PreToolUse", call_of(2, hooks));
+        hooks += 1;
+        assert!(hooks < EVENTS, "each hook takes some in");
+    }
+    assert_eq!(counted(&facts(&site), "/lane/started/flight/call").len(), EVENTS + hooks, "0 lost");
+    site.assert_verifies();
+}
+
 /// A session of Codex whose transcript grows while its hooks run.
 struct Growing<'a> {
     site: &'a Site,

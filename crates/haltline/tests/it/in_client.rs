@@ -25,7 +25,7 @@ fn a_stop_names_the_command_the_incident_and_what_to_do() {
     let incident = site.run(&["why", "--json"]).json()["incident"].as_str().expect("an id").to_owned();
     assert!(stop.to_person.starts_with("haltline: `npm test` failed"), "{stop:?}");
     assert!(stop.to_person.contains(&format!("`haltline why {incident}` shows the calls")), "{stop:?}");
-    assert!(stop.to_person.contains("the agent goes on when you write to it"), "{stop:?}");
+    assert!(stop.to_person.contains("the agent continues when you write to it"), "{stop:?}");
     assert_eq!(stop.to_person.lines().count(), 1, "told once: {stop:?}");
 }
 
@@ -40,7 +40,7 @@ fn prompts_to_haltline_are_answered_by_the_hook_and_count_for_nothing() {
         ("/haltline status", "npm test"),
         ("/haltline why", "npm test"),
         ("/haltline resume 12ab --hint mock", "haltline resume 12ab --hint mock"),
-        ("/haltline false-positive 12ab", "needs your own terminal"),
+        ("/haltline false-positive 12ab", "in your own terminal"),
         ("/haltline", "/haltline why [INCIDENT]"),
         ("haltline status", "npm test"),
     ] {
@@ -84,7 +84,10 @@ fn a_parent_agent_learns_that_its_sub_agent_was_stopped_and_why() {
     let mut end = task;
     end["tool_response"] = json!({"status": "completed", "content": []});
     let delivered = client.deliver("PostToolUse", end);
-    assert!(delivered.to_agent.contains("your sub-agent sub1 was stopped, so its work is not done"), "{delivered:?}");
+    assert!(
+        delivered.to_agent.contains("haltline stopped your sub-agent sub1, so its work is not done"),
+        "{delivered:?}"
+    );
     assert!(delivered.to_agent.contains("`npm test` failed"), "{delivered:?}");
     let later = client.shell("c90", "ls", Ok("a"));
     assert_eq!(later.to_agent, "", "told once");
@@ -109,4 +112,36 @@ fn two_stores_share_no_marks() {
     assert_eq!(complaint("one"), "");
     assert!(complaint("two").contains("mode"), "and once in the other");
     assert!(site.home().join("one/told").is_dir());
+}
+
+#[test]
+fn a_notice_that_waited_does_not_call_an_incident_current_that_has_ended() {
+    let site = Site::new();
+    site.config("[operator]\nunattended = true\n");
+    site.constraint("rule", "violation_threshold: 1\ndedup_seconds: 0");
+    let client = Client { site: &site, session: "s" };
+    client.prompt("go");
+    site.record("rule", "git push --force");
+    let id = site.run(&["why", "--json"]).json()["incident"].as_str().expect("an id").to_owned();
+    let reset = site.run_detached(&["resume", &id, "--reason", "looked at it"], &[]);
+    assert_eq!(reset.code, Some(0), "{reset:?}");
+    site.record("rule", "git push --force again");
+    let newer = site.run(&["why", "--json"]).json()["incident"].as_str().expect("an id").to_owned();
+    let reset = site.run_detached(&["resume", &newer, "--reason", "looked at it"], &[]);
+    assert_eq!(reset.code, Some(0), "{reset:?}");
+    let shown = client.prompt("go on").to_person;
+    assert!(shown.contains(&format!("incident {newer}")) && shown.contains("is over: reset by ana"), "{shown}");
+    assert!(!shown.contains("tripped") && !shown.contains("haltline why"), "{shown}");
+}
+
+#[test]
+fn times_in_the_client_are_local() {
+    let site = Site::new();
+    let stop = stopped(&Client { site: &site, session: "s" });
+    for text in [&stop.to_agent, &stop.to_person] {
+        assert!(!text.contains("UTC") && !text.contains('Z'), "{text}");
+    }
+    let line = stop.to_agent.lines().find(|line| line.contains("Cooldown: ")).expect("a cooldown").to_owned();
+    let (_, until) = line.split_once("(until ").expect("its end");
+    assert_eq!(until.find(')'), Some(8), "a time of day: {line}");
 }

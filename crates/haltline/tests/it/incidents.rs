@@ -206,3 +206,59 @@ fn a_code_and_a_pattern_have_a_page_with_the_limits_in_force() {
     let unknown = site.run(&["explain", "nonsense"]);
     assert!(unknown.code == Some(1) && unknown.err.contains("tool_failure"), "{unknown:?}");
 }
+
+#[test]
+fn one_cause_is_one_incident_however_often_it_opens_again() {
+    let site = Site::new();
+    site.config("[operator]\nunattended = true\n[loop.tool_failure]\ncooldown_base_seconds = 1\n");
+    let client = Client { site: &site, session: "one" };
+    client.prompt("go");
+    for call in ["c1", "c2", "c3"] {
+        client.shell(call, "npm test", Err("boom"));
+    }
+    let first = newest(&site);
+    for call in ["c4", "c5"] {
+        let resumed = site.run_detached(&["resume", "--hint", "once more"], &[]);
+        assert_eq!(resumed.code, Some(0), "{resumed:?}");
+        client.shell(call, "npm test", Err("boom"));
+    }
+    let list = listed(&site, &[]);
+    assert_eq!(list.len(), 1, "{list:?}");
+    assert_eq!(list[0]["earlier"].as_array().map(Vec::len), Some(2), "{list:?}");
+    assert_eq!(list[0]["earlier"][1], json!(first), "{list:?}");
+    let status = site.run(&["status", "--json"]).json();
+    assert_eq!(status["incidents_24h"], json!(1), "{status}");
+    assert_eq!(status["needs"][0]["incident"], list[0]["incident"]);
+    assert!(site.run(&["incidents"]).out.contains(", trip 3"), "{:?}", site.run(&["incidents"]));
+    let why = site.run(&["why"]).out;
+    assert!(why.contains("Earlier") && why.contains(&first), "{why}");
+    let old = site.run(&["why", &first]);
+    assert_eq!(old.code, Some(0), "the earlier ids stay: {old:?}");
+}
+
+#[test]
+fn why_of_a_loop_that_run_repeats_has_evidence_its_own_limit_and_what_was_done_since() {
+    let site = Site::new();
+    site.config("[operator]\nunattended = true\n[run]\nno_progress_threshold = 2\n");
+    let run = site.run(&["run", "--loop", "--max-iterations", "5", "--", "sh", "-c", "echo 'Error: boom'; exit 1"]);
+    assert_eq!(run.code, Some(77), "{run:?}");
+    let why = site.run(&["why", "--json"]).json();
+    assert_eq!((&why["code"], &why["breaker"]), (&json!("HL-PHASE-02"), &json!("phase")), "{why}");
+    let limits = why["limits"].as_array().expect("a list");
+    assert_eq!(limits.len(), 1, "{limits:?}");
+    assert_eq!((&limits[0]["key"], &limits[0]["value"]), (&json!("run.no_progress_threshold"), &json!(2)));
+    assert!(limits[0]["file"].as_str().is_some_and(|file| file.ends_with("config.toml")), "{limits:?}");
+    let evidence = why["evidence"].as_array().expect("a list");
+    assert_eq!(evidence.len(), 2, "{evidence:?}");
+    assert!(evidence.iter().all(|one| one["text"].as_str().is_some_and(|text| text.contains("Error: boom"))));
+    let again = site.run(&["run", "--loop", "--", "true"]);
+    assert_eq!(again.code, Some(77), "{again:?}");
+    let id = newest(&site);
+    let text = site.run(&["why"]).out;
+    assert!(text.contains("Denied    1 attempt\n") && text.contains("OPEN until a person decides"), "{text}");
+    assert!(site.run(&["status"]).out.contains(&format!("haltline resume {id}")));
+    let resumed = site.run_detached(&["resume", &id, "--hint", "mock it"], &[]);
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    let text = site.run(&["why", &id]).out;
+    assert!(text.contains("resumed with guidance by ana") && text.contains("mock it"), "{text}");
+}

@@ -154,7 +154,7 @@ fn later_changes_of_the_user_survive_uninstall() {
     let command = site.home().join(".claude/commands/circuit-status.md");
     fs::write(&command, "mine").expect("written");
     let answer = uninstall(&site, &[]);
-    assert!(answer.out.contains("everything else in the file stays"), "{answer:?}");
+    assert!(answer.out.contains("haltline changed nothing else in the file"), "{answer:?}");
     assert_eq!(read(&path), USER_SETTINGS.replace("\"opus\"", "\"sonnet\""));
     assert_eq!(read(&command), "mine");
 }
@@ -187,7 +187,7 @@ fn what_the_user_added_to_our_file_stays_whatever_init_updated_since() {
             init(&site, arguments);
         }
         let answer = uninstall(&site, &[]);
-        assert!(answer.out.contains("everything else in the file stays"), "{answer:?}");
+        assert!(answer.out.contains("haltline changed nothing else in the file"), "{answer:?}");
         assert_eq!(read(&path), "{\n  \"model\": \"opus\"\n}\n");
     }
 }
@@ -238,7 +238,7 @@ fn hooks_are_installed_even_if_a_command_cannot_be_written() {
         let answer = init(&site, &[]);
         assert!(answer.out.contains("12 hooks added"), "{answer:?}");
         assert!(answer.out.contains("haltline skips /circuit-status"), "{answer:?}");
-        assert!(!answer.out.contains("nothing was changed"), "{answer:?}");
+        assert!(!answer.out.contains("haltline changed nothing"), "{answer:?}");
         assert!(read(&path).contains("SessionStart"));
         uninstall(&site, &[]);
         assert_eq!(read(&path), USER_SETTINGS);
@@ -253,8 +253,8 @@ fn separate_hook_files_that_cannot_all_be_written_are_reported() {
     symlink("../gone/TaskStart.bash", hooks.join("TaskStart.bash")).expect("linked");
     let answer = site.run(&["init", "--yes", "--client", "cline"]);
     assert_eq!(answer.code, Some(1), "{answer:?}");
-    assert!(answer.err.contains("TaskStart.bash") && answer.err.contains("PreToolUse.bash is written"), "{answer:?}");
-    assert!(!answer.err.contains("nothing was changed"), "{answer:?}");
+    assert!(answer.err.contains("TaskStart.bash") && answer.err.contains("haltline has written"), "{answer:?}");
+    assert!(!answer.err.contains("haltline changed nothing"), "{answer:?}");
     assert!(hooks.join("PreToolUse.bash").exists());
 }
 
@@ -326,7 +326,7 @@ fn a_read_only_file_stays_as_it_is() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("set");
     let answer = site.run(&["init", "--yes"]);
     assert_eq!(answer.code, Some(1), "{answer:?}");
-    assert!(answer.err.contains("is read-only") && answer.err.contains("nothing was changed"), "{answer:?}");
+    assert!(answer.err.contains("is read-only") && answer.err.contains("haltline changed nothing"), "{answer:?}");
     assert_eq!(read(&path), USER_SETTINGS);
     assert!(!site.home().join(".claude/commands").exists());
     assert!(!site.state().join("installed.json").exists());

@@ -38,7 +38,7 @@ fn clients_on_this_machine_are_installed_together_and_an_absent_one_is_named() {
     let site = Site::new();
     let none = site.command(&["init", "--all", "--yes"]).env("PATH", "").output().expect("it starts");
     let text = String::from_utf8_lossy(&none.stderr).into_owned();
-    assert!(none.status.code() == Some(1) && text.contains("no client was found"), "{text}");
+    assert!(none.status.code() == Some(1) && text.contains("found no client"), "{text}");
     let absent = site.command(&["init", "--dry-run"]).env("PATH", "").output().expect("it starts");
     let text = String::from_utf8_lossy(&absent.stdout).into_owned();
     assert!(text.contains("Claude Code is not on this machine") && text.contains("no `claude` on the PATH"), "{text}");

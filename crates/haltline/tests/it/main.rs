@@ -6,11 +6,16 @@ mod backtest;
 mod bad_input;
 mod border_clock;
 mod border_files;
+#[cfg(target_os = "linux")]
+mod border_operator;
+mod border_project;
 mod breaker_file;
+mod budget;
 mod claim;
 mod command_line;
 mod config_change;
 mod demo;
+mod foreign_locks;
 mod guards;
 mod hook_chats;
 mod hook_clients;
@@ -38,6 +43,7 @@ mod reference;
 mod remedies;
 mod screen;
 mod seed_loop;
+mod settings_watch;
 mod support;
 #[cfg(target_os = "linux")]
 mod switched_off;

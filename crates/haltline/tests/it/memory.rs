@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::hooks::Client;
 use crate::support::{Site, names};
 
 const FOLDER: &str = ".claude/memory";
@@ -118,4 +119,29 @@ fn limits_come_from_the_configuration() {
     }
     let done = site.run(&["memory", "clean", "--json"]).json();
     assert_eq!((&done["folders"][0]["files_rotated"], &done["folders"][0]["sessions_pruned"]), (&1.into(), &2.into()));
+}
+
+#[test]
+fn a_hook_leaves_a_large_folder_to_another_process() {
+    let site = Site::new();
+    let memory = site.project().join(".claude/memory");
+    fs::create_dir_all(&memory).expect("made");
+    let live = memory.join("performance_telemetry.jsonl");
+    fs::write(&live, "{\"ts\": 1770892200, \"text\": \"a line of telemetry\"}\n".repeat(60_000)).expect("written");
+    let client = Client { site: &site, session: "s" };
+    let started = client.deliver("SessionStart", serde_json::json!({"source": "startup"}));
+    let shown = started.to_person + &client.prompt("go on").to_person;
+    assert!(shown.contains("in the background"), "{shown}");
+    let is_rotated = || names(&memory).iter().any(|name| name.ends_with(".jsonl.gz"));
+    let looks = (0..2000).find(|_| is_rotated() || site.run(&["memory", "report"]).code != Some(0));
+    assert!(looks.is_some() && is_rotated(), "the other process cleans the folder");
+}
+
+#[test]
+fn a_file_of_a_gigabyte_is_measured_at_once() {
+    let site = Site::new();
+    let path = site.file(".claude/memory/circuit_breaker_incidents.jsonl", "");
+    fs::File::options().write(true).open(path).and_then(|file| file.set_len(1 << 30)).expect("a sparse file");
+    let status = site.run(&["memory", "report", "--json"]).json();
+    assert!(status.to_string().contains(&(1_u64 << 30).to_string()), "{status}");
 }

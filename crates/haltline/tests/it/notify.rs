@@ -66,7 +66,10 @@ fn a_failed_delivery_is_reported_retried_with_the_next_trip_and_changes_no_count
     site.constraint("first", "violation_threshold: 1");
     let answer = site.record("first", "x");
     assert_eq!(answer.code, Some(0), "{answer:?}");
-    assert!(answer.err.starts_with("warning: incident ") && answer.err.contains("was not delivered"), "{answer:?}");
+    assert!(
+        answer.err.starts_with("warning: incident ") && answer.err.contains("could not be delivered"),
+        "{answer:?}"
+    );
     assert_eq!(site.status("first")["state"], "OPEN");
     let delivered = site.project().join("told");
     site.config(&format!("[notify]\ncommand = [\"sh\", \"-c\", \"cat >> '{}'\"]\n", delivered.display()));
@@ -234,7 +237,7 @@ fn every_named_target_gets_a_message_in_its_own_form() {
     ];
     for text in &texts {
         let text = text.as_str().expect("a text");
-        for part in ["git push --force", &format!("haltline why {incident}"), "project", "violations"] {
+        for part in ["git push --force", &format!("haltline why {incident}"), "project", "violation counted"] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
     }

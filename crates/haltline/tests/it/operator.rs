@@ -31,7 +31,7 @@ fn inside_an_agent_every_operator_action_is_denied_whatever_else_is_set() {
         for marker in ["CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "AI_AGENT"] {
             let answer = site.run_detached(verb, &[(marker, "1")]);
             assert_eq!(answer.code, Some(77), "{verb:?} {answer:?}");
-            assert!(answer.err.starts_with("refused: ") && answer.err.contains(marker), "{answer:?}");
+            assert!(answer.err.starts_with("denied: ") && answer.err.contains(marker), "{answer:?}");
         }
     }
     assert_eq!(site.status("rule")["state"], "OPEN");
@@ -85,7 +85,7 @@ fn a_wrong_token_three_times_changes_nothing() {
     }
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(77), "{seen}");
-    assert!(seen.contains("wrong 3 times; nothing was changed"), "{seen}");
+    assert!(seen.contains("wrong 3 times; haltline changed nothing"), "{seen}");
     assert_eq!(site.status("rule")["override_until"], serde_json::Value::Null);
 }
 

@@ -55,7 +55,7 @@ fn while_paused_every_call_passes_nothing_is_counted_and_circuits_stay_open() {
     assert!(!site.run(&["statusline"]).out.contains("paused"));
     let journal = site.run(&["journal", "show", "--everywhere", "--json"]).json();
     let words: Vec<_> = journal["facts"].as_array().expect("a list").iter().map(|fact| &fact["word"]).collect();
-    assert_eq!(words, ["unpaused", "paused"]);
+    assert_eq!(words, ["unpaused", "paused", "trusted"]);
     assert_eq!(journal["facts"][1]["text"], "demo");
 }
 
@@ -71,7 +71,7 @@ fn a_pause_of_a_project_or_of_a_session_concerns_nothing_else() {
     assert_eq!(elsewhere["paused"], json!([]), "{elsewhere}");
     person(&site, &["unpause"]);
     let text = person(&site, &["pause", "session"]);
-    assert!(text.contains("in session s1 until it ends"), "{text}");
+    assert!(text.contains("until session s1 ends"), "{text}");
     assert_eq!(ask(&client, "f").answer, AnswerEffect::Pass);
     let second = Client { site: &site, session: "s2" };
     for call in ["a", "b", "c"] {
@@ -153,4 +153,25 @@ fn the_self_test_runs_during_a_pause() {
     person(&site, &["pause", "30m"]);
     let doctor = site.run(&["doctor"]);
     assert_eq!(doctor.code, Some(0), "{doctor:?}");
+}
+
+#[test]
+fn doctor_names_a_pause_and_observe_mode_and_takes_neither_for_a_fault() {
+    let site = Site::new();
+    site.config("[operator]\nunattended = true\n");
+    assert_eq!(site.run(&["init", "--yes"]).code, Some(0));
+    assert_eq!(site.run_detached(&["pause", "30m"], &[]).code, Some(0));
+    let paused = site.run(&["doctor"]);
+    assert_eq!(paused.code, Some(0), "{paused:?}");
+    assert!(paused.out.contains("warning: haltline is paused everywhere until "), "{paused:?}");
+    assert_eq!(site.run_detached(&["unpause"], &[]).code, Some(0));
+    site.config("mode = \"observe\"\n[operator]\nunattended = true\n");
+    let observing = site.run(&["doctor"]);
+    assert_eq!(observing.code, Some(0), "{observing:?}");
+    for part in ["warning: observe mode", "noticed the loop and let it run (observe mode)", "Everything works."] {
+        let text = observing.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(part), "{part}: {}", observing.out);
+    }
+    assert_eq!(site.run(&["statusline"]).out, "haltline observing\n");
+    assert!(site.run(&["status"]).out.starts_with("Observe mode: haltline records"), "{:?}", site.run(&["status"]));
 }

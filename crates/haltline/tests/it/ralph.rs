@@ -93,7 +93,7 @@ fn an_edit_of_the_state_file_wins_is_reported_once_and_journalled() {
     site.file(STATE, &edited.to_string());
     let answer = ralph(&site, &["halt"]);
     assert_eq!((answer.code, answer.out.as_str()), (Some(1), ""), "{answer:?}");
-    assert!(answer.err.contains("somebody else wrote it; taken over: OPEN → CLOSED"), "{answer:?}");
+    assert!(answer.err.contains("another program wrote it, and haltline imported it: OPEN → CLOSED"), "{answer:?}");
     assert_eq!(ralph(&site, &["halt"]).err, "", "one notice");
     let adopted = facts(&site).iter().filter(|fact| fact["fact"]["phase"]["adopted"].is_object()).count();
     assert_eq!(adopted, 1);
@@ -158,13 +158,13 @@ fn a_missing_or_damaged_file_is_rebuilt_and_an_open_circuit_stays_open() {
     fs::remove_file(site.project().join(STATE)).expect("removed");
     let answer = ralph(&site, &["halt"]);
     assert_eq!(answer.code, Some(0));
-    assert!(answer.err.contains("it was gone; written again from the store: OPEN"), "{answer:?}");
+    assert!(answer.err.contains("it was missing; haltline wrote it again from the store: OPEN"), "{answer:?}");
     assert_eq!(fs::read_to_string(site.project().join(STATE)).expect("made anew"), whole);
     for damage in ["", "{", "[]", "null", "{\"state\": \"AJAR\"}", "{\"state\": 1}", "\u{0}\u{0}"] {
         site.file(STATE, damage);
         let answer = ralph(&site, &["halt"]);
         assert_eq!(answer.code, Some(0), "{damage:?} {answer:?}");
-        assert!(answer.err.contains("kept as") && answer.err.contains("rebuilt from the store"), "{answer:?}");
+        assert!(answer.err.contains("kept it as") && answer.err.contains("rebuilt it from the store"), "{answer:?}");
         assert_eq!(fs::read_to_string(site.project().join(STATE)).expect("made anew"), whole);
     }
     let kept = names(&site.project().join(".ralph"));
@@ -265,7 +265,7 @@ fn settings_come_from_the_environment_then_the_file_then_ralphs_defaults() {
     assert_eq!(limits, [&json!(7), &json!(9), &json!(2)]);
     let err = String::from_utf8_lossy(&output.stderr);
     for part in [
-        "CB_COOLDOWN_MINUTES \"soon\" in .ralphrc: expected a whole number of at least 0; 30 is used",
+        "CB_COOLDOWN_MINUTES \"soon\" in .ralphrc: expected a whole number of at least 0; haltline uses 30",
         "CB_PERMISSION_DENIAL_THRESHOLD \"0\" in .ralphrc",
         "CB_AUTO_RESET",
     ] {
@@ -315,7 +315,7 @@ fn in_observe_mode_an_open_circuit_is_only_reported() {
     }
     let answer = ralph(&site, &["halt"]);
     assert_eq!((answer.code, answer.out.as_str()), (Some(1), ""));
-    assert!(answer.err.contains("mode = \"observe\": the loop goes on"), "{answer:?}");
+    assert!(answer.err.contains("mode = \"observe\": the loop continues"), "{answer:?}");
     assert_eq!((status(&site)["state"].as_str(), state_file(&site)["state"].as_str()), (Some("OPEN"), Some("OPEN")));
     site.config("");
     assert_eq!(ralph(&site, &["halt"]).code, Some(0));
@@ -327,7 +327,7 @@ fn a_reset_needs_no_terminal_but_no_agent_either() {
     for marker in ["CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "AI_AGENT"] {
         let answer = site.run_detached(&["ralph", "reset"], &[(marker, "1")]);
         assert_eq!(answer.code, Some(77), "{answer:?}");
-        assert!(answer.err.starts_with("refused: ") && answer.err.contains(marker), "{answer:?}");
+        assert!(answer.err.starts_with("denied: ") && answer.err.contains(marker), "{answer:?}");
         let init = site.run_detached(&["ralph", "init"], &[(marker, "1"), ("CB_AUTO_RESET", "true")]);
         assert!(init.code == Some(0) && init.err.contains("CB_AUTO_RESET is for people"), "{init:?}");
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use haltline_core::CODE_PAGES;
+use haltline_core::loop_::WAYS_OUT;
 use haltline_engine::config::{commented_toml, json_schema};
 
 fn reference(name: &str) -> PathBuf {
@@ -30,7 +31,7 @@ fn the_configuration_reference_is_up_to_date() {
 #[test]
 fn the_reference_of_codes_is_up_to_date() {
     let mut text = String::from(
-        "# Codes\n\nGenerated from the binary; `haltline explain CODE` prints the same, with the limits in force.\n",
+        "# Codes\n\nGenerated from the binary; `haltline explain CODE` prints the same, with the current limits.\n",
     );
     let mut breaker = "";
     for page in CODE_PAGES {
@@ -90,5 +91,17 @@ fn check(command: &clap::Command, path: &str) {
     assert!(command.has_subcommands() || after.contains("haltline "), "{path} shows no example");
     for below in command.get_subcommands() {
         check(below, &format!("{path} {}", below.get_name()));
+    }
+}
+
+#[test]
+fn the_reference_lists_every_way_out_of_every_client() {
+    let page = fs::read_to_string(reference("loop.md")).expect("it exists");
+    for (client, tools) in WAYS_OUT {
+        let name = if *client == "other" { "| other programs |".to_owned() } else { format!("| `{client}` |") };
+        let row = page.lines().find(|line| line.starts_with(&name)).unwrap_or_else(|| panic!("no row of {client}"));
+        for (tool, _way_out) in *tools {
+            assert!(row.contains(&format!("`{tool}`")), "{tool} of {client}");
+        }
     }
 }

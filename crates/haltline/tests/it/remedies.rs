@@ -58,6 +58,19 @@ fn failing(number: u32, command: &str, output: &str) -> String {
     call(number, "Bash", &shell(command), &format!("\"outcome\":\"failed\",\"exit\":1,\"output\":\"{output}\""))
 }
 
+fn write(number: u32) -> String {
+    let input = format!("{{\"file_path\":\"a{number}\",\"content\":\"x{number}\"}}");
+    call(number, "Write", &input, &format!("\"outcome\":\"ok\",\"output\":\"written {number}\""))
+}
+
+fn question(word: &str) -> String {
+    format!("{{\"query\":\"how does the parser of the project {word} handle the unicode input text\"}}")
+}
+
+fn search(number: u32, word: &str) -> String {
+    call(number, "WebSearch", &question(word), "\"outcome\":\"ok\",\"output\":\"no results at all\"")
+}
+
 fn spawn(number: u32, task: &str) -> String {
     let result = "\"outcome\":\"ok\",\"output\":\"done\"";
     call(number, "Task", &format!("{{\"prompt\":\"{task}\"}}"), result)
@@ -98,10 +111,81 @@ fn case(code: &str) -> Option<Case> {
             vec![read(1, "a"), read(2, "b"), read(3, "a"), read(4, "c"), read(5, "a"), read(6, "d")],
             start(90, "Read", "{\"file_path\":\"a\"}"),
         ),
+        "HL-LOOP-05" => events(
+            "[loop.same_error]\ncooldown_base_seconds = 3600\n[loop.cascade]\nenabled = false\n",
+            (1..)
+                .zip(["npm test", "npm run test", "npx jest", "npm test -- --verbose"])
+                .map(|(number, command)| failing(number, command, "error: cannot find module jsonwebtoken"))
+                .collect(),
+            start(90, "Bash", &shell("npm run test -- --all")),
+        ),
+        "HL-LOOP-06" => events(
+            "[loop.futile_writes]\nwarn = 2\ndeny = 3\ncooldown_base_seconds = 3600\n[loop.tool_failure]\nenabled = false\n[loop.repeat]\nenabled = false\n",
+            (1..=2).map(|number| failing(number, "npm test", "jwt is broken") + &write(number + 20)).collect(),
+            start(90, "Bash", &shell("npm test")),
+        ),
+        "HL-LOOP-07" => events(
+            "[loop.retread]\nwarn = 3\ndeny = 4\ncooldown_base_seconds = 3600\n[loop.interleaved]\nenabled = false\n[loop.cycle]\nenabled = false\n",
+            (1..=13)
+                .zip(["b", "c", "d", "e", "a"].into_iter().cycle())
+                .map(|(number, file)| read(number, file))
+                .collect(),
+            start(90, "Read", "{\"file_path\":\"a\"}"),
+        ),
+        "HL-LOOP-08" => events(
+            "[loop.stagnation]\nwarn = 2\ndeny = 3\ncooldown_base_seconds = 3600\n[loop.retread]\nenabled = false\n[loop.interleaved]\nenabled = false\n[loop.same_error]\nenabled = false\n[loop.repeat]\nenabled = false\n",
+            (1..).zip(["now", "today", "here"]).map(|(number, word)| search(number, word)).collect(),
+            start(90, "WebSearch", &question("ever")),
+        ),
+        "HL-LOOP-10" => events(
+            "[loop.compaction]\nwarn = 1\ndeny = 2\ncooldown_base_seconds = 3600\n[loop.repeat]\nenabled = false\n[loop.retread]\nenabled = false\n[loop.interleaved]\nenabled = false\n",
+            vec![read(1, "a"), event("compaction", ""), read(2, "a"), event("compaction", "")],
+            start(90, "Read", "{\"file_path\":\"a\"}"),
+        ),
+        "HL-LOOP-11" => events(
+            "[loop.cost_growth]\nenabled = true\ncooldown_base_seconds = 3600\n",
+            std::iter::repeat_n("0.01", 9)
+                .chain(["5.0", "50.0", "500.0"])
+                .map(|cost| event("message", &format!(",\"cost_usd\":{cost}")))
+                .collect(),
+            start(90, "Read", "{\"file_path\":\"a\"}"),
+        ),
+        "HL-LOOP-12" => events(
+            "[loop.chanting]\nenabled = true\ncooldown_base_seconds = 3600\n",
+            (0..6).map(|_| event("message", ",\"text\":\"I am not able to go on with this work now\"")).collect(),
+            start(90, "Read", "{\"file_path\":\"a\"}"),
+        ),
+        "HL-DENY-01" => events(
+            "[loop.denials]\ncooldown_base_seconds = 3600\n",
+            (1..=3)
+                .map(|number| {
+                    let result = "\"outcome\":\"denied\",\"output\":\"permission denied by rule\"";
+                    call(number, "Bash", &shell(&format!("rm f{number}")), result)
+                })
+                .collect(),
+            start(90, "Bash", &shell("rm x")),
+        ),
+        "HL-HOOK-02" => events(
+            "[loop.hook_recursion]\ncooldown_base_seconds = 3600\n",
+            (0..5).map(|_| event("hook", ",\"name\":\"Stop\"")).collect(),
+            event("hook", ",\"name\":\"Stop\""),
+        ),
+        "HL-SPAWN-05" => events(
+            "[agents]\nmax_depth = 1\n",
+            vec![event("spawn_start", ",\"child\":\"a1\"")],
+            last_spawn().replace("\"session\":\"s\"", "\"session\":\"s\",\"agent\":\"a1\""),
+        ),
         "HL-LOOP-09" => events(
             "[loop.cascade]\nwarn = 2\ndeny = 3\ncooldown_base_seconds = 3600\n[loop.same_error]\nenabled = false\n",
             vec![failing(1, "make", "no compiler"), failing(2, "ls /x", "no folder here")],
             start(90, "Bash", &shell("cat notes")),
+        ),
+        "HL-IDLE-01" => events(
+            "[loop.idle_continuation]\nwarn = 1\nstop = 2\ncooldown_base_seconds = 3600\n",
+            std::iter::once(event("prompt", ",\"source\":\"user\",\"text\":\"go on\""))
+                .chain((1..=3).map(|_| event("stop", "")))
+                .collect(),
+            event("stop", ""),
         ),
         "HL-FAIL-01" => events(
             "[loop.tool_failure]\ncooldown_base_seconds = 3600\n",
@@ -151,6 +235,16 @@ fn case(code: &str) -> Option<Case> {
             vec![event("message", ",\"usage\":{\"input\":100,\"output\":0}")],
             start(90, "Read", "{\"file_path\":\"a\"}"),
         ),
+        "HL-BUDGET-04" => events(
+            "[budget.week]\ntokens_hard = 100\n",
+            vec![event("message", ",\"usage\":{\"input\":100,\"output\":0}")],
+            start(90, "Read", "{\"file_path\":\"a\"}"),
+        ),
+        "HL-BUDGET-06" => events(
+            "[budget.velocity]\nusd_hard = 1.0\n",
+            vec![event("message", ",\"cost_usd\":1.5")],
+            start(90, "Read", "{\"file_path\":\"a\"}"),
+        ),
         "HL-CON-02" => Some(Case::Commands {
             config: "[constraint]\ndedup_seconds = 0\n",
             before: vec![vec!["constraint", "record", "rule", "--action", "git push --force"]],
@@ -192,18 +286,14 @@ fn case(code: &str) -> Option<Case> {
                 .collect(),
             last: vec!["claim", "round", "C-1", "--objection", "no data", "--answer", "there is"],
         }),
-        "HL-LOOP-05" | "HL-LOOP-06" | "HL-LOOP-07" | "HL-LOOP-08" | "HL-LOOP-10" | "HL-LOOP-11" | "HL-LOOP-12"
-        | "HL-DENY-01" => Some(Case::As("HL-LOOP-09")),
-        "HL-HOOK-02" => Some(Case::As("HL-HOOK-01")),
-        "HL-SPAWN-05" => Some(Case::As("HL-SPAWN-03")),
         "HL-PHASE-03" | "HL-PHASE-04" | "HL-PHASE-05" | "HL-PHASE-06" => Some(Case::As("HL-PHASE-02")),
         "HL-ATTEMPT-02" | "HL-ATTEMPT-03" => Some(Case::As("HL-ATTEMPT-01")),
         "HL-CLAIM-02" | "HL-CLAIM-03" => Some(Case::As("HL-CLAIM-01")),
         // Warnings, results of operator actions, and denials that a person lifts outside haltline.
-        "HL-BUDGET-01" | "HL-SPAWN-06" | "HL-OWN-01" | "HL-OWN-02" | "HL-OWN-03" | "HL-OWN-04" | "HL-OWN-05"
-        | "HL-RESUME-01" | "HL-STOP-01" | "HL-CON-01" | "HL-CON-03" | "HL-CON-04" | "HL-PHASE-01" | "HL-PHASE-07"
-        | "HL-PHASE-08" | "HL-ATTEMPT-04" | "HL-ATTEMPT-05" | "HL-ATTEMPT-06" | "HL-ATTEMPT-07" | "HL-ATTEMPT-08"
-        | "HL-CLAIM-04" | "HL-CLAIM-05" => Some(Case::Informs),
+        "HL-BUDGET-01" | "HL-BUDGET-03" | "HL-BUDGET-05" | "HL-SPAWN-06" | "HL-OWN-01" | "HL-OWN-02" | "HL-OWN-03"
+        | "HL-OWN-04" | "HL-OWN-05" | "HL-RESUME-01" | "HL-STOP-01" | "HL-CON-01" | "HL-CON-03" | "HL-CON-04"
+        | "HL-PHASE-01" | "HL-PHASE-07" | "HL-PHASE-08" | "HL-ATTEMPT-04" | "HL-ATTEMPT-05" | "HL-ATTEMPT-06"
+        | "HL-ATTEMPT-07" | "HL-ATTEMPT-08" | "HL-CLAIM-04" | "HL-CLAIM-05" => Some(Case::Informs),
         _unknown => None,
     }
 }

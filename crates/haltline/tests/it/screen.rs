@@ -69,7 +69,9 @@ fn status_says_when_nothing_is_installed_and_when_nothing_needs_anybody() {
     let site = Site::new();
     let empty = site.run(&["status"]).out;
     assert!(
-        empty.starts_with("Nothing needs you.\nhaltline is not installed for any client here: haltline init\n"),
+        empty.starts_with(
+            "Nothing needs you.\nhaltline is not installed for any client here; install it with haltline init\n"
+        ),
         "{empty}"
     );
     assert!(!empty.contains("state.db"), "{empty}");

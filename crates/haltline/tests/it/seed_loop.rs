@@ -14,6 +14,7 @@ use serde_json::json;
 #[test]
 fn scenario_1_a_hook_that_starts_itself_six_times_trips_the_circuit() {
     let site = Site::new();
+    site.config("[loop]\npreset = \"literal\"\n");
     let client = Client { site: &site, session: "seed-1" };
     client.prompt("go on");
     for _ in 0..5 {
@@ -123,7 +124,7 @@ fn scenario_3_of_six_agents_at_once_the_sixth_is_denied() {
     let results: Vec<_> = children.into_iter().map(|child| Client::finish("PreToolUse", child)).collect();
     let denied: Vec<_> = results.iter().filter(|result| result.answer == AnswerEffect::Deny).collect();
     assert_eq!(denied.len(), 1, "{results:?}");
-    assert!(denied[0].to_agent.contains("5 agents run at once, the limit"), "{denied:?}");
+    assert!(denied[0].to_agent.contains("5 sub-agents are running, which is the limit"), "{denied:?}");
     assert!(denied[0].to_person.contains("Resource limit reached. Pausing to prevent exhaustion."), "{denied:?}");
     assert!(denied[0].to_person.contains("SUDO PARALLEL"), "{denied:?}");
     site.assert_verifies();
@@ -152,7 +153,10 @@ fn scenario_4_the_eleventh_call_of_oracle_py_is_denied_with_its_cooldown() {
     }
     let result = client.shell("c11", "python oracle.py --ask 11", Ok("11"));
     assert_eq!(result.answer, AnswerEffect::Deny, "{result:?}");
-    assert!(result.to_agent.contains("Circuit breaker tripped: external services were called 10 times"), "{result:?}");
+    assert!(
+        result.to_agent.contains("Circuit breaker tripped: the agent called external services 10 times"),
+        "{result:?}"
+    );
     assert!(result.to_agent.contains("Cooldown: "), "{result:?}");
     assert_eq!(client.shell("c12", "python train.py", Ok("fine")).answer, AnswerEffect::Pass, "other work goes on");
 }

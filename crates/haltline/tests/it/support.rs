@@ -59,8 +59,13 @@ impl Site {
         self.folder.path()
     }
 
+    /// Writes the user's configuration. A person confirms it if it allows operator actions without a terminal.
     pub fn config(&self, text: &str) {
         fs::write(self.folder.path().join("config.toml"), text).expect("written");
+        if text.contains("unattended = true") && self.run(&["trust", "--list"]).out.contains("operator.unattended") {
+            let (code, seen) = terminal::Terminal::start(self, &["trust"]).confirm_and_end("Trusted:");
+            assert_eq!(code, Some(0), "{seen}");
+        }
     }
 
     /// Writes a file of the project.

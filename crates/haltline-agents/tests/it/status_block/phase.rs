@@ -27,7 +27,7 @@ fn an_error_names_the_field_its_value_and_what_was_expected() {
         ("TIMESTAMP: noon", r#"TIMESTAMP "noon": expected RFC 3339, such as 2026-02-12T10:30:00Z"#),
         ("CIRCUIT_BREAKER:\n  STATE: AJAR", r#"CIRCUIT_BREAKER.STATE "AJAR": expected one of CLOSED, HALF_OPEN, OPEN"#),
         ("METRICS:\n  docs: many", r#"METRICS.DOCS "many": expected a number"#),
-        ("TESTS: 3/10", r#"TESTS "3/10": expected nothing: its fields stand below it, indented"#),
+        ("TESTS: 3/10", r#"TESTS "3/10": expected nothing: its fields follow below it, indented"#),
         (
             "TESTS:\n  TOTAL: 10\n  PASSING: 3\n  FAILING: 5\n  SKIPPED: 1",
             r#"TESTS.TOTAL "10": expected 9, the sum of PASSING 3, FAILING 5 and SKIPPED 1"#,

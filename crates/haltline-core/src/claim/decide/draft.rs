@@ -201,15 +201,15 @@ impl<'a> ClaimDraft<'a> {
                     .map(|dispute| (dispute.incident.as_str(), dispute.since.at.to_seconds_text()))
                     .unwrap_or_default();
                 let text = format!(
-                    "{id} is DISPUTED since {since} (incident {incident}) and frozen: {verb} is refused until it is resolved by new data, by dropping it, or by a person's override"
+                    "{id} has been DISPUTED since {since} (incident {incident}) and is frozen: haltline denies {verb} until somebody presents new data or drops the claim, or a person overrides the dispute"
                 );
                 ("HL-CLAIM-02", text)
             }
             Denial::Transition { from, to: Some(to) } => {
-                ("HL-CLAIM-05", format!("{id} is {from}: {verb} does not lead from there to {to}"))
+                ("HL-CLAIM-05", format!("{id} is {from}: {verb} cannot make it {to}"))
             }
             Denial::Transition { from, to: None } => {
-                ("HL-CLAIM-05", format!("{id} is {from}, which is final: {verb} is refused"))
+                ("HL-CLAIM-05", format!("{id} is {from}, which is final: haltline denies {verb}"))
             }
         };
         Verdict::Deny(Reason { circuit: self.name(id), code, text, retry: Retry::Person })
@@ -224,7 +224,7 @@ impl<'a> ClaimDraft<'a> {
         let claim = id.filter(|id| self.pipeline.claims.contains_key(id)).cloned();
         self.push_pipeline(PipelineFact::Denied { verb: verb.to_owned(), claim, disputed: Vec::new() });
         let stage = &self.pipeline.final_stage;
-        let text = format!("the final stage {stage} of this pipeline is closed: {verb} is refused");
+        let text = format!("the final stage {stage} of this pipeline is closed: haltline denies {verb}");
         Some(self.pipeline_denial("HL-CLAIM-04", text))
     }
 

@@ -137,7 +137,7 @@ fn dispute(draft: &mut ClaimDraft<'_>, id: &ClaimId, number: u32, before: Status
 fn freeze(draft: &mut ClaimDraft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
     let Dispute { incident, count, objection, .. } = &dispute;
     let text = format!(
-        "{id} is now DISPUTED (incident {incident}): {count} rounds on objection O-{objection} changed nothing. It is frozen; all other claims go on"
+        "{id} is now DISPUTED (incident {incident}): {count} rounds on objection O-{objection} changed nothing. haltline froze it; the review of all other claims continues"
     );
     draft.push(id, Fact::Disputed { dispute: Box::new(dispute) });
     draft.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: ListedStatus::Disputed });
@@ -147,7 +147,7 @@ fn freeze(draft: &mut ClaimDraft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict
 fn would_freeze(draft: &mut ClaimDraft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
     let Dispute { count, objection, .. } = &dispute;
     let text = format!(
-        "{id} would be DISPUTED: {count} rounds on objection O-{objection} changed nothing. Observe mode lets it go on"
+        "{id} would be DISPUTED: {count} rounds on objection O-{objection} changed nothing. Observe mode does not freeze it"
     );
     draft.push(id, Fact::WouldDispute { dispute: Box::new(dispute) });
     draft.warn(id, "HL-CLAIM-01", text)

@@ -78,7 +78,7 @@ fn blocked(stage: &StageName, disputed: &[ClaimId]) -> String {
     let more = disputed.len().saturating_sub(NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
-        "stage {stage} cannot close while claims are DISPUTED: {}{more}. Each is resolved by new data, by dropping it, or by a person's override",
+        "stage {stage} cannot close while claims are DISPUTED: {}{more}. Resolve each of them: present new data, drop the claim, or ask a person to override the dispute",
         named.join(", ")
     )
 }

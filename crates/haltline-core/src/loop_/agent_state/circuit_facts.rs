@@ -62,6 +62,7 @@ impl AgentState {
         self.compaction = Compaction::default();
         self.repeated_text = RepeatedText::default();
         self.cost_growth = CostGrowth::default();
+        self.continuation.clear_counts();
         self.hook_runs = HookRuns::default();
         self.spawn_turns.clear();
         self.permission_denials.clear_counts();
@@ -84,6 +85,9 @@ impl AgentState {
         }
         if pattern == Pattern::Chanting {
             self.repeated_text = RepeatedText::default();
+        }
+        if pattern == Pattern::IdleContinuation {
+            self.continuation.clear_counts();
         }
         if pattern == Pattern::CostGrowth {
             self.cost_growth = CostGrowth::default();

@@ -48,6 +48,8 @@ struct StoredAgent {
     repeated_text: RepeatedText,
     #[serde(rename = "growth", default, skip_serializing_if = "is_default")]
     cost_growth: CostGrowth,
+    #[serde(default, skip_serializing_if = "is_default")]
+    continuation: Continuation,
     #[serde(rename = "is_shortened", default, skip_serializing_if = "std::ops::Not::not")]
     has_new_compaction: bool,
     #[serde(rename = "is_rested", default, skip_serializing_if = "std::ops::Not::not")]
@@ -139,6 +141,7 @@ impl From<StoredAgent> for AgentState {
             compaction: stored.compaction,
             repeated_text: stored.repeated_text,
             cost_growth: stored.cost_growth,
+            continuation: stored.continuation,
             hook_runs: HookRuns { since_prompt: stored.hook_runs, before_prompt: stored.hook_runs_before_prompt },
             spawn_turns: stored.spawn_turns,
             permission_denials: PermissionDenials {

@@ -60,13 +60,13 @@ impl AgentDraft<'_> {
                 || self.agent.deliveries.denied_calls.contains(&call);
             if is_announced || is_our_denial(&end.result) {
                 self.tool_end(&end.call, Some(&end.action), &end.result)?;
+                worst = self.end_verdict.take().unwrap_or(Verdict::Pass).or_stricter(worst);
                 continue;
             }
             let verdict = self.late_verdict(&end.action)?;
             self.complete_unannounced(call, &end.action, &end.result)?;
-            if verdict.severity() > worst.severity() {
-                worst = verdict;
-            }
+            let ended = self.end_verdict.take().unwrap_or(Verdict::Pass);
+            worst = ended.or_stricter(verdict).or_stricter(worst);
         }
         self.close_in_flight()?;
         // If the batch is a duplicate, nothing has ended since.
@@ -79,7 +79,7 @@ impl AgentDraft<'_> {
     /// The verdict on a call that already ran, or failed, without a start: haltline warns, or denies (or ends the turn)
     /// where it would have denied the start.
     fn late_verdict(&mut self, action: &Action) -> Result<Verdict, Halt> {
-        if self.is_literal() {
+        if self.is_literal() || self.way_out(action).is_some() {
             return Ok(Verdict::Pass);
         }
         if let Some(trip) = self.agent.circuits.state_at(action.identity, self.now).denying_trip()
@@ -92,7 +92,7 @@ impl AgentDraft<'_> {
         for found in self.pattern_matches(action, Digest::from_parts(&[action.tool.as_bytes()])) {
             let is_due = found.attempt >= found.limits.warn && !self.is_already_warned(&found);
             if is_due && !self.is_match_exempt(&found, action)? {
-                let explanation = self.explain_match(&found, action);
+                let explanation = self.explain_warning(&found, action);
                 return Ok(self.warn(&explanation, found.key, found.attempt, Some(action.shown.clone())));
             }
         }
@@ -105,7 +105,9 @@ impl AgentDraft<'_> {
         }
         let is_next = self.agent.turn.is_over && !self.agent.turn.is_empty;
         let turn = if is_next { self.agent.turn.next() } else { self.agent.turn.number };
-        let in_flight = self.in_flight_call(call, action, CallTraits::of(action), turn);
+        let mut traits = CallTraits::of(action);
+        self.add_way_out_traits(action, &mut traits);
+        let in_flight = self.in_flight_call(call, action, traits, turn);
         self.record(AgentFact::Started { call: in_flight.clone(), response: None });
         self.complete_call(&in_flight, Some(action), result)
     }
@@ -135,7 +137,8 @@ impl AgentDraft<'_> {
         // Preset `literal` knows no progress.
         let is_progress = !self.is_literal() && self.is_new_write(in_flight, result);
         let progress = if is_progress { Progress::Written } else { Progress::None };
-        if result.outcome == Outcome::Denied && !is_our_denial(result) {
+        let way_out = self.way_out_of(in_flight);
+        if result.outcome == Outcome::Denied && !is_our_denial(result) && way_out.is_none() {
             return self.permission_denied(in_flight);
         }
         let repeats = pattern::repeats(self.agent.since_prompt(), in_flight.identity);
@@ -148,6 +151,8 @@ impl AgentDraft<'_> {
             ),
             false => (Vec::new(), false),
         };
+        let before = self.agent.continuation;
+        let ends_turn = self.ends_turn(way_out, in_flight, result);
         let ended = AgentFact::Ended(Ending {
             call: in_flight.id,
             outcome: result.outcome,
@@ -160,8 +165,10 @@ impl AgentDraft<'_> {
             quotes_call,
             is_terse: result.is_terse && !is_failed,
             end_id: self.end_id,
+            ends_turn,
         });
         self.record_at(self.now, ended, text);
+        self.idle_verdict_of_call(before, ends_turn)?;
         if result.outcome == Outcome::RateLimited && !in_flight.traits.is_api {
             self.need_tree()?;
             self.count_rate_limited_call(in_flight, result)?;

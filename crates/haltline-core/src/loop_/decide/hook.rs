@@ -1,18 +1,27 @@
 //! Decides about hooks that run inside hooks, and Stop hooks that keep the agent going (L1, L2).
 
 use super::*;
+use crate::counted;
 
 impl AgentDraft<'_> {
     pub(super) fn hook_explanation(&self, name: &str, count: u32) -> Explanation {
         let window = self.limits.hook_recursion.window;
         let (code, fact) = match name {
-            STOP_HOOK => ("HL-HOOK-02", format!("a Stop hook kept the agent going {count} times in {window} turns")),
-            NESTED_SESSION => ("HL-HOOK-01", format!("hooks started {count} sessions in {window} turns")),
-            other => ("HL-HOOK-01", format!("the hook `{}` ran {count} times in {window} turns", short(other))),
+            STOP_HOOK => (
+                "HL-HOOK-02",
+                format!("a Stop hook kept the agent going {} in {}", counted(count, "time"), counted(window, "turn")),
+            ),
+            NESTED_SESSION => {
+                ("HL-HOOK-01", format!("hooks started {} in {}", counted(count, "session"), counted(window, "turn")))
+            }
+            other => (
+                "HL-HOOK-01",
+                format!("the hook `{}` ran {} in {}", short(other), counted(count, "time"), counted(window, "turn")),
+            ),
         };
         let about = if name == NESTED_SESSION { NESTED_SESSION.to_owned() } else { format!("hook {}", short(name)) };
         let (instead, avoid) =
-            ("end the turn and say what the hook asks for.", "answer the hook by starting it again.");
+            ("end the turn and say what the hook asks for.", "do something that starts the hook again.");
         Explanation::new(Pattern::HookRecursion, code, fact, instead, avoid).about(&about, Vec::new())
     }
 
@@ -29,12 +38,16 @@ impl AgentDraft<'_> {
                 let denial = Denial::by_trip(self.hook_explanation(name, trip.count), trip);
                 return Ok(self.deny(denial, None));
             }
-            CircuitState::HalfOpen(trip, _) if name == STOP_HOOK => {
-                // The hook kept the agent going once more, so the probe failed.
+            CircuitState::HalfOpen(trip, cause) if name == STOP_HOOK => {
+                // The hook kept the agent going once more, so the probe failed. What a person allowed happens once.
+                let is_allowed = cause == HalfOpenCause::Person;
                 let count = trip.count.saturating_add(1);
                 self.start_probe(key, Digest::from_parts(&[name.as_bytes()]));
                 let explanation = self.hook_explanation(name, count);
                 self.trip(&explanation, key, None, count, limits.cooldown_s)?;
+                if is_allowed {
+                    return Ok(Verdict::Pass);
+                }
                 return Ok(self.deny_tripped(explanation, key, None));
             }
             CircuitState::HalfOpen(..) => {
@@ -52,14 +65,20 @@ impl AgentDraft<'_> {
         Ok(Verdict::Pass)
     }
 
-    pub(super) fn stop(&mut self, blocked: bool, running: Option<&[String]>) -> Result<Verdict, Halt> {
+    pub(super) fn stop(&mut self, blocked: bool, running: Option<&[String]>, end: TurnEnd) -> Result<Verdict, Halt> {
         if self.is_duplicate {
+            if let Some(verdict) = self.repeat_idle_verdict() {
+                return Ok(verdict);
+            }
             return if blocked { self.repeat_stop_verdict() } else { Ok(Verdict::Pass) };
         }
         self.close_in_flight()?;
+        self.release_reservation(&self.agent_row.clone())?;
         // If the client does not say what kept the agent going, it was a prompt that no person wrote.
         let was_kept_going = self.agent.activity == Activity::KeptGoing;
-        self.record(AgentFact::Stopped { blocked, hook_source: self.hook_source() });
+        let before = self.agent.continuation;
+        let end = self.known_end(running, end)?;
+        self.record(AgentFact::Stopped { blocked, end, hook_source: self.hook_source() });
         // A nested session lists only its own sub-agents.
         if let Some(running) = running.filter(|_| self.agent.root_session.is_none()) {
             self.need_tree()?;
@@ -74,9 +93,32 @@ impl AgentDraft<'_> {
                 self.start_probe(key, Digest::from_parts(&[STOP_HOOK.as_bytes()]));
                 self.recover(key);
             }
-            return Ok(Verdict::Pass);
+            return Ok(self.idle_verdict(before)?.unwrap_or(Verdict::Pass));
         }
-        self.stop_hook()
+        let idle = self.idle_verdict(before)?;
+        if self.is_idle_tripped() {
+            // One circuit is enough for one turn.
+            return Ok(idle.unwrap_or(Verdict::Pass));
+        }
+        // Outside preset `literal`, only a turn that brought nothing is a sign that the hook drives the agent in circles,
+        // and an agent that waits for something has a reason to bring nothing.
+        let hook = match (self.agent.continuation.last_gain, end) {
+            _ if self.is_literal() => self.stop_hook()?,
+            (Gain::New, _) => self.stop_hook_helped(),
+            (Gain::Variation | Gain::Nothing, TurnEnd::Waiting) => Verdict::Pass,
+            (Gain::Variation | Gain::Nothing, TurnEnd::Idle | TurnEnd::Reported) => self.stop_hook()?,
+        };
+        Ok(hook.or_stricter(idle.unwrap_or(Verdict::Pass)))
+    }
+
+    /// A Stop hook kept the agent going, and the turn before had brought something.
+    fn stop_hook_helped(&mut self) -> Verdict {
+        let key = hook_key(STOP_HOOK);
+        if self.agent.circuits.state_at(key, self.now).is_half_open() {
+            self.start_probe(key, Digest::from_parts(&[STOP_HOOK.as_bytes()]));
+            self.recover(key);
+        }
+        Verdict::Pass
     }
 
     fn stop_hook(&mut self) -> Result<Verdict, Halt> {

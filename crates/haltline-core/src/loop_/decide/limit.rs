@@ -1,11 +1,11 @@
-//! The limits that a whole tree of agents shares: external services and the budget (L7), and what every limit without
+//! The limits that a whole tree of agents shares: external services (L7), and what every limit without
 //! a circuit has in common.
 
 use super::*;
-use crate::Elapsed;
-use crate::identity::{Action, CallResult, Outcome};
+use crate::counted;
+use crate::identity::{CallResult, Outcome};
 use crate::loop_::InFlightCall;
-use crate::loop_::{Bound, api_calls_within};
+use crate::loop_::api_calls_within;
 
 /// The explanation, the key and the count of a limit that the agent is close to.
 pub(super) type LimitWarning = (Explanation, Digest, u32);
@@ -15,14 +15,6 @@ pub(super) struct UsedAllowance {
     incident: String,
     hint: Option<String>,
     pattern: Pattern,
-}
-
-/// A hard limit of the budget that is reached.
-pub(super) struct ExceededBudget {
-    /// Its configuration key.
-    key: String,
-    used: String,
-    hard: String,
 }
 
 fn api_key() -> Digest {
@@ -86,7 +78,7 @@ impl AgentDraft<'_> {
             self.lapse_limits(&["api_calls", "api_cost"]);
         }
         if !self.is_saving {
-            self.lapse_limits(&["budget"]);
+            self.lapse_budgets();
         }
     }
 
@@ -95,16 +87,20 @@ impl AgentDraft<'_> {
             Pattern::ExternalApi,
             code,
             fact,
-            "work with the answers you have until then.",
-            "call the service by another way.",
+            "work with the results you have until then.",
+            "call the service in another way.",
         )
     }
 
     fn rate_fact(&self, count: u32) -> String {
         match count {
             // The circuit opened because another limit was reached (L10).
-            0 => "external services wait because another limit of this session was reached".to_owned(),
-            count => format!("external services were called {count} times in {} s", self.limits.external_api.window),
+            0 => "external services must wait, because this session reached another limit".to_owned(),
+            count => format!(
+                "the agent called external services {} in {} s",
+                counted(count, "time"),
+                self.limits.external_api.window
+            ),
         }
     }
 
@@ -121,7 +117,7 @@ impl AgentDraft<'_> {
         let limits = self.limits.api.clone();
         let count = u32::try_from(tree.api.count).unwrap_or(u32::MAX);
         if count >= limits.calls_max && !self.has_allowance(Pattern::ExternalApi, limit_key("api_calls")) {
-            let fact = format!("this session called external services {count} times, its limit");
+            let fact = format!("this session called external services {}, its limit", counted(count, "time"));
             let explanation =
                 self.api_explanation("HL-API-02", fact).raise("loop.external_api.session_max", limits.calls_max);
             return Ok(Some(self.deny_at_limit(explanation, limit_key("api_calls"), count, Retry::Person)));
@@ -222,104 +218,8 @@ impl AgentDraft<'_> {
         {
             let (pattern, cooldown_s) = (Pattern::ExternalApi, limits.cooldown_s);
             let trip = self.new_trip(&tree.circuits, &self.tree_row, pattern, api_key(), None, 0, cooldown_s);
-            let text = Some("cooled down because a resource limit was reached".to_owned());
+            let text = Some("cools down because the session reached a resource limit".to_owned());
             self.record_in_tree_at(self.now, AgentTreeFact::Circuit(CircuitFact::Tripped { trip }), text);
         }
-    }
-
-    /// What is used of each budget: name, amount, bound, and the amount as text.
-    fn budget_use(&self) -> Vec<(&'static str, u64, Bound, String)> {
-        let Some(tree) = &self.tree else { return Vec::new() };
-        let budget = &self.limits.budget;
-        let spent = &tree.spent;
-        let minutes = match self.now.since(tree.first_seen) {
-            Elapsed::Known(elapsed) => elapsed / 60_000,
-            Elapsed::Unknown => 0,
-        };
-        let cost = messages::cost(spent.micros, spent.is_priced, spent.is_partial);
-        vec![
-            ("cost", spent.micros, budget.micros, cost),
-            ("tokens", spent.tokens, budget.tokens, format!("{} tokens", spent.tokens)),
-            ("turns", spent.turns, budget.turns, format!("{} turns", spent.turns)),
-            ("minutes", minutes, budget.minutes, format!("{minutes} minutes")),
-        ]
-    }
-
-    fn shown_bound(name: &str, bound: u64) -> String {
-        if name == "cost" { messages::dollars(bound) } else { bound.to_string() }
-    }
-
-    /// Once a hard limit is reached, denies every call that does not save work.
-    pub(super) fn check_hard_budget(&mut self, action: &Action) -> Result<Option<Verdict>, Halt> {
-        if !self.limits.budget.is_set() {
-            return Ok(None);
-        }
-        self.need_tree()?;
-        let Some(over) = self.exceeded_budget() else { return Ok(None) };
-        if self.has_allowance(Pattern::Budget, limit_key("budget")) {
-            return Ok(None);
-        }
-        let saved = self.tree.as_ref().map_or(0, |tree| tree.saving_calls_used);
-        if action.is_saving && saved < self.limits.budget.saving_calls {
-            self.is_saving = true;
-            return Ok(None);
-        }
-        Ok(Some(self.deny_over_budget(over)))
-    }
-
-    /// The first hard limit that is reached: its key, what is used, and the limit.
-    pub(super) fn exceeded_budget(&self) -> Option<ExceededBudget> {
-        self.budget_use().into_iter().find_map(|(name, used, bound, shown)| {
-            let hard = bound.hard.filter(|&hard| used >= hard)?;
-            let key = if name == "cost" { "usd" } else { name };
-            Some(ExceededBudget { key: format!("budget.{key}_hard"), used: shown, hard: Self::shown_bound(name, hard) })
-        })
-    }
-
-    /// Denies because a hard limit is reached.
-    pub(super) fn deny_over_budget(&mut self, over: ExceededBudget) -> Verdict {
-        let ExceededBudget { key, used, hard } = over;
-        let explanation = Explanation::new(
-            Pattern::Budget,
-            "HL-BUDGET-02",
-            format!("the session's budget is spent: {used} of {hard}"),
-            "save your work with edits and `git commit`, say what is left to do, and stop.",
-            "start anything new.",
-        )
-        .raise(&key, hard);
-        let saved = self.tree.as_ref().map_or(0, |tree| tree.saving_calls_used);
-        self.deny_at_limit(explanation, limit_key("budget"), saved, Retry::Person)
-    }
-
-    /// Warns the agent once for each soft or hard limit that is reached.
-    pub(super) fn warn_of_budget(&mut self) -> Result<Verdict, Halt> {
-        if !self.limits.budget.is_set() {
-            return Ok(Verdict::Pass);
-        }
-        self.need_tree()?;
-        for (name, used, bound, shown) in self.budget_use() {
-            for (kind, limit) in [("hard", bound.hard), ("soft", bound.soft)] {
-                let key = limit_key(&format!("budget {kind} {name}"));
-                let is_warned = self.tree.as_ref().is_some_and(|tree| tree.warned_limits.contains(&key));
-                let Some(limit) = limit.filter(|&limit| used >= limit && !is_warned) else { continue };
-                self.record_in_tree(AgentTreeFact::LimitWarned { key });
-                let (code, instead, avoid) = match kind {
-                    "hard" => (
-                        "HL-BUDGET-02",
-                        "save your work now: only edits and `git commit` are let through, and not for long.",
-                        "start anything new.",
-                    ),
-                    _soft => ("HL-BUDGET-01", "finish what matters most.", "begin anything new."),
-                };
-                let fact = format!("the session has used {shown} of {} ({kind} limit)", Self::shown_bound(name, limit));
-                // The person reads about the hard limit in the notice of the first denial, so not here as well (E16).
-                if kind == "soft" {
-                    self.draft.notices.push(format!("haltline ({code}): {fact}"));
-                }
-                let explanation = Explanation::new(Pattern::Budget, code, fact, instead, avoid);
-                return Ok(self.warn(&explanation, key, 1, None));
-            }
-        }
-        Ok(Verdict::Pass)
     }
 }

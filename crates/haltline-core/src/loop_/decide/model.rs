@@ -39,14 +39,4 @@ impl AgentDraft<'_> {
         let (circuit, text) = (self.agent_row.clone(), messages::still_stopped());
         Verdict::Stop(Reason { circuit, code: "HL-STOP-01", text, retry: Retry::Person })
     }
-
-    /// The denial once a hard limit is reached and the calls allowed for saving work are used up.
-    fn exhausted_budget(&mut self) -> Result<Option<Verdict>, Halt> {
-        if !self.limits.budget.is_set() {
-            return Ok(None);
-        }
-        self.need_tree()?;
-        let is_saved = self.tree.as_ref().is_some_and(|tree| tree.saving_calls_used >= self.limits.budget.saving_calls);
-        Ok(self.exceeded_budget().filter(|_| is_saved).map(|over| self.deny_over_budget(over)))
-    }
 }

@@ -3,11 +3,8 @@
 
 use super::*;
 use crate::identity::Action;
+use crate::loop_::continuation::WAIT_FACTOR;
 use crate::loop_::{CallTraits, WarnDenyLimits};
-
-/// Limits are this many times higher for an agent that waits between attempts: a poll that never ends is found late,
-/// one that works is never denied.
-const WAIT_FACTOR: u32 = 5;
 
 /// One pattern that a call would continue.
 pub(super) struct PatternMatch {
@@ -40,7 +37,7 @@ pub(in crate::loop_) fn futile_key(identity: Digest) -> Digest {
 }
 
 /// The key of the one circuit per agent that a pattern has if it is about the agent's work as a whole.
-fn agent_wide_key(pattern: Pattern) -> Digest {
+pub(in crate::loop_) fn agent_wide_key(pattern: Pattern) -> Digest {
     Digest::from_parts(&[b"whole", pattern.as_str().as_bytes()])
 }
 
@@ -51,6 +48,13 @@ pub(super) struct Obstacles {
     pub keys: Vec<Digest>,
     /// The patterns that the call would continue. Empty if the call is a probe, which runs in spite of all of them.
     pub matches: Vec<PatternMatch>,
+}
+
+impl Obstacles {
+    /// Nothing may stop the call.
+    pub fn none() -> Self {
+        Self { keys: Vec::new(), matches: Vec::new() }
+    }
 }
 
 impl AgentDraft<'_> {
@@ -180,6 +184,23 @@ impl AgentDraft<'_> {
             return self.agent.compaction.calls > 0;
         }
         last_warning.is_some()
+    }
+
+    /// Explains a warning. A call that fails again and again is close to the trip of failures before that of repeats: it
+    /// is warned of the trip that would come, so that one cause has one code.
+    pub(super) fn explain_warning(&self, found: &PatternMatch, action: &Action) -> Explanation {
+        let failures = self.limits.tool_failure;
+        let comes_first = found.pattern == Pattern::Repeat
+            && failures.enabled
+            && failures.threshold < found.limits.deny
+            && found.occurrences() < failures.threshold;
+        let last = self.agent.since_prompt().iter().rev().find(|call| call.identity == action.identity);
+        if !comes_first || !last.is_some_and(|call| call.is_failed()) {
+            return self.explain_match(found, action);
+        }
+        let shown = short(&action.shown);
+        let explanation = Pattern::ToolFailure.explain(&shown, found.occurrences(), self.limits);
+        explanation.about(&shown, found.calls.clone())
     }
 
     pub(super) fn explain_match(&self, found: &PatternMatch, action: &Action) -> Explanation {

@@ -17,7 +17,7 @@ fn spawn_key() -> Digest {
 }
 
 fn spawn_denial(code: &'static str, fact: String, instead: &'static str) -> Explanation {
-    Explanation::new(Pattern::AgentSpawn, code, fact, instead, "start another agent for it.")
+    Explanation::new(Pattern::AgentSpawn, code, fact, instead, "start another sub-agent for it.")
 }
 
 impl AgentDraft<'_> {
@@ -31,8 +31,8 @@ impl AgentDraft<'_> {
         let explanation = Explanation::new(
             Pattern::AgentSpawn,
             "HL-SPAWN-06",
-            "a newer agent took this one's place".to_owned(),
-            "end now; what you have done stays.",
+            "a newer sub-agent replaced this one".to_owned(),
+            "end now; your work so far is kept.",
             "start anything else.",
         );
         let text = messages::denial(&explanation, None, EscalationLevel::Stop, 1, None);
@@ -51,8 +51,10 @@ impl AgentDraft<'_> {
         }
         let depth = tree.depth(self.request.agent_ref.sub_agent.as_deref()).saturating_add(1);
         if depth > agents.depth_max && !self.has_allowance(Pattern::AgentSpawn, limit_key("depth")) {
-            let fact =
-                format!("this would be an agent {depth} levels below the main one; the limit is {}", agents.depth_max);
+            let fact = format!(
+                "this sub-agent would be {depth} levels below the main agent; the limit is {}",
+                agents.depth_max
+            );
             let explanation =
                 spawn_denial("HL-SPAWN-05", fact, "do the work yourself.").raise("agents.max_depth", agents.depth_max);
             return Ok(Some(self.deny_at_limit(explanation, limit_key("depth"), depth, Retry::Person)));
@@ -79,8 +81,8 @@ impl AgentDraft<'_> {
             self.record_in_tree(AgentTreeFact::SubAgentEnding { id });
             return Ok(None);
         }
-        let fact = format!("{live} agents run at once, the limit");
-        let instead = "do the work yourself, or wait for an agent to end.";
+        let fact = format!("{live} sub-agents are running, which is the limit");
+        let instead = "do the work yourself, or wait until a sub-agent ends.";
         let explanation =
             spawn_denial("HL-SPAWN-03", fact, instead).raise("agents.max_concurrent", agents.concurrent_max);
         self.cool_api_down();
@@ -94,13 +96,15 @@ impl AgentDraft<'_> {
         let is_reached = |count: u64, max: Option<u32>| max.filter(|max| count >= u64::from(*max));
         let per_prompt = is_reached(tree.spawns_since_prompt, agents.prompt_spawns_max(preset));
         let (count, fact, key, max) = if let Some(max) = is_reached(tree.spawns, agents.session_spawns_max(preset)) {
-            let fact = format!("this session started {} agents, its limit (agents.max_per_session)", tree.spawns);
+            let fact =
+                format!("this session started {} sub-agents, which is the limit (agents.max_per_session)", tree.spawns);
             (tree.spawns, fact, "agents.max_per_session", max)
         } else {
             let max = per_prompt?;
             let started = tree.spawns_since_prompt;
-            let fact =
-                format!("{started} agents were started since the last prompt, the limit (agents.max_per_prompt)");
+            let fact = format!(
+                "{started} sub-agents started since the last prompt, which is the limit (agents.max_per_prompt)"
+            );
             (started, fact, "agents.max_per_prompt", max)
         };
         if tree.is_bypassed || self.has_allowance(Pattern::AgentSpawn, limit_key("spawns")) {
@@ -150,7 +154,7 @@ impl AgentDraft<'_> {
         }
     }
 
-    fn agent_digest(&self) -> Digest {
+    pub(super) fn agent_digest(&self) -> Digest {
         Digest::from_parts(&[self.agent_row.as_str().as_bytes()])
     }
 
@@ -158,8 +162,8 @@ impl AgentDraft<'_> {
         Explanation::new(
             Pattern::AgentSpawn,
             "HL-SPAWN-02",
-            format!("the last agent was started less than {} s ago", self.limits.agents.spacing_s),
-            "start agents together in one message, or do the work yourself.",
+            format!("the last sub-agent started less than {} s ago", self.limits.agents.spacing_s),
+            "start sub-agents together in one message, or do the work yourself.",
             "start them one after the other.",
         )
     }
@@ -168,9 +172,9 @@ impl AgentDraft<'_> {
         Explanation::new(
             Pattern::AgentSpawn,
             "HL-SPAWN-01",
-            format!("{count} agents were started in {} turns", self.limits.agent_spawn.window),
-            "wait for their results before starting more.",
-            "start agents to find out what the others do.",
+            format!("{count} sub-agents started in {} turns", self.limits.agent_spawn.window),
+            "wait for their results before you start more.",
+            "start a sub-agent to find out what another one does.",
         )
     }
 
@@ -194,13 +198,13 @@ impl AgentDraft<'_> {
         if next != u64::from(max.div_ceil(2)) {
             return None;
         }
-        let fact = format!("this is agent {next} of {max} since the last prompt (agents.max_per_prompt)");
+        let fact = format!("this is sub-agent {next} of {max} since the last prompt (agents.max_per_prompt)");
         let explanation = Explanation::new(
             Pattern::AgentSpawn,
             "HL-SPAWN-04",
             fact,
-            "use the agents that are left for what needs them most.",
-            "start an agent for what you can do yourself.",
+            "keep the remaining sub-agents for the work that needs them most.",
+            "start a sub-agent for work that you can do yourself.",
         );
         Some((explanation, limit_key("spawns"), u32::try_from(next).unwrap_or(u32::MAX)))
     }

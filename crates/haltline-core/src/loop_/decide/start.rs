@@ -47,22 +47,34 @@ impl AgentDraft<'_> {
         self.is_duplicate = self.was_denied(call, start.response);
         let before = self.draft.length();
         let mut traits = self.call_traits(start.action);
+        let way_out = self.add_way_out_traits(start.action, &mut traits);
         let turn = if self.is_duplicate { self.agent.turn.number } else { self.turn_of_call(start.response, traits) };
         let is_new_turn = turn != self.agent.turn.number || self.agent.turn.is_empty;
         self.agent.turn.number = turn;
-        if traits.is_spawn || traits.is_api || self.limits.budget.is_set() || self.may_be_ending() {
+        if traits.is_spawn || traits.is_api || self.has_budget() || self.may_be_ending() {
             self.need_tree()?;
         }
-        let guards = self.guards(start)?;
-        let scopes = self.scopes(start, turn)?;
-        let obstacles = self.obstacles(start.action, traits);
-        let denied = self.first_denial(start, traits, &obstacles, (&guards, &scopes))?;
+        let (guards, scopes) = match way_out {
+            Some(_) => (Vec::new(), Vec::new()),
+            None => (self.guards(start)?, self.scopes(start, turn)?),
+        };
+        let obstacles = match way_out {
+            Some(_) => Obstacles::none(),
+            None => self.obstacles(start.action, traits),
+        };
+        let denied = match way_out {
+            Some(_) => self.denial_of_way_out(start)?,
+            None => self.first_denial(start, traits, &obstacles, (&guards, &scopes))?,
+        };
         if self.is_duplicate {
             self.draft.roll_back(before);
             return Ok(denied.unwrap_or(Verdict::Pass));
         }
         if is_new_turn && self.limits.budget.is_set() {
             self.record_in_tree(AgentTreeFact::Turn);
+        }
+        if denied.is_none() && self.has_budget() {
+            self.count_budget_call(&start.action.tool)?;
         }
         if let Some(verdict) = denied {
             // In observe mode the call runs all the same, and its end will come.
@@ -262,7 +274,7 @@ impl AgentDraft<'_> {
         if let Some(verdict) = self.deny_if_ending() {
             return Ok(Some(verdict));
         }
-        if let Some(verdict) = self.check_hard_budget(start.action)? {
+        if let Some(verdict) = self.check_hard_budget(start.action, traits.is_spawn)? {
             return Ok(Some(verdict));
         }
         if let Some(denial) = self.denial_by_open_circuit(start.action, obstacles)? {
@@ -286,15 +298,15 @@ impl AgentDraft<'_> {
     }
 
     /// A denial may stop a sub-agent, which must then be removed from the tree's list of running ones.
-    fn need_tree_if_sub_agent(&mut self) -> Result<(), Halt> {
+    pub(super) fn need_tree_if_sub_agent(&mut self) -> Result<(), Halt> {
         if self.request.agent_ref.sub_agent.is_some() { self.need_tree() } else { Ok(()) }
     }
 
-    fn deny_tampering(&mut self, attempt: &str) -> Verdict {
+    pub(super) fn deny_tampering(&mut self, attempt: &str) -> Verdict {
         let explanation = Explanation::new(
             Pattern::Tampering,
             "HL-OWN-01",
-            format!("this would {attempt}, which is for people only"),
+            format!("this would {attempt}, which only a person may do"),
             "tell the person what you need and why.",
             "look for another way to do it.",
         );
@@ -313,7 +325,7 @@ impl AgentDraft<'_> {
             reason.code,
             format!("`{}` guards this action: {}", reason.circuit, reason.text),
             "respect the rule, or tell the person why it does not fit.",
-            "spell the same action in another way.",
+            "write the same action in another way.",
         );
         let reason = Reason { text: messages::denial(&explanation, None, level, denials, None), ..reason };
         Some(match level {
@@ -393,7 +405,7 @@ impl AgentDraft<'_> {
     fn warning(&mut self, action: &Action, traits: CallTraits, obstacles: &Obstacles) -> Result<Option<Warning>, Halt> {
         for found in obstacles.matches.iter().filter(|found| found.attempt >= found.limits.warn) {
             if !self.is_already_warned(found) && self.is_closed(found.key) && !self.is_match_exempt(found, action)? {
-                let explanation = self.explain_match(found, action);
+                let explanation = self.explain_warning(found, action);
                 return Ok(Some(Warning { explanation, key: found.key, count: found.attempt }));
             }
         }

@@ -56,9 +56,9 @@ fn the_empty_form_has_a_problem_in_each_field() {
     assert_eq!(
         problems(&empty),
         [
-            "Failing test still holds the form's own words.",
-            "Reason still holds the form's own words.",
-            "Relationship still holds the form's own words.",
+            "Failing test still contains the form's text.",
+            "Reason still contains the form's text.",
+            "Relationship still contains the form's text.",
         ]
     );
 }
@@ -76,7 +76,7 @@ fn obvious_defects_are_named() {
     assert_eq!(with(|form| form.relationship = form.reason.clone()), ["Relationship repeats Reason."]);
     assert_eq!(
         with(|form| form.file = "lib/other.py".to_owned()),
-        [r#"File names "lib/other.py", but "lib/money/round.py" is to be changed."#]
+        [r#"The form names "lib/other.py", but the change is to "lib/money/round.py"."#]
     );
     assert_eq!(problems(&Justification::default()).len(), 4);
 }

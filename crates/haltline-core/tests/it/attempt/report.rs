@@ -43,9 +43,9 @@ fn a_full_report_lacks_nothing_and_an_empty_one_lacks_all_eight_fields() {
 
 #[test]
 fn not_applicable_needs_a_reason() {
-    let reason = Some("best_hypothesis says it does not apply and not why; write `not applicable: …`.");
+    let reason = Some("best_hypothesis does not say why it does not apply; write `not applicable: …`.");
     let empty = Some("best_hypothesis is missing or empty.");
-    let unfilled = Some("best_hypothesis is still to be filled in.");
+    let unfilled = Some("best_hypothesis is not filled in yet.");
     for (text, expected) in [
         ("not applicable: the runner never started the test", None),
         ("N/A - the runner never started", None),
@@ -85,12 +85,12 @@ fn an_empty_list_is_accepted_where_the_journal_agrees_and_a_short_one_is_named()
     let files = ["parcel/form.py".to_owned(), "parcel/gate.py".to_owned()];
     let known = JournalEvidence { files: &files, ..JournalEvidence::default() };
     assert_eq!(report.problems(known), ["cumulative_files_modified is missing or empty."]);
-    let left_out = r#"cumulative_files_modified leaves out "parcel/gate.py", which the journal has."#;
+    let left_out = r#"cumulative_files_modified omits "parcel/gate.py", which the journal has."#;
     assert_eq!(full().problems(known), [left_out]);
     let known = JournalEvidence { attempts: &[1, 2], ..JournalEvidence::default() };
-    assert_eq!(full().problems(known), ["attempt_log leaves out attempt 2, which the journal has."]);
+    assert_eq!(full().problems(known), ["attempt_log omits attempt 2, which the journal has."]);
     let known = JournalEvidence { violations: &files[1..], ..JournalEvidence::default() };
-    let left_out = r#"scope_violations leaves out "parcel/gate.py", which the journal has."#;
+    let left_out = r#"scope_violations omits "parcel/gate.py", which the journal has."#;
     assert_eq!(full().problems(known), [left_out]);
 }
 
@@ -113,6 +113,6 @@ fn the_runners_output_must_be_included_whatever_surrounds_it() {
     assert_eq!(full().problems(known("assertion failed: 422 != 200  \n  at parcel.py:17")), Vec::<String>::new());
     assert_eq!(
         full().problems(known("assertion failed: 422 != 201")),
-        ["actual_error is not what the runner printed; put its output there unchanged."]
+        ["actual_error differs from what the test runner printed; copy the output unchanged."]
     );
 }

@@ -23,7 +23,7 @@ fn a_mistake_in_a_paragraph_is_an_error_and_never_skipped() {
         ("begin -> pass CLOSED 1/0", "-- is       pass CLOSED 0/0"),
         ("began -> pass CLOSED", "\"began\" is no event"),
         ("begin src/ -> pass CLOSED", "unexpected \"src/\""),
-        ("begin in-scope ../x -> pass CLOSED", "\"../x\" has `..` in it"),
+        ("begin in-scope ../x -> pass CLOSED", "\"../x\" contains `..`"),
         ("begin in-scope nothing src/ -> pass CLOSED", "unexpected \"src/\""),
         ("begin -> pass CLOSED | fact began", "\"fact began\" is nothing"),
         ("begin -> pass CLOSED | facts none", "-- is       facts began"),

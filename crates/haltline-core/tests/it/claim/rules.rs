@@ -22,7 +22,7 @@ fn a_mistake_in_a_paragraph_is_an_error_and_never_skipped() {
         ("add C-1 \"a\" -> pass VERIFIED", "-- is       pass UNVERIFIED"),
         ("add C-1 \"a\" twice -> pass UNVERIFIED", "unexpected \"twice\""),
         ("ad C-1 \"a\" -> pass", "\"ad\" is no event"),
-        ("kill C-1 \"a\" -> pass", "-- is       rejected claim C-1 is not there"),
+        ("kill C-1 \"a\" -> pass", "-- is       rejected claim C-1 does not exist"),
         ("add C-1 \"a\" -> pass UNVERIFIED | colour red", "\"colour red\" is nothing that can be compared"),
         ("add C-1 \"a\" -> pass UNVERIFIED | C-1 text \"b\"", "-- is       C-1 text \"a\""),
         ("add C-1 \"a\" -> pass UNVERIFIED | C-1 reason \"b\"", "C-1 is not DISPUTED"),

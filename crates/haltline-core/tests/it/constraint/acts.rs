@@ -84,7 +84,8 @@ fn summarize(result: &Result<Decision, Rejection>) -> ActResult {
                 | Fact::Claim(_)
                 | Fact::Pipeline(_)
                 | Fact::Trust(_)
-                | Fact::Control(_) => None,
+                | Fact::Control(_)
+                | Fact::Ledger(_) => None,
             });
             let has_tripped = facts().any(|fact| matches!(fact, Fact::Constraint(ConstraintFact::Tripped { .. })));
             ActResult { word: decision.verdict.as_str(), weight, has_tripped }

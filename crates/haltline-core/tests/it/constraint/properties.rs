@@ -214,7 +214,8 @@ fn incident(recorded: &Recorded) -> Option<String> {
         | Fact::Claim(_)
         | Fact::Pipeline(_)
         | Fact::Trust(_)
-        | Fact::Control(_) => None,
+        | Fact::Control(_)
+        | Fact::Ledger(_) => None,
     }
 }
 

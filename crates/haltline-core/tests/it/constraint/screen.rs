@@ -68,7 +68,8 @@ impl ConstraintRules {
             | Fact::Claim(_)
             | Fact::Pipeline(_)
             | Fact::Trust(_)
-            | Fact::Control(_) => None,
+            | Fact::Control(_)
+            | Fact::Ledger(_) => None,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use haltline_core::identity::{Action, CallResult, DeniedBy, Outcome};
-use haltline_core::loop_::{CircuitFact, CircuitState, Circuits, LoopEvent, TrippedState, Usage, Verb};
+use haltline_core::loop_::{CircuitFact, CircuitState, Circuits, LoopEvent, TrippedState, TurnEnd, Usage, Verb};
 use haltline_core::{CircuitName, Decision, Moment, State, Verdict, apply};
 
 use crate::loop_::world::Sessions;
@@ -139,7 +139,9 @@ pub fn perform(world: &mut Sessions, act: &Act) -> Option<Decision> {
         }
         Act::Prompt { by_user, bypass } => Some(world.report(LoopEvent::Prompt { by_user: *by_user, bypass: *bypass })),
         Act::Hook => Some(world.report(LoopEvent::Hook { name: "lint".to_owned() })),
-        Act::Stop { blocked } => Some(world.report(LoopEvent::Stop { blocked: *blocked, running: None })),
+        Act::Stop { blocked } => {
+            Some(world.report(LoopEvent::Stop { blocked: *blocked, running: None, end: TurnEnd::Idle }))
+        }
         Act::SubAgentBegins(sub_agent) => {
             Some(world.report(LoopEvent::SpawnStart { sub_agent: format!("a{sub_agent}"), depth: None }))
         }
@@ -148,7 +150,14 @@ pub fn perform(world: &mut Sessions, act: &Act) -> Option<Decision> {
         }
         Act::Spent { tokens, cost } => {
             let usage = Some(Usage { input: *tokens, ..Usage::default() });
-            Some(world.report(LoopEvent::Message { usage, cost: *cost, range: None, last_response: None, text: None }))
+            Some(world.report(LoopEvent::Message {
+                usage,
+                cost: *cost,
+                model: None,
+                range: None,
+                last_response: None,
+                text: None,
+            }))
         }
         Act::SessionEnds => Some(world.report(LoopEvent::SessionEnd { reason: "exit".to_owned() })),
         Act::Reset => world.act(|incident| Verb::Reset { incident: Some(incident) }).ok(),

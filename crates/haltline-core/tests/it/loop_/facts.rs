@@ -4,7 +4,7 @@
 use haltline_core::identity::{Digest, ModelText, Outcome, WordHash, WordSet};
 use haltline_core::loop_::{
     AgentFact, AgentTreeFact, CallTraits, CircuitFact, Ending, EscalationLevel, Exemption, ExemptionFact,
-    HalfOpenCause, InFlightCall, Pattern, Permit, Probe, Progress, Trip,
+    HalfOpenCause, InFlightCall, Pattern, Permit, Probe, Progress, Trip, TurnEnd,
 };
 use haltline_core::{Fact, Moment};
 
@@ -34,6 +34,7 @@ pub fn rows(now: Moment) -> Vec<Row> {
         .chain([(Fact::Agent(AgentFact::HooksRemoved), "hooks_removed", true)])
         .chain([(Fact::Agent(AgentFact::EventForged), "event_forged", true)])
         .chain(incidents(now))
+        .chain(continuation().map(|(fact, word)| (Fact::Agent(fact), word, false)))
         .collect()
 }
 
@@ -66,6 +67,29 @@ fn incidents(now: Moment) -> [Row; 6] {
     ]
 }
 
+/// Facts about turns that something other than a person began, which later versions added.
+fn continuation() -> [(AgentFact, &'static str); 3] {
+    let ending = Ending {
+        call: CALL,
+        outcome: Outcome::Ok,
+        normal: Digest(33),
+        raw: Digest(44),
+        is_failed: false,
+        progress: Progress::None,
+        keep: 50,
+        shared_words: Vec::new(),
+        quotes_call: false,
+        is_terse: false,
+        end_id: None,
+        ends_turn: true,
+    };
+    [
+        (AgentFact::Stopped { blocked: true, end: TurnEnd::Waiting, hook_source: None }, "kept_going"),
+        (AgentFact::SubAgentReported, "sub_agent_reported"),
+        (AgentFact::Ended(ending), "ended"),
+    ]
+}
+
 /// Facts with hook sources and with separate ids for ends, which later versions added.
 fn hook_sources() -> [(AgentFact, &'static str); 7] {
     let hook_source = Some(Digest(88));
@@ -83,6 +107,7 @@ fn hook_sources() -> [(AgentFact, &'static str); 7] {
         quotes_call: false,
         is_terse: false,
         end_id: Some(Digest(99)),
+        ends_turn: false,
     };
     [
         (
@@ -98,7 +123,7 @@ fn hook_sources() -> [(AgentFact, &'static str); 7] {
             "began",
         ),
         (AgentFact::Prompted { by_user: true, is_denied: false, clears_spawns: false, hook_source }, "prompted"),
-        (AgentFact::Stopped { blocked: true, hook_source }, "kept_going"),
+        (AgentFact::Stopped { blocked: true, end: TurnEnd::Idle, hook_source }, "kept_going"),
         (AgentFact::Compacted { trigger: "auto".to_owned(), hook_source }, "compacted"),
         (AgentFact::SessionEnded { reason: "exit".to_owned(), hook_source }, "over"),
         (AgentFact::Ended(ending), "ended"),
@@ -126,6 +151,7 @@ fn words(now: Moment) -> [(AgentFact, &'static str); 8] {
         quotes_call: true,
         is_terse: false,
         end_id: None,
+        ends_turn: false,
     };
     let terse = Ending {
         outcome: Outcome::Ok,
@@ -169,6 +195,7 @@ fn agent() -> [(AgentFact, &'static str); 23] {
         is_poller: false,
         is_wait: false,
         is_after_idle: false,
+        is_statement: false,
     };
     let call = InFlightCall {
         id: CALL,
@@ -193,6 +220,7 @@ fn agent() -> [(AgentFact, &'static str); 23] {
             quotes_call: false,
             is_terse: false,
             end_id: None,
+            ends_turn: false,
         })
     };
     [
@@ -249,8 +277,8 @@ fn agent() -> [(AgentFact, &'static str); 23] {
         (AgentFact::TurnEnded, "turn_ended"),
         (AgentFact::HookRan { name: KEY, keep: 16 }, "hook_ran"),
         (AgentFact::Spawned { keep: 16 }, "spawned"),
-        (AgentFact::Stopped { blocked: false, hook_source: None }, "stopping"),
-        (AgentFact::Stopped { blocked: true, hook_source: None }, "kept_going"),
+        (AgentFact::Stopped { blocked: false, end: TurnEnd::Idle, hook_source: None }, "stopping"),
+        (AgentFact::Stopped { blocked: true, end: TurnEnd::Idle, hook_source: None }, "kept_going"),
         (AgentFact::Compacted { trigger: "auto".to_owned(), hook_source: None }, "compacted"),
         (AgentFact::TranscriptRead { offset: 4096, last_response: Some("msg_1".to_owned()) }, "reported"),
         (AgentFact::MemoryCleaned { files_rotated: 2, sessions_pruned: 5, bytes_freed: 123_456 }, "memory_cleaned"),
@@ -318,8 +346,8 @@ fn tree(now: Moment) -> [(AgentTreeFact, &'static str, bool); 17] {
         (AgentTreeFact::SubAgentEnding { id: id() }, "agent_ending", false),
         (AgentTreeFact::ApiCalled { call: CALL, micros: None, keep: 10 }, "api_called", false),
         (AgentTreeFact::ApiCharged { call: CALL, micros: Some(20_000) }, "api_settled", false),
-        (AgentTreeFact::Spent { tokens: Some(500), micros: Some(12_300) }, "spent", false),
-        (AgentTreeFact::Spent { tokens: None, micros: None }, "spent", false),
+        (AgentTreeFact::Spent { tokens: Some(500), micros: Some(12_300), is_paced: false }, "spent", false),
+        (AgentTreeFact::Spent { tokens: None, micros: None, is_paced: false }, "spent", false),
         (AgentTreeFact::Turn, "turn", false),
         (AgentTreeFact::Saved, "saved", false),
         (AgentTreeFact::LimitWarned { key: KEY }, "told", false),

@@ -1,7 +1,7 @@
 //! Events that several hook sources deliver, in any order, count once: the same verdicts and the same rows (L4, E5).
 
 use haltline_core::identity::{Action, CallResult, DeniedBy, Outcome};
-use haltline_core::loop_::{BatchEnd, CallContext, CallIds, LoopEvent, Protections};
+use haltline_core::loop_::{BatchEnd, CallContext, CallIds, LoopEvent, Protections, TurnEnd};
 use haltline_core::{Decision, State};
 use proptest::prelude::*;
 
@@ -129,7 +129,7 @@ impl Twins {
                 return self.many.clock.advance(*millis);
             }
             Act::Prompt(by_user) => LoopEvent::Prompt { by_user: *by_user, bypass: false },
-            Act::Stop(blocked) => LoopEvent::Stop { blocked: *blocked, running: None },
+            Act::Stop(blocked) => LoopEvent::Stop { blocked: *blocked, running: None, end: TurnEnd::Idle },
             Act::Compaction => LoopEvent::Compaction { trigger: "auto".to_owned() },
             Act::SessionStarts => LoopEvent::SessionStart { model: None, resumed: false, is_nested: false },
             Act::SessionEnds => LoopEvent::SessionEnd { reason: "exit".to_owned() },

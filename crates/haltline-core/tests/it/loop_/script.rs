@@ -1,7 +1,8 @@
 //! The vocabulary of `testdata/loop/*.txt`: its settings and events.
 
 use haltline_core::identity::{Action, CallResult, DeniedBy, ModelText, Outcome as CallOutcome};
-use haltline_core::loop_::{BatchEnd, CallIds, LoopEvent, TranscriptRange, Usage, Verb};
+use haltline_core::ledger::{BudgetScope, BudgetUnit};
+use haltline_core::loop_::{BatchEnd, CallIds, Limits, LoopEvent, TranscriptRange, TurnEnd, Usage, Verb};
 use haltline_core::{Decision, Mode, Rejection};
 use serde_json::json;
 
@@ -38,6 +39,7 @@ impl Vocabulary for LoopRules {
                 world.agent.parent_session = words.after("inside", Words::next)?;
             }
             "agent" => world.agent.sub_agent = Some(words.next()?).filter(|name| name != "main"),
+            "client-name" => world.agent.client = words.next()?,
             "client" => {
                 world.agent.hook_source = None;
                 (world.agent.marks_batches, world.agent.call_ids) = match words.next()?.as_str() {
@@ -58,6 +60,10 @@ impl Vocabulary for LoopRules {
             "set" => {
                 let (key, value) = (words.next()?, words.rest());
                 world.policy.loop_ = set_limit(&world.policy.loop_, &key, &value)?;
+            }
+            "budget" => {
+                let (scope, unit, kind, amount) = (words.next()?, words.next()?, words.next()?, words.long()?);
+                set_budget(&mut world.policy.loop_, &scope, &unit, &kind, amount)?;
             }
             "hook-source" => world.agent.hook_source = Some(words.next()?),
             "message" => world.message = Some(words.next()?),
@@ -117,7 +123,8 @@ impl LoopRules {
                 let running = words.after("running", Words::next)?;
                 let split =
                     |names: String| names.split(',').filter(|name| *name != "none").map(str::to_owned).collect();
-                LoopEvent::Stop { blocked, running: running.map(split) }
+                let end = if words.take("waiting") { TurnEnd::Waiting } else { TurnEnd::Idle };
+                LoopEvent::Stop { blocked, running: running.map(split), end }
             }
             "sub-agent" if words.take("ends") => LoopEvent::SpawnEnd { sub_agent: None },
             "sub-agent" => {
@@ -130,7 +137,7 @@ impl LoopRules {
             }
             "spent" => {
                 let (usage, cost) = (words.after("tokens", usage)?, words.after("cost", dollars)?);
-                LoopEvent::Message { usage, cost, range: None, last_response: None, text: None }
+                LoopEvent::Message { usage, cost, model: None, range: None, last_response: None, text: None }
             }
             "transcript" => transcript_range(words)?,
             "begins" => {
@@ -138,11 +145,16 @@ impl LoopRules {
             }
             "speaks" => {
                 let text = ModelText::from_text(&words.quoted()?);
-                LoopEvent::Message { usage: None, cost: None, range: None, last_response: None, text }
+                LoopEvent::Message { usage: None, cost: None, model: None, range: None, last_response: None, text }
             }
             "asks-model" => LoopEvent::ModelStart,
             "ends" => LoopEvent::SessionEnd { reason: "exit".to_owned() },
             "compaction" => LoopEvent::Compaction { trigger: "auto".to_owned() },
+            "raises" => {
+                let (scope, amount) = (budget_scope(&words.next()?)?, words.long()?);
+                let lifetime_ms = words.after("for", Words::long)?.unwrap_or(60) * 60_000;
+                return Ok(Ok(world.raise(scope, BudgetUnit::Tokens, amount, lifetime_ms)));
+            }
             "reset" if words.take("all") => return Ok(world.reset_all()),
             "reset" => return Ok(world.act(|incident| Verb::Reset { incident: Some(incident) })),
             "resume" => {
@@ -155,6 +167,40 @@ impl LoopRules {
         };
         Ok(Ok(world.report(event)))
     }
+}
+
+fn budget_scope(name: &str) -> Result<BudgetScope, String> {
+    BudgetScope::ALL.into_iter().find(|scope| scope.as_str() == name).ok_or(format!("{name:?} is no budget"))
+}
+
+/// Sets a limit of a budget.
+fn set_budget(limits: &mut Limits, scope: &str, unit: &str, kind: &str, amount: u64) -> Result<(), String> {
+    if scope == "minute" {
+        limits.spend_rate.hard_micros = Some(amount);
+        return Ok(());
+    }
+    let budgets = &mut limits.budgets;
+    let budget = match budget_scope(scope)? {
+        BudgetScope::Session => return Err("set the budget of a session with `set`".to_owned()),
+        BudgetScope::Prompt => &mut budgets.prompt,
+        BudgetScope::Day => &mut budgets.day,
+        BudgetScope::Night => &mut budgets.night,
+        BudgetScope::Week => &mut budgets.week,
+        BudgetScope::Project => &mut budgets.project,
+    };
+    let bound = match unit {
+        "usd" => &mut budget.micros,
+        "tokens" => &mut budget.tokens,
+        "calls" => &mut budget.calls,
+        "minutes" => &mut budget.minutes,
+        unknown => return Err(format!("{unknown:?} is no unit")),
+    };
+    match kind {
+        "soft" => bound.soft = Some(amount),
+        "hard" => bound.hard = Some(amount),
+        unknown => return Err(format!("{unknown:?}: expected soft or hard")),
+    }
+    Ok(())
 }
 
 /// Parses `$0.50` into millionths of a dollar.
@@ -206,7 +252,14 @@ fn transcript_range(words: &mut Words) -> Result<LoopEvent, String> {
     let ended = words.after("ended", |words| Ok((words.next()?, result(words)?)))?.into_iter().collect();
     let response = |at: u64| (at > 0).then(|| format!("response at {at}"));
     let range = TranscriptRange { from, last_response: response(from), to, prompt: None, ended };
-    Ok(LoopEvent::Message { usage, cost: None, range: Some(range), last_response: response(to), text: None })
+    Ok(LoopEvent::Message {
+        usage,
+        cost: None,
+        model: None,
+        range: Some(range),
+        last_response: response(to),
+        text: None,
+    })
 }
 
 /// The result of a call: the outcome, then an exit code, a text, a price, a sub-agent.

@@ -28,7 +28,8 @@ impl World {
     fn report(&mut self, event: &LoopEvent) -> Verdict {
         self.now = self.now.plus_millis(1_000);
         loop {
-            let event = Event::Loop { agent: self.agent.clone(), event: event.clone(), policy: "p".to_owned() };
+            let event =
+                Event::Loop { agent: self.agent.clone(), event: event.clone(), policy: "p".to_owned(), calendar: None };
             match decide(&self.memory, &self.policy, &event, self.now) {
                 Err(Halt::Needs(names)) => self.read(names),
                 Ok(decision) => return self.commit(decision),

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use haltline_core::attempt::Touched;
 use haltline_core::identity::{Action, CallResult};
+use haltline_core::ledger::{BudgetScope, BudgetUnit, Calendar, LedgerEvent, Window};
 use haltline_core::loop_::{
     AgentRef, AgentState, AgentTree, BatchEnd, CallContext, CallIds, LoopEvent, Protections, Verb,
 };
-use haltline_core::{CircuitName, Decision, Event, Fact, Policy, Recorded, Rejection, State};
+use haltline_core::{CircuitName, Decision, Event, Fact, Instant, Policy, Recorded, Rejection, State};
 
 use crate::clock::Clock;
 use crate::engine::{self, Rows, operator};
@@ -58,10 +59,20 @@ impl Sessions {
 
     /// Reports an event that happens now, and commits the decision.
     pub fn report(&mut self, event: LoopEvent) -> Decision {
-        let event = Event::Loop { agent: self.agent.clone(), event, policy: self.policy.digest() };
+        let calendar = Some(utc_calendar(self.clock.now().at));
+        let event = Event::Loop { agent: self.agent.clone(), event, policy: self.policy.digest(), calendar };
         match self.handle(&event) {
             Ok(decision) => decision,
             Err(rejection) => unreachable!("what agents do is never rejected: {rejection:?}"),
+        }
+    }
+
+    /// A person raises a budget for a while.
+    pub fn raise(&mut self, scope: BudgetScope, unit: BudgetUnit, amount: u64, lifetime_ms: u64) -> Decision {
+        let raise = LedgerEvent::Raise { scope, unit, amount, lifetime_ms, operator: operator(None) };
+        match self.handle(&Event::Ledger(raise)) {
+            Ok(decision) => decision,
+            Err(rejection) => unreachable!("a raise is never rejected: {rejection:?}"),
         }
     }
 
@@ -170,5 +181,22 @@ fn incident_of(fact: &Fact) -> Option<&str> {
     match fact {
         CircuitFact::Tripped { .. } | CircuitFact::Limited { .. } => fact.incident(),
         _later => None,
+    }
+}
+
+/// The calendar of a place where it is always UTC: nights last from 22:00 to 08:00.
+fn utc_calendar(at: Instant) -> Calendar {
+    const HOUR: i64 = 3_600_000;
+    let span = |length: i64, offset: i64| {
+        let start = (at.as_millis() - offset).div_euclid(length) * length + offset;
+        Window { start: Instant::from_millis(start), end: Instant::from_millis(start + length) }
+    };
+    // The epoch was a Thursday; the night is the first ten hours of a day that begins at 22:00.
+    let evening = span(24 * HOUR, 22 * HOUR);
+    let night = Window { start: evening.start, end: evening.start.plus_millis(10 * HOUR) };
+    Calendar {
+        day: span(24 * HOUR, 0),
+        night: (at < night.end).then_some(night),
+        week: span(7 * 24 * HOUR, 4 * 24 * HOUR),
     }
 }

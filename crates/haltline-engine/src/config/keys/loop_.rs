@@ -45,7 +45,7 @@ macro_rules! window_keys {
             enabled_key!($pattern, true, $help),
             number_key!($pattern.threshold, $threshold, Looser::Higher, $threshold_help),
             number(concat!("loop.", stringify!($pattern), ".window_turns"), 1, COUNT_MAX, $window, Looser::Lower)
-                .help("haltline counts within this many turns, the current one included.")
+                .help("haltline counts within this many turns, including the current one.")
                 .sets(Setter::Number(|policy| &mut policy.loop_.$pattern.window)),
             cooldown_key!($pattern, $cooldown),
         ]
@@ -93,7 +93,7 @@ const TABLES: &[&[Key]] = &[
     ),
     window_keys!(
         sequential_tools: "Detects the same call many times in a row.",
-        threshold 10: "The circuit trips at this many in a row since the last prompt.",
+        threshold 10: "The circuit trips at this many such calls in a row since the last prompt.",
         window_turns 1,
         cooldown 5
     ),
@@ -113,23 +113,23 @@ const TABLES: &[&[Key]] = &[
         interleaved: "Detects the same call with the same result, with other calls in between.",
         warn 3, deny 4
     ),
-    warn_deny_keys!(same_error: "Detects one error for variations of a call.", warn 3, deny 4),
+    warn_deny_keys!(same_error: "Detects variations of a call that all get the same error.", warn 3, deny 4),
     warn_deny_keys!(
-        futile_writes: "Detects one failure that stays the same although the agent writes files.",
+        futile_writes: "Detects a call that keeps failing in the same way although the agent writes files.",
         warn 5, deny 8
     ),
     warn_deny_keys!(retread: "Detects calls whose results the agent already has.", warn 4, deny 5),
     warn_deny_keys!(
-        stagnation: "Detects similar calls with a known result.",
+        stagnation: "Detects similar calls whose result the agent already has.",
         warn 5, deny 6
     ),
-    warn_deny_keys!(cascade: "Detects failures of any tool with nothing new in between.", warn 7, deny 10),
+    warn_deny_keys!(cascade: "Detects failures in a row, of any tool, with no new result in between.", warn 7, deny 10),
     warn_deny_keys!(
-        compaction: "Detects conversations that are compacted again and again with nothing new in between.",
+        compaction: "Detects that the client compacts the conversation again and again while the agent learns nothing new.",
         warn 3, deny 4
     ),
     warn_deny_keys!(
-        cost_growth, enabled false: "Detects a model response that costs many times the mean.",
+        cost_growth, enabled false: "Detects a model response that costs many times as much as the mean.",
         warn 3: "haltline warns at this multiple of the mean.",
         deny 10: "haltline denies calls at this multiple of the mean; the next call ends the turn."
     ),
@@ -139,15 +139,27 @@ const TABLES: &[&[Key]] = &[
         deny 6: "haltline denies calls at this many repetitions; the next call ends the turn."
     ),
     &[
+        enabled_key!(
+            idle_continuation,
+            true,
+            "Detects an agent that something continues turn after turn although no call changes or finds out anything."
+        ),
+        number_key!(idle_continuation.warn, 2, Looser::Higher, "haltline warns at this many such turn ends in a row."),
+        number("loop.idle_continuation.stop", 1, COUNT_MAX, 4, Looser::Higher)
+            .help("haltline ends the turn at this many. A turn in which the agent waited, or that began after a rest, counts a fifth.")
+            .sets(Setter::Number(|policy| &mut policy.loop_.idle_continuation.deny)),
+        cooldown_key!(idle_continuation, 5),
+    ],
+    &[
         enabled_key!(denials, true, "Detects calls that permission rules keep denying."),
         number_key!(denials.in_a_row, 3, Looser::Higher, "The circuit trips at this many denied calls in a row."),
         number_key!(
             denials.of_recent,
             10,
             Looser::Higher,
-            "The circuit also trips at this many denied calls among the recent ones."
+            "The circuit also trips at this many denied calls among the recent calls."
         ),
-        number_key!(denials.recent, 50, Looser::Lower, "Number of calls that count as recent."),
+        number_key!(denials.recent, 50, Looser::Lower, "Number of calls that count as recent calls."),
         cooldown_key!(denials, 10),
     ],
 ];
@@ -162,6 +174,9 @@ const GENERAL: &[Key] = &[
     Key::new("loop.pollers", Kind::List(&[]))
         .help("Globs of tools and commands that poll. haltline never counts them as repeats.")
         .sets(Setter::List(|policy| &mut policy.loop_.pollers)),
+    Key::new("loop.ways_out", Kind::List(&[]))
+        .help("Globs of further tools by which an agent ends its work, reports, asks a person or saves. haltline never denies them.")
+        .sets(Setter::List(|policy| &mut policy.loop_.ways_out)),
     number("loop.probe_lease_seconds", 10, 86_400, 600, Looser::Lower)
         .help("haltline allows another probe if a probe has no result after this many seconds.")
         .sets(Setter::Number(|policy| &mut policy.loop_.probe_lease_s)),
@@ -177,15 +192,15 @@ const EXTERNAL_API: &[Key] = &[
         .sets(Setter::Number(|policy| &mut policy.loop_.external_api.window)),
     cooldown_key!(external_api, 30),
     number("loop.external_api.session_max", 1, 1_000_000, 50, Looser::Higher)
-        .help("Maximum number of such calls in a session.")
+        .help("Maximum number of calls of external services in a session.")
         .sets(Setter::Number(|policy| &mut policy.loop_.api.calls_max)),
     Key::new("loop.external_api.usd_per_call", Kind::Cost)
-        .help("Cost of one call if the event does not report it.")
+        .help("Cost of one call of an external service, if the event does not report it.")
         .sets(Setter::Cost(|policy| &mut policy.loop_.api.call_micros)),
     Key::new("loop.external_api.commands", Kind::List(&["oracle.py", "swarm.py", "research.py"]))
-        .help("Programs that count as such calls when they run. In preset \"literal\", a command that contains the name counts too.")
+        .help("Programs that count as external services when they run. In preset \"literal\", a command that contains the name counts too.")
         .sets(Setter::List(|policy| &mut policy.loop_.api.commands)),
     Key::new("loop.external_api.tools", Kind::List(&[]))
-        .help("Globs of tools that count as such calls.")
+        .help("Globs of tools that count as external services.")
         .sets(Setter::List(|policy| &mut policy.loop_.api.tools)),
 ];

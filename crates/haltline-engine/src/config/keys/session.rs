@@ -15,7 +15,7 @@ pub(super) const KEYS: &[Key] = &[
         .sets(Setter::Number(|policy| &mut policy.loop_.agents.spawns_per_prompt_max)),
     number("agents.max_per_session", 0, 100_000, 0, Looser::HigherOrZero)
         .help(
-            "haltline denies a sub-agent beyond this many in one session; 0 means unlimited. With preset `literal` the default is 10.",
+            "haltline denies a sub-agent beyond this many in one session; 0 means unlimited. In the preset `literal` the default is 10.",
         )
         .sets(Setter::Number(|policy| &mut policy.loop_.agents.spawns_max)),
     number("agents.max_depth", 1, 100, 3, Looser::Higher)
@@ -26,7 +26,7 @@ pub(super) const KEYS: &[Key] = &[
         .sets(Setter::Number(|policy| &mut policy.loop_.agents.spacing_s)),
     Key::new("agents.on_full", Kind::Choice(&["deny", "stop_oldest"]))
         .looser(Looser::Choice("stop_oldest"))
-        .help("deny: haltline denies a sub-agent above the limit. stop_oldest: haltline ends the oldest one at its next call.")
+        .help("deny: haltline denies a new sub-agent above the limit. stop_oldest: haltline ends the oldest sub-agent at its next call.")
         .sets(Setter::Choice(|policy, choice| {
             policy.loop_.agents.on_full = if choice == "stop_oldest" { OnFull::StopOldest } else { OnFull::Deny }
         })),
@@ -40,13 +40,13 @@ pub(super) const KEYS: &[Key] = &[
         .help("haltline warns when a root session and its sub-agents have spent this many dollars; 0 means no limit.")
         .sets(Setter::Budget(|policy| &mut policy.loop_.budget.micros.soft)),
     money("budget.usd_hard", 0, 0, Looser::HigherOrZero)
-        .help("haltline denies calls when they have spent this many dollars; 0 means no limit.")
+        .help("haltline denies calls when a root session and its sub-agents have spent this many dollars; 0 means no limit.")
         .sets(Setter::Budget(|policy| &mut policy.loop_.budget.micros.hard)),
     number("budget.tokens_soft", 0, 4_000_000_000, 0, Looser::HigherOrZero)
-        .help("haltline warns when they have used this many tokens; 0 means no limit.")
+        .help("haltline warns when they have used this many tokens, where one read from the cache counts as a tenth; 0 means no limit.")
         .sets(Setter::Budget(|policy| &mut policy.loop_.budget.tokens.soft)),
     number("budget.tokens_hard", 0, 4_000_000_000, 0, Looser::HigherOrZero)
-        .help("haltline denies calls when they have used this many tokens; 0 means no limit.")
+        .help("haltline denies calls when a root session and its sub-agents have used this many tokens; 0 means no limit.")
         .sets(Setter::Budget(|policy| &mut policy.loop_.budget.tokens.hard)),
     number("budget.turns_soft", 0, 1_000_000, 0, Looser::HigherOrZero)
         .help("haltline warns after this many turns; 0 means no limit.")
@@ -54,6 +54,12 @@ pub(super) const KEYS: &[Key] = &[
     number("budget.turns_hard", 0, 1_000_000, 0, Looser::HigherOrZero)
         .help("haltline denies calls after this many turns; 0 means no limit.")
         .sets(Setter::Budget(|policy| &mut policy.loop_.budget.turns.hard)),
+    number("budget.calls_soft", 0, 100_000_000, 0, Looser::HigherOrZero)
+        .help("haltline warns after this many calls; 0 means no limit.")
+        .sets(Setter::Budget(|policy| &mut policy.loop_.budget.calls.soft)),
+    number("budget.calls_hard", 0, 100_000_000, 0, Looser::HigherOrZero)
+        .help("haltline denies calls after this many; 0 means no limit.")
+        .sets(Setter::Budget(|policy| &mut policy.loop_.budget.calls.hard)),
     number("budget.minutes_soft", 0, 1_000_000, 0, Looser::HigherOrZero)
         .help("haltline warns after this many minutes; 0 means no limit.")
         .sets(Setter::Budget(|policy| &mut policy.loop_.budget.minutes.soft)),
@@ -61,7 +67,7 @@ pub(super) const KEYS: &[Key] = &[
         .help("haltline denies calls after this many minutes; 0 means no limit.")
         .sets(Setter::Budget(|policy| &mut policy.loop_.budget.minutes.hard)),
     number("budget.saving_calls", 0, 1000, 5, Looser::Higher)
-        .help("Number of calls that save work which haltline allows after a hard limit.")
+        .help("After a hard limit, haltline allows this many calls that save work.")
         .sets(Setter::Number(|policy| &mut policy.loop_.budget.saving_calls)),
     Key::new("memory.directory", Kind::Folder(".claude/memory"))
         .help("Folder in which an agent keeps telemetry and session states, below the project's root. haltline keeps it below 5 MB."),
@@ -70,13 +76,13 @@ pub(super) const KEYS: &[Key] = &[
     number("memory.telemetry_max_kb", 1, 5120, 50, Looser::AnyChange).help("haltline rotates a telemetry file above this many kilobytes."),
     number("memory.telemetry_max_age_days", 1, 3650, 7, Looser::AnyChange).help("haltline rotates a telemetry file that is older than this many days."),
     number("memory.telemetry_keep_rotations", 1, 1000, 5, Looser::AnyChange)
-        .help("Number of rotated files to keep of each telemetry file."),
+        .help("Number of rotated files to keep for each telemetry file."),
     number("memory.session_max_active", 1, 10_000, 10, Looser::AnyChange)
         .help("Number of session states to keep; haltline archives older ones."),
     number("memory.session_max_age_days", 1, 3650, 7, Looser::AnyChange)
         .help("haltline archives a session state that is older than this many days."),
     number("memory.evidence_ledger_max", 1, 100_000, 100, Looser::AnyChange)
-        .help("Number of evidence entries to keep of a session; haltline summarises the rest."),
+        .help("Number of evidence entries to keep for each session; haltline summarises the rest."),
     number("memory.tool_history_max", 10, 1000, 50, Looser::Lower)
         .help("Number of calls of a session that haltline compares.")
         .sets(Setter::Number(|policy| &mut policy.loop_.history_max)),

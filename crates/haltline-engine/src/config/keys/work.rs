@@ -31,7 +31,7 @@ pub(super) const KEYS: &[Key] = &[
         .help("The reason for circuit_breaker_rounds above 3. Without a reason 3 applies.")
         .sets(Setter::Text(|policy| &mut policy.claim.circuit_breaker_rounds_reason)),
     Key::new("claim.final_stage", Kind::Text("S5"))
-        .help("The stage that cannot close while a claim is DISPUTED. haltline reads it when a pipeline begins.")
+        .help("The stage that nobody can close while a claim is DISPUTED. A change applies to pipelines that begin later.")
         .sets(Setter::Text(|policy| &mut policy.claim.final_stage)),
     no_progress_limit("run.no_progress_threshold", 3, |policy| &mut policy.phase.run.no_progress),
     same_error_limit("run.same_error_threshold", 5, |policy| &mut policy.phase.run.same_error),
@@ -39,7 +39,7 @@ pub(super) const KEYS: &[Key] = &[
         .help("The circuit trips at this many neutral iterations in a row, such as questions that nobody answers.")
         .sets(Setter::Number(|policy| &mut policy.phase.neutral)),
     number("run.grace_seconds", 0, 3_600, 10, Looser::Never)
-        .help("Seconds that a command gets to save its work before haltline kills it."),
+        .help("Seconds that a command has to save its work before haltline kills it."),
     weight("run.progress.commits", 2, |policy| &mut policy.phase.weights.commits)
         .help("Weight of new commits."),
     weight("run.progress.staged", 2, |policy| &mut policy.phase.weights.staged).help("Weight of staged changes."),
@@ -52,11 +52,11 @@ pub(super) const KEYS: &[Key] = &[
         .help("Weight of changes in other work trees."),
     weight("run.progress.files", 2, |policy| &mut policy.phase.weights.files)
         .help("Weight of changed files where there is no git repository."),
-    weight("run.progress.tests", 2, |policy| &mut policy.phase.weights.tests).help("Weight of better test results."),
+    weight("run.progress.tests", 2, |policy| &mut policy.phase.weights.tests).help("Weight of more passing or fewer failing tests."),
     weight("run.progress.status", 1, |policy| &mut policy.phase.weights.status)
-        .help("Weight of the progress that the agent reports in a status block."),
+        .help("Weight of progress that the agent reports in a status block."),
     number("run.progress.enough", 1, 1_000, 2, Looser::Lower)
-        .help("An iteration makes progress if its weights add up to this.")
+        .help("An iteration makes progress if the weights of its signs of progress add up to at least this number.")
         .sets(Setter::Number(|policy| &mut policy.phase.weights.enough)),
 ];
 

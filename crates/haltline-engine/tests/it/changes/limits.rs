@@ -41,7 +41,7 @@ fn paths_beyond_the_limit_are_summed_up_and_reported() {
     assert!(snapshot.is_truncated());
     assert_eq!(tree.iteration(|_tree| {}), "");
     let edited = tree.iteration(|tree| tree.write("new15", "longer\n"));
-    assert_eq!(edited, "untracked 1 (something among more paths than are kept)");
+    assert_eq!(edited, "untracked 1 (a path beyond those that haltline keeps)");
     assert_eq!(tree.iteration(|tree| tree.write("new02", "longer\n")), "untracked 1 (new02)");
     assert_eq!(tree.iteration(|tree| tree.commit("all of them")), "commits 1 (all of them)");
     assert!(!tree.snapshot().is_truncated());

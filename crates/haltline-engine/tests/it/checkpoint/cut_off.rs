@@ -205,7 +205,7 @@ fn edits_after_an_interruption_are_kept_too() {
     tree.write("mine", "new after the cut\n");
     let done = tree.checkpoints().resume(tree.now()).expect("resumed");
     let left: Vec<String> = crate::checkpoint::tree::left_alone(&done);
-    let why = "came after the rollback had begun";
+    let why = "appeared after the rollback began";
     assert_eq!(left, [format!("came.tmp: {why}"), format!("mine: {why}")]);
     assert_eq!(tree.read("a"), "first a\n");
     assert_eq!(tree.read("mine"), "new after the cut\n");

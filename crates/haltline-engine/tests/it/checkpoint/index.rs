@@ -52,7 +52,7 @@ fn objects_that_only_the_index_refers_to_survive_garbage_collection() {
     fs::remove_dir_all(tree.path(".git/logs")).expect("removed");
     tree.git(&["gc", "-q", "--prune=now"]);
     let done = tree.roll_back(&start);
-    assert_eq!(left_alone(&done), [": a merge or rebase was under way then and is over"]);
+    assert_eq!(left_alone(&done), [": a merge or rebase was in progress at the checkpoint and has ended"]);
     assert_eq!((tree.git_account().entries, tree.account()), (then.entries, account));
     assert_eq!(tree.git(&["show", ":staged"]), "only in the index");
     assert_eq!(tree.git(&["show", ":3:a"]), "side");

@@ -177,7 +177,10 @@ fn changed_ignore_rules_lose_nothing() {
     tree.write(".gitignore", "*.tmp\n");
     tree.write("plain.tmp", "now, ignored\n");
     let done = tree.roll_back(&start);
-    assert_eq!(left_alone(&done), ["secret.env: is ignored by the rules of the checkpoint, so it may have been there"]);
+    assert_eq!(
+        left_alone(&done),
+        ["secret.env: the checkpoint's ignore rules cover it, so it may be older than the checkpoint"]
+    );
     assert_eq!((tree.read("secret.env"), tree.read("plain.tmp")), ("precious\n".to_owned(), "then\n".to_owned()));
     tree.roll_back(&done.kept);
     assert_eq!(tree.read("plain.tmp"), "now, ignored\n");
@@ -195,7 +198,7 @@ fn a_folder_with_ignored_files_in_the_way_of_a_file_is_left_alone() {
     tree.write("a/trace.log", "precious\n");
     tree.write("a/file", "x\n");
     let done = tree.roll_back(&start);
-    assert_eq!(left_alone(&done), ["a: a folder stands there with more in it than may be removed"]);
+    assert_eq!(left_alone(&done), ["a: is now a folder with files that haltline must not remove"]);
     assert_eq!(tree.read("a/trace.log"), "precious\n");
     tree.roll_back(&done.kept);
     assert_eq!(tree.read("a/file"), "x\n");

@@ -83,7 +83,7 @@ fn a_merge_begun_after_the_checkpoint_is_rejected_and_an_earlier_one_is_not() {
     assert!(!tree.try_git_at("", &["merge", "side"]).0);
     let before = (tree.account(), tree.git_account());
     let error = tree.checkpoints().roll_back(&clean, RollBackOptions::default(), tree.now()).expect_err("rejected");
-    assert_eq!(error.to_string(), "a merge is under way that was not at the checkpoint: finish or abort it first");
+    assert_eq!(error.to_string(), "a merge is in progress that began after the checkpoint: finish or abort it first");
     assert_eq!((tree.account(), tree.git_account()), before);
     let merging = tree.checkpoint("merging");
     tree.write("a", "resolved\n");
@@ -92,7 +92,7 @@ fn a_merge_begun_after_the_checkpoint_is_rejected_and_an_earlier_one_is_not() {
     assert_eq!((tree.account(), tree.git_account()), before);
     tree.git(&["merge", "--abort"]);
     let done = tree.roll_back(&merging);
-    assert_eq!(left_alone(&done), [": a merge or rebase was under way then and is over"]);
+    assert_eq!(left_alone(&done), [": a merge or rebase was in progress at the checkpoint and has ended"]);
     assert_eq!(tree.account(), before.0);
 }
 

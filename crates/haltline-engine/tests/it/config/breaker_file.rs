@@ -42,13 +42,13 @@ fn a_bad_value_costs_its_key_and_an_unknown_key_is_reported() {
     );
     assert_eq!(values, vec![value("loop.tool_failure.enabled", 0)]);
     let expected = [
-        "circuit_breakers.tool_failure.threshold = \"3\": expected a whole number from 1 to 10000; the default 3 holds",
-        "circuit_breakers.tool_failure.window_turns = 0: expected a whole number from 1 to 10000; the default 5 holds",
-        "unknown key \"circuit_breakers.tool_failure.turns\"; it is passed over",
-        "unknown key \"circuit_breakers.spin\"; it is passed over",
-        "unknown key \"memory_limits.directory\"; it is passed over",
+        "circuit_breakers.tool_failure.threshold = \"3\": expected a whole number from 1 to 10000; haltline uses the default 3",
+        "circuit_breakers.tool_failure.window_turns = 0: expected a whole number from 1 to 10000; haltline uses the default 5",
+        "unknown key \"circuit_breakers.tool_failure.turns\"; haltline ignores it",
+        "unknown key \"circuit_breakers.spin\"; haltline ignores it",
+        "unknown key \"memory_limits.directory\"; haltline ignores it",
         "resource_limits = []: expected an object",
-        "unknown key \"more\"; it is passed over",
+        "unknown key \"more\"; haltline ignores it",
     ];
     assert_eq!(warnings, expected);
     for text in ["", "[]", "{", "nul"] {

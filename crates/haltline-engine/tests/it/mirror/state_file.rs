@@ -36,7 +36,7 @@ fn unreadable_entries_are_reported_and_the_rest_is_imported() {
         ("{\"a\": {\"state\": \"OPEN\", \"last_trip\": 3}}", "last_trip \"3\""),
         (
             "{\"a\": {\"state\": \"OPEN\", \"violations\": [{\"timestamp\": \"x\", \"action\": \"\", \"session\": \"\"}]}}",
-            "instant \"x\"",
+            "time \"x\"",
         ),
     ] {
         let parsed = read_state_file(content.as_bytes());

@@ -103,7 +103,7 @@ fn the_time_of_a_loop_is_that_of_all_its_iterations() {
 fn an_iteration_that_the_loops_own_time_cut_off_says_nothing_about_the_work() {
     let outcome = Site::new("say thinking\nforever").run(&["--max-time", "1s"]);
     outcome.assert(75, "budget after 1 iteration: reached --max-time 1 s");
-    assert_eq!((outcome.judged(), outcome.reasons()), (vec!["neutral"], vec!["cut off"]));
+    assert_eq!((outcome.judged(), outcome.reasons()), (vec!["neutral"], vec!["interrupted"]));
 }
 
 #[test]

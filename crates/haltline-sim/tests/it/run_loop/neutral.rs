@@ -18,7 +18,7 @@ fn questions_neither_count_nor_reset_and_end_the_loop_when_no_one_answers() {
     let outcome = site.run(&["--max-iterations", "20"]);
     outcome.assert(
         77,
-        "tripped after 4 iterations: 4 iterations in a row that could not work: questions, plans, limits or trouble outside (haltline why …)",
+        "tripped after 4 iterations: 4 iterations in a row without work: only questions, plans, limits or external problems (haltline why …)",
     );
     assert_eq!(outcome.judged(), ["neutral"; 4]);
     assert_eq!(outcome.reasons(), ["asked a question: Which database should I use for you?"; 4]);

@@ -37,7 +37,10 @@ fn a_command_that_cannot_start_is_named() {
     for options in [&[][..], &["--loop"]] {
         let outcome = site.begin(site.runner(options, &[missing])).finish();
         let (code, line) = outcome.exit_and_line();
-        assert!(code == 127 && line.contains("no-such-program-anywhere: no program of this name"), "{outcome:#?}");
+        assert!(
+            code == 127 && line.contains("no-such-program-anywhere: there is no program of this name"),
+            "{outcome:#?}"
+        );
         assert_eq!(outcome.report["end"], "command cannot run");
     }
 }

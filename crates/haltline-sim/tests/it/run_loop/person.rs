@@ -93,7 +93,7 @@ fn a_skip_ends_the_loop() {
     site.ask(&["phase", "decide", "skip", "--run"]).well();
     site.write("go", "yes\n");
     let outcome = running.finish();
-    outcome.assert(130, "aborted after 1 iteration: a person skipped what was left of the run");
+    outcome.assert(130, "aborted after 1 iteration: a person skipped the rest of the run");
     site.assert_nothing_is_left();
 }
 
@@ -120,7 +120,28 @@ fn the_agent_inside_cannot_decide_for_itself() {
     let site = Site::new(&lines.concat());
     let outcome = site.run(&[]);
     outcome.assert(77, "tripped after 3 iterations: No progress for 3 iterations (haltline why …)");
-    assert_eq!(outcome.out.matches("is refused inside an agent (HALTLINE_RUN is set)").count(), 9, "{}", outcome.out);
+    assert_eq!(
+        outcome.out.matches("haltline denies it inside an agent (HALTLINE_RUN is set)").count(),
+        9,
+        "{}",
+        outcome.out
+    );
+    assert!(!outcome.out.contains("code 0"), "{}", outcome.out);
+}
+
+#[test]
+fn the_agent_inside_cannot_decide_without_the_mark_or_at_a_terminal_of_its_own() {
+    let bare = "env -i HOME=$HOME PATH=$PATH HALTLINE_STATE_DIR=$HALTLINE_STATE_DIR HALTLINE_CONFIG=$HALTLINE_CONFIG";
+    let verb = format!("{HALTLINE} phase decide reset --run");
+    let ways = [
+        format!("env -u HALTLINE_RUN {verb}"),
+        format!("{bare} script -qec '{verb}' /dev/null < /dev/null"),
+        format!("setsid -w {bare} script -qec '{verb}' /dev/null < /dev/null"),
+    ];
+    let lines: Vec<String> = ways.iter().map(|way| format!("shell {way} 2>&1; echo code $?\n")).collect();
+    let outcome = Site::new(&lines.concat()).run(&[]);
+    outcome.assert(77, "tripped after 3 iterations: No progress for 3 iterations (haltline why …)");
+    assert_eq!(outcome.out.matches("haltline denies it inside an agent").count(), 9, "{}", outcome.out);
     assert!(!outcome.out.contains("code 0"), "{}", outcome.out);
 }
 
@@ -130,5 +151,5 @@ fn the_agent_inside_cannot_open_a_way_out_with_a_loop_of_its_own() {
     site.write("script", &format!("shell {HALTLINE} run --loop --max-iterations 1 -- true 2>&1; echo code $?"));
     let outcome = site.run(&["--max-iterations", "1"]);
     outcome.assert(75, "budget after 1 iteration: reached --max-iterations 1");
-    assert!(outcome.out.contains("is going on in this work tree"), "{}", outcome.out);
+    assert!(outcome.out.contains("is running in this work tree"), "{}", outcome.out);
 }

@@ -39,7 +39,7 @@ fn processes_that_an_iteration_leaves_are_ended_before_the_next_begins() {
 fn iterations_that_say_nothing_are_ended_and_counted() {
     let outcome = Site::new("say thinking\nforever").run(&["--idle", "1s", "--max-iterations", "9"]);
     outcome.assert(77, "tripped after 3 iterations: No progress for 3 iterations (haltline why …)");
-    assert_eq!(outcome.reasons(), ["idle: the iteration said nothing for too long"; 3]);
+    assert_eq!(outcome.reasons(), ["idle: the iteration printed nothing for too long"; 3]);
 }
 
 #[test]

@@ -36,8 +36,8 @@ fn after_a_killed_runner_the_next_resumes_and_clears_up() {
     assert_eq!(outcome.out.lines().next(), Some("HALTLINE_ITERATION=3"));
     assert_eq!(outcome.judged(), ["progress"]);
     let lines = outcome.lines();
-    assert!(lines.iter().any(|line| line.starts_with("a runner that was killed left stand-in-agent (")), "{lines:?}");
-    assert!(lines.contains(&"resumed after 2 iterations; iteration 2 was cut off"), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("a killed runner left stand-in-agent (")), "{lines:?}");
+    assert!(lines.contains(&"resumed after 2 iterations; iteration 2 was interrupted"), "{lines:?}");
     assert_eq!(outcome.report["course"]["totals"]["unfinished"], 1);
 }
 
@@ -82,7 +82,7 @@ fn a_second_runner_of_the_same_name_is_rejected_and_disturbs_nothing() {
     site.wait_for("ready");
     for options in [&["run", "--loop", "--", "true"][..], &["run", "--loop", "--resume", "--", "true"]] {
         let second = site.ask(options);
-        let expected = format!("is going on in this work tree (process {})", running.pid());
+        let expected = format!("is running in this work tree (process {})", running.pid());
         assert!(second.code == Some(1) && second.err.contains(&expected), "{second:?}");
     }
     site.write("go", "yes\n");

@@ -47,13 +47,17 @@ impl Site {
             fs::create_dir(site.path(folder)).expect("created");
         }
         site.write("script", script);
-        site.write("config.toml", CONFIG);
-        site
+        site.configured("")
     }
 
-    /// The same with this text in the user's configuration.
+    /// The same with this text in the user's configuration, which a person confirms.
     pub fn configured(self, text: &str) -> Self {
         self.write("config.toml", &format!("{text}\n{CONFIG}"));
+        let mut person = Command::new("script");
+        self.configure(&mut person, "work");
+        let output = person.args(["-qec", &format!("{HALTLINE} trust"), "/dev/null"]).output();
+        let shown = output.expect("script of util-linux is there").stdout;
+        assert!(shown.starts_with(b"Trusted:"), "{}", String::from_utf8_lossy(&shown));
         self
     }
 

@@ -79,7 +79,7 @@ say {"type":"result","subtype":"success","session_id":"s-{run}","is_error":false
 fn thresholds_are_the_users() {
     let site = Site::new("say hm").configured("[run]\nno_progress_threshold = 1\n");
     let outcome = site.run(&[]);
-    outcome.assert(77, "tripped after 1 iteration: No progress for 1 iterations (haltline why …)");
+    outcome.assert(77, "tripped after 1 iteration: No progress for 1 iteration (haltline why …)");
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub struct TouchedFiles {
 /// The failure when there is no checkpoint to roll back to.
 pub fn no_checkpoint() -> Failure {
     Failure::Plain(
-        "there is no checkpoint to go back to: the slice began without git, or the test was never run".to_owned(),
+        "there is no checkpoint to go back to: the slice began without git, or the test has never run".to_owned(),
     )
 }
 
@@ -53,7 +53,9 @@ impl SliceCheckpoints {
         match Checkpoints::open(&context.engine.project().root) {
             Ok(checkpoints) => Self { checkpoints: Some(checkpoints), slice },
             Err(error) => {
-                text::warn(&format!("{error}; there is no checkpoint, and no rollback (everything else works)"));
+                text::warn(&format!(
+                    "{error}; haltline made no checkpoint, so you cannot roll back (everything else works)"
+                ));
                 Self { checkpoints: None, slice }
             }
         }
@@ -99,7 +101,7 @@ impl SliceCheckpoints {
             forget(&kept[..kept.len().saturating_sub(REPLACED_TREES_MAX)])
         });
         if let Err(error) = done {
-            text::warn(&format!("{error}; old checkpoints are left"));
+            text::warn(&format!("{error}; old checkpoints remain"));
         }
     }
 
@@ -184,5 +186,5 @@ fn path_text(path: impl AsRef<Path>) -> String {
 }
 
 fn warn_not_kept(error: &CheckpointError) {
-    text::warn(&format!("{error}; the attempt is counted all the same"));
+    text::warn(&format!("{error}; haltline counts the attempt anyway"));
 }

@@ -68,7 +68,7 @@ fn tests_to_report<'a>(
     };
     match (tests.is_empty(), wanted) {
         (false, _) => Ok(tests),
-        (true, Some(test)) => Err(Failure::Plain(format!("slice {id} knows no test {test}; nothing was run for it"))),
+        (true, Some(test)) => Err(Failure::Plain(format!("slice {id} has no runs of a test {test}"))),
         (true, None) => Err(Failure::Plain(format!("no test of slice {id} fails: there is nothing to report"))),
     }
 }
@@ -132,7 +132,8 @@ fn file_reports(
         reports.push((test.clone(), report));
     }
     if !problems.is_empty() {
-        let what = if reports.len() == 1 { "the report is not filed" } else { "none of the reports is filed" };
+        let what =
+            if reports.len() == 1 { "haltline did not file the report" } else { "haltline filed none of the reports" };
         return Err(Failure::Plain(format!("{what}:\n  {}", problems.join("\n  "))));
     }
     let filed: Vec<String> = reports.iter().map(|(test, _)| test.to_string()).collect();
@@ -182,14 +183,14 @@ fn documents_by_test<'a>(
             (_, _) => {
                 let names: Vec<String> = tests.iter().map(|(test, _)| format!("--test {:?}", test.as_str())).collect();
                 return Err(Failure::Plain(format!(
-                    "--file: a report does not say which test it is about; keep the line `# Diagnostic report: …` above it, or file one report with {}",
+                    "--file: the report does not name its test; keep the line `# Diagnostic report: …` above it, or file one report with {}",
                     names.join(" | ")
                 )));
             }
         }
     }
     if found.is_empty() {
-        return Err(Failure::Plain("--file: no report in it is about the test that --test names".to_owned()));
+        return Err(Failure::Plain("--file: it has no report on the test that --test names".to_owned()));
     }
     Ok(found)
 }
@@ -215,14 +216,14 @@ impl ReportDraft<'_> {
         if self.state.report.is_none() {
             report.attempt_log = Listed::Items(self.log());
             report.cumulative_files_modified = match self.state.files_touched.as_slice() {
-                [] => Listed::Text("not applicable: no file was seen to change during these attempts".to_owned()),
+                [] => Listed::Text("not applicable: haltline saw no file change during these attempts".to_owned()),
                 files => Listed::Items(files.to_vec()),
             };
             report.scope_violations = match self.violations().as_slice() {
                 [] if self.slice.scope.is_lock_off() => {
                     Listed::Text("not applicable: no scope data, so the scope lock was off".to_owned())
                 }
-                [] => Listed::Text("not applicable: nothing was changed outside the scope".to_owned()),
+                [] => Listed::Text("not applicable: haltline changed nothing outside the scope".to_owned()),
                 violations => Listed::Items(violations.to_vec()),
             };
         }
@@ -273,7 +274,7 @@ impl ReportDraft<'_> {
         });
         let unjustified = self.slice.out_of_scope_changes.iter().map(|path| ScopeViolation {
             file: path.clone(),
-            justification: "not applicable: changed without asking, no justification was given".to_owned(),
+            justification: "not applicable: the agent gave no justification for the change".to_owned(),
         });
         justified.chain(unjustified).collect()
     }
@@ -283,10 +284,10 @@ impl ReportDraft<'_> {
         vec![
             RecoveryOption {
                 option: format!("Give a hint and start again: haltline attempt reset --slice {id} --hint TEXT"),
-                risk: "Low: the tree goes back to the checkpoint, and what is there now is kept".to_owned(),
+                risk: "Low: haltline restores the work tree from the checkpoint and keeps the current files".to_owned(),
             },
             RecoveryOption {
-                option: "Have somebody else look at it: a debugging agent, or a person".to_owned(),
+                option: "Let somebody else look at it: a debugging agent, or a person".to_owned(),
                 risk: "Low: costs time; the slice stays halted meanwhile".to_owned(),
             },
             RecoveryOption {

@@ -70,7 +70,7 @@ fn check_file(
         Covered::By(entry) => format!("{} ({})", entry.path, entry.source),
         Covered::LockOff => "the scope lock is off: nothing says what is in scope".to_owned(),
         Covered::Outside if slice.trip().is_some() => {
-            "outside the scope; the slice is halted, and this is none of its files".to_owned()
+            "outside the scope; the slice is halted, and this file is not one of its files".to_owned()
         }
         Covered::Outside => "outside the scope, justified".to_owned(),
     };
@@ -107,7 +107,7 @@ fn forms(
         let form = all.iter().find(|form| names(&form.file, paths)).or_else(|| all.first());
         let Some(form) = form else {
             return Err(Failure::Plain(format!(
-                "--justify: no form in it; expected `File:`, `Failing test:`, `Reason:` and `Relationship:` for {}",
+                "--justify: the text has no form; expected `File:`, `Failing test:`, `Reason:` and `Relationship:` for {}",
                 shorten(shown)
             )));
         };

@@ -107,7 +107,7 @@ pub fn run(context: &Context, command: &AttemptRun) -> Result<ExitCode, Failure>
     let stamps: Vec<Option<Stamp>> = reports.iter().map(|path| Stamp::read(path)).collect();
     let ran = run_command(context, command).unwrap_or_else(|error| FinishedCommand::not_started(&error));
     if ran.is_interrupted {
-        text::warn("interrupted: nothing was counted");
+        text::warn("interrupted: haltline counted nothing");
         return Ok(ExitCode::from(ran.code));
     }
     let junit = junit(context, &reports, &stamps)?;
@@ -120,7 +120,11 @@ pub fn run(context: &Context, command: &AttemptRun) -> Result<ExitCode, Failure>
     };
     if tests.is_empty() {
         let id = slice_id(&location.name);
-        text::note(&format!("slice {id}: the runner names no failed test, so nothing was counted"));
+        let why = match &ran.start_error {
+            Some(error) => format!("the test command could not be started: {error}"),
+            None => "the runner names no failed test".to_owned(),
+        };
+        text::note(&format!("slice {id}: {why}, so haltline counted nothing"));
         return Ok(ExitCode::from(ran.code));
     }
     let mut done = None;
@@ -175,7 +179,7 @@ fn failed_tests_of_slice(slice: &Slice, run: &TestRun<'_>) -> Result<Vec<TestNam
         several => {
             let names: Vec<String> = several.iter().map(|name| format!("--test {name:?}")).collect();
             Err(Failure::Plain(format!(
-                "{} tests failed, so nothing was counted; name the one you work on: {}",
+                "{} tests failed, so haltline counted nothing; name the one you work on: {}",
                 several.len(),
                 names.join(" | ")
             )))
@@ -301,7 +305,7 @@ fn output(ran: &FinishedCommand, classification: &Classification) -> Output {
 fn verbatim(text: &str, bytes: u64, excerpt: String) -> Output {
     let kept = tail(text, Printed::BYTES_MAX - 64);
     let left_out = bytes.saturating_sub(kept.len() as u64);
-    let text = if left_out == 0 { kept } else { format!("[{left_out} bytes before this are left out]\n{kept}") };
+    let text = if left_out == 0 { kept } else { format!("[{left_out} bytes before this are omitted]\n{kept}") };
     let has_secrets = matches!(mask(&text), std::borrow::Cow::Owned(_));
     Output { text, excerpt, bytes, has_secrets, exit: None }
 }

@@ -1,4 +1,4 @@
-//! The policies that sessions are evaluated with: the configuration in force, another file, a preset, or two of these.
+//! The policies that sessions are evaluated with: the current configuration, another file, a preset, or two of these.
 
 use std::path::Path;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct NamedPolicy {
 pub struct BacktestPolicies {
     /// One policy, or two to compare.
     pub policies: Vec<NamedPolicy>,
-    /// Prices from the configuration in force.
+    /// Prices from the current configuration.
     pub prices: Vec<Price>,
 }
 
@@ -41,7 +41,7 @@ impl BacktestPolicies {
         }
         let (mut name, config) = match &command.config {
             Some(file) => (file.display().to_string(), read(file)?),
-            None => ("the configuration in force".to_owned(), in_force),
+            None => ("the current configuration".to_owned(), in_force),
         };
         for error in config.errors.iter().chain(&config.warnings) {
             text::warn(&error.to_string());
@@ -71,7 +71,7 @@ fn load_named(name: &str) -> Result<NamedPolicy, Failure> {
     Ok(NamedPolicy { name: name.to_owned(), policy })
 }
 
-/// Loads the configuration in force here. It reads the store only if a person trusted something, and never writes it.
+/// Loads the current configuration here. It reads the store only if a person trusted something, and never writes it.
 fn in_force(folder: Option<&Path>, clock: Clock) -> Result<Config, Failure> {
     let user_file = environment::user_config()?;
     let Ok(project) = Project::find(folder.unwrap_or(Path::new(".")), PROJECT_MARKERS) else {

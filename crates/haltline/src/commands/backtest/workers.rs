@@ -148,7 +148,7 @@ impl Replayer<'_> {
 fn unknown(path: &Path) -> String {
     let mut known: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
     known.dedup();
-    format!("{}: in no format that is known here ({}); --format names one", path.display(), known.join(", "))
+    format!("{}: haltline does not know this format ({}); name one with --format", path.display(), known.join(", "))
 }
 
 /// Returns the next recording. It is announced under the same lock, so that delivery keeps the order of the list.

@@ -42,16 +42,16 @@ impl TextArguments {
         file: Option<PathBuf>,
     ) -> Result<String, Failure> {
         let text = self.text(name, value, file)?;
-        text.ok_or_else(|| Failure::Plain(format!("{name} is missing: expected a text, or a file with it")))
+        text.ok_or_else(|| Failure::Plain(format!("{name} is missing: expected text, or a file with the text")))
     }
 
     fn input(&mut self, name: &'static str) -> Result<String, Failure> {
         let input = std::io::stdin();
         if std::mem::replace(&mut self.is_input_read, true) {
-            return Err(Failure::Plain(format!("{name} -: standard input was read for another text already")));
+            return Err(Failure::Plain(format!("{name} -: another text uses standard input already")));
         }
         if input.is_terminal() {
-            return Err(Failure::Plain(format!("{name} -: expected a text on standard input, which is a terminal")));
+            return Err(Failure::Plain(format!("{name} -: expected text on standard input, but it is a terminal")));
         }
         read_whole(name, input.lock()).map_err(|problem| Failure::Plain(format!("{name} -: {problem}")))
     }
@@ -70,10 +70,10 @@ fn read_whole(name: &'static str, from: impl Read) -> Result<String, String> {
     from.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > bytes_max {
         let field = name.trim_start_matches('-');
-        return Err(format!("more than {bytes_max} bytes; {field} is kept whole or not at all"));
+        return Err(format!("more than {bytes_max} bytes; haltline keeps {field} whole or not at all"));
     }
     let text = String::from_utf8(bytes);
-    text.map_err(|error| format!("expected UTF-8; byte {} is not", error.utf8_error().valid_up_to() + 1))
+    text.map_err(|error| format!("expected UTF-8; byte {} is invalid", error.utf8_error().valid_up_to() + 1))
 }
 
 impl From<Problem> for Failure {

@@ -10,14 +10,15 @@ use haltline_core::{Event, Operator};
 use haltline_engine::config::{Config, ConfigChange, PROJECT_FILE, Scope, Setting, check, set_key, unset_key};
 use haltline_engine::control::ControlScope;
 use haltline_engine::file::{Access, Durability, replace_file};
-use haltline_engine::{EngineError, load_trust};
+use haltline_engine::load_trust;
 
 use crate::cli::{ConfigEdit, ConfigSet, ConfigUnset};
 use crate::context::Context;
 use crate::environment::{self, variable};
-use crate::error::{Failure, describe_rejection};
+use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
+use crate::operator::Unattended;
 use crate::question;
 use crate::view::config::{ChangeView, GetView, ValueView};
 use crate::view::{AuditView, SCHEMA};
@@ -43,10 +44,22 @@ fn unknown_key(name: &str) -> Failure {
 
 /// Sets a key.
 pub fn set(context: &Context, command: &ConfigSet) -> Result<ExitCode, Failure> {
-    let file = TargetFile::read(context, command.is_project)?;
-    let change =
-        set_key(&file.content, &command.key, &command.value, file.scope()).map_err(|all| file.failure(&all))?;
-    file.apply(context, "config set", &command.key, change, command.reason.as_deref())
+    let ConfigSet { key, value, is_project, reason } = command;
+    set_value(context, "config set", key, value, *is_project, reason.as_deref())
+}
+
+/// Sets a key as the operator action `verb`.
+pub fn set_value(
+    context: &Context,
+    verb: &str,
+    key: &str,
+    value: &str,
+    is_project: bool,
+    reason: Option<&str>,
+) -> Result<ExitCode, Failure> {
+    let file = TargetFile::read(context, is_project)?;
+    let change = set_key(&file.content, key, value, file.scope()).map_err(|all| file.failure(&all))?;
+    file.apply(context, verb, key, change, reason)
 }
 
 /// Removes a key.
@@ -93,8 +106,12 @@ fn edit_until_valid(file: &TargetFile, copy: &Path) -> Result<Option<String>, Fa
         let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(copy).status();
         match status {
             Ok(status) if status.success() => {}
-            Ok(_failed) => return Err(Failure::Plain(format!("the editor {editor:?} failed; nothing was changed"))),
-            Err(error) => return Err(Failure::Plain(format!("the editor {editor:?}: {error}; nothing was changed"))),
+            Ok(_failed) => {
+                return Err(Failure::Plain(format!("the editor {editor:?} failed; haltline changed nothing")));
+            }
+            Err(error) => {
+                return Err(Failure::Plain(format!("the editor {editor:?}: {error}; haltline changed nothing")));
+            }
         }
         let content = fs::read_to_string(copy).map_err(|error| at(copy, &error))?;
         if content == file.content {
@@ -106,7 +123,7 @@ fn edit_until_valid(file: &TargetFile, copy: &Path) -> Result<Option<String>, Fa
         }
         problems.iter().for_each(|problem| text::note(&format!("error: {problem}")));
         if !question::can_ask() {
-            return Err(Failure::Plain(format!("nothing was changed; your text is in {}", copy.display())));
+            return Err(Failure::Plain(format!("haltline changed nothing; your text is in {}", copy.display())));
         }
         if !question::ask("Edit again?", question::Default::Yes)? {
             return Ok(None);
@@ -131,6 +148,8 @@ struct TargetFile {
     content: String,
     /// True if the project's file had nothing that waits for trust.
     was_trusted: bool,
+    /// True if the user's file allows unattended use and nobody has confirmed that.
+    is_unconfirmed: bool,
 }
 
 impl TargetFile {
@@ -146,7 +165,9 @@ impl TargetFile {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(at(&path, &error)),
         };
-        Ok(Self { path, file, content, was_trusted: !context.engine.config().is_waiting_for_trust() })
+        let was_trusted = !context.engine.config().is_waiting_for_trust();
+        let is_unconfirmed = matches!(context.unattended(), Unattended::Unconfirmed(_));
+        Ok(Self { path, file, content, was_trusted, is_unconfirmed })
     }
 
     fn scope(&self) -> Scope {
@@ -157,7 +178,7 @@ impl TargetFile {
     }
 
     fn failure(&self, problems: &[String]) -> Failure {
-        Failure::Plain(format!("{}; nothing was changed", problems.join("; ")))
+        Failure::Plain(format!("{}; haltline changed nothing", problems.join("; ")))
     }
 
     /// Writes a change of one key, unless it changes nothing.
@@ -217,7 +238,14 @@ impl TargetFile {
             change,
             operator: operator.clone(),
         };
-        let committed = context.engine.control(scope, event).map_err(failure)?;
+        let committed = context.engine.control(scope, event).map_err(Failure::for_control)?;
+        if self.file == ConfigFile::User && (!self.is_unconfirmed || key.is_none_or(|key| key == "operator.unattended"))
+        {
+            context
+                .engine
+                .confirm_user_config(&environment::user_config()?, operator.clone())
+                .map_err(Failure::for_control)?;
+        }
         if self.file == ConfigFile::Project && self.was_trusted {
             self.trust(context, operator.clone())?;
         }
@@ -228,7 +256,7 @@ impl TargetFile {
         let config = reload(context)?;
         if let Some((_, digest)) = config.project_file.as_ref().filter(|_| config.is_waiting_for_trust()) {
             let event = TrustEvent::TrustContent { digest: digest.clone(), operator };
-            context.engine.handle(Event::Trust(event)).map_err(failure)?;
+            context.engine.handle(Event::Trust(event)).map_err(Failure::for_control)?;
         }
         Ok(())
     }
@@ -243,11 +271,4 @@ fn reload(context: &Context) -> Result<Config, Failure> {
     let engine = &context.engine;
     let trusted = || load_trust(engine.store(), engine.state_folder(), engine.project());
     Ok(Config::load(&environment::user_config()?, Some(&engine.project().root), trusted))
-}
-
-fn failure(error: EngineError) -> Failure {
-    match error {
-        EngineError::Store(error) => error.into(),
-        EngineError::Rejected(rejection) => Failure::Plain(describe_rejection(&rejection)),
-    }
 }

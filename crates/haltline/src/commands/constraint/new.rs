@@ -32,7 +32,7 @@ pub fn run(context: &Context, command: &NewConstraint) -> Result<ExitCode, Failu
     let engine = &context.engine;
     let root = &engine.project().root;
     if engine.constraint_file(&id, None).is_some() {
-        return Err(Failure::Plain(format!("constraint {id} is there already; see `haltline constraint config {id}`")));
+        return Err(Failure::Plain(format!("constraint {id} exists already; see `haltline constraint config {id}`")));
     }
     let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !context.is_json;
     let guards = guards(command, can_ask && !command.is_agreed)?;
@@ -42,7 +42,7 @@ pub fn run(context: &Context, command: &NewConstraint) -> Result<ExitCode, Failu
     if can_ask && !command.is_agreed {
         eprint!("{shown}:\n\n{content}\n");
         if !["", "y", "yes"].contains(&ask("Write it? [Y/n] ")?.to_lowercase().as_str()) {
-            return Err(Failure::Plain("nothing was written".to_owned()));
+            return Err(Failure::Plain("haltline wrote nothing".to_owned()));
         }
     }
     if let Some(folder) = file.parent() {

@@ -66,7 +66,7 @@ pub fn ask_for_decision(phase_run: &PhaseRunView) -> Result<(Decided, Option<Str
         return Err(Failure::Plain(format!("no choice: {hint}")));
     }
     eprint!("{}", text::for_stderr(&text::open_block(phase_run, text::BlockForm::Screen)));
-    ask(phase_run)?.ok_or_else(|| Failure::Plain("nothing was decided and nothing was changed".to_owned()))
+    ask(phase_run)?.ok_or_else(|| Failure::Plain("nobody decided anything, and haltline changed nothing".to_owned()))
 }
 
 /// One key, without waiting for Enter. The terminal's modes are restored in any case.

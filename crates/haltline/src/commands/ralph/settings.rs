@@ -68,7 +68,7 @@ impl SettingsSource {
             Ok(_) | Err(_) => {
                 let value = shorten(&value);
                 text::warn(&format!(
-                    "{name} {value} in {origin}: expected a whole number of at least {least}; {default} is used"
+                    "{name} {value} in {origin}: expected a whole number of at least {least}; haltline uses {default}"
                 ));
                 default
             }
@@ -82,7 +82,7 @@ impl SettingsSource {
             "false" | "0" => false,
             _other => {
                 let value = shorten(&value);
-                text::warn(&format!("{name} {value} in {origin}: expected true or false; false is used"));
+                text::warn(&format!("{name} {value} in {origin}: expected true or false; haltline uses false"));
                 false
             }
         }

@@ -98,7 +98,7 @@ impl End {
             End::Budget { limit, retry_at: None } => limit.clone(),
             End::Budget { limit, retry_at: Some(at) } => format!("{limit}; go on after {}", at.to_seconds_text()),
             End::Aborted { is_skipped: false } => "a person aborted the run".to_owned(),
-            End::Aborted { is_skipped: true } => "a person skipped what was left of the run".to_owned(),
+            End::Aborted { is_skipped: true } => "a person skipped the rest of the run".to_owned(),
             End::Interrupted { signal } => format!("signal {signal}"),
             End::Unstartable { problem, .. } => problem.clone(),
             End::NeedsTerminal => {
@@ -291,5 +291,5 @@ pub fn span(time: Duration) -> String {
 /// the reason is another hook's.
 pub fn own_stop(reason: &str) -> Option<&str> {
     let own = reason.strip_prefix("haltline: ").or_else(|| reason.starts_with("HALTLINE ").then_some(reason))?;
-    Some(own.split("; the agent goes on when").next().unwrap_or(own))
+    Some(own.split("; the agent continues when").next().unwrap_or(own))
 }

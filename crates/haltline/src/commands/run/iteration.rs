@@ -73,7 +73,9 @@ pub fn report(observed: &ObservedIteration<'_>, now: Instant, zone: &TimeZone) -
             let limit = limit.unwrap_or_default().as_secs();
             (Some(ReportedError::new("timeout", &format!("the iteration did not end within {limit} s"))), None)
         }
-        (_, EndCause::IdleLimit) => (Some(ReportedError::new("idle", "the iteration said nothing for too long")), None),
+        (_, EndCause::IdleLimit) => {
+            (Some(ReportedError::new("idle", "the iteration printed nothing for too long")), None)
+        }
         (_, EndCause::NeedsTerminal) => {
             (Some(ReportedError::new("terminal", "the command asked for a terminal, which a loop does not have")), None)
         }

@@ -57,7 +57,7 @@ pub fn run(context: &Context, command: &Run) -> Result<ExitCode, Failure> {
             let by = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
             let name = command.name.as_deref().unwrap_or(haltline_engine::DEFAULT_RUN);
             return Err(Failure::Plain(format!(
-                "a loop named {name:?} is going on in this work tree{by}; give this one a name of its own: --name NAME"
+                "a loop named {name:?} is running in this work tree{by}; give this loop another name: --run=NAME"
             )));
         }
     };
@@ -168,7 +168,7 @@ impl LoopRunner<'_> {
         let Some(leftovers) = self.lease.leftovers() else { return };
         let names: Vec<String> =
             leftovers.processes().into_iter().map(|(pid, name)| format!("{name} ({pid})")).collect();
-        self.say(&format!("a runner that was killed left {}: ending it", names.join(", ")));
+        self.say(&format!("a killed runner left {}, which haltline now ends", names.join(", ")));
         let grace = grace(self.context, self.command);
         leftovers.end(grace, &mut |limit| inbox.wait(limit).is_some());
     }
@@ -219,7 +219,7 @@ impl LoopRunner<'_> {
             if let Fact::Phase(PhaseFact::Resumed { unfinished }) = &recorded.fact {
                 let phase_run = self.phase_run()?;
                 let iterations = phase_run.as_ref().map_or(0, |phase_run| phase_run.iteration);
-                let cut = unfinished.map_or(String::new(), |number| format!("; iteration {number} was cut off"));
+                let cut = unfinished.map_or(String::new(), |number| format!("; iteration {number} was interrupted"));
                 self.say(&format!("resumed after {}{cut}", text::count(iterations, "iteration")));
                 self.iteration = iterations;
                 self.spent = phase_run.map(|phase_run| phase_run.spent).unwrap_or_default();
@@ -249,7 +249,7 @@ impl LoopRunner<'_> {
             *end = End::Aborted { is_skipped: false };
             return Ok(false);
         }
-        self.say("the loop goes on");
+        self.say("the loop continues");
         Ok(true)
     }
 

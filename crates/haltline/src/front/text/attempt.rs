@@ -2,7 +2,7 @@
 
 use haltline_core::attempt::TestResult;
 
-use super::{Page, count, fit, join, stamp, when};
+use super::{Page, audited, count, fit, join, sentence, stamp, when};
 use crate::view::attempt::{
     AttemptAnswerView, AttemptVerb, AttemptView, RollbackView, ScopeAnswerView, SliceHistoryView, SliceView, TestView,
 };
@@ -35,7 +35,7 @@ fn push_circuit_break(page: &mut Page, slice: &SliceView) {
     page.blank();
     page.row("Checkpoint:", slice.checkpoint_tag.as_deref().unwrap_or("none: there was no git"));
     page.line(format_args!(
-        "\nA person decides:\n  1) give guidance and retry (rollback to the checkpoint, fresh implementer)\n     haltline attempt reset --slice {id} --hint TEXT\n  2) have somebody debug it; everything that is known:\n     haltline attempt report --slice {id}\n  3) pause and look at it yourself, take the tree back, or give it up\n     haltline attempt rollback --slice {id}\n     haltline attempt end --slice {id} --give-up"
+        "\nA person decides:\n  1) give guidance and retry (rollback to the checkpoint, fresh implementer)\n     haltline attempt reset --slice {id} --hint TEXT\n  2) have somebody debug it; everything that is known:\n     haltline attempt report --slice {id}\n  3) pause and look at it yourself, restore the work tree, or give the slice up\n     haltline attempt rollback --slice {id}\n     haltline attempt end --slice {id} --give-up"
     ));
 }
 
@@ -88,13 +88,13 @@ pub fn attempt_answer(view: &AttemptAnswerView) -> String {
         slice.trip.is_some() && !matches!(verb, AttemptVerb::Rollback | AttemptVerb::Reset | AttemptVerb::End);
     match &view.answer.reason {
         _ if is_break => push_circuit_break(&mut page, slice),
-        Some(reason) => page.field("Note:", &reason.text),
+        Some(reason) => page.field("Note:", sentence(&reason.text)),
         None => {}
     }
     if view.attempt.is_none() && !is_break {
         push_summary(&mut page, verb, slice);
     }
-    page.rows("By:", &view.audit);
+    page.rows("By:", view.audit.as_ref().map(audited));
     if let Some(prior) = &view.prior_attempts {
         page.blank();
         page.block(prior);
@@ -110,9 +110,9 @@ fn push_recorded(page: &mut Page, attempt: &AttemptView, test: &str, slice: &Sli
         TestResult::Pass => "passed".to_owned(),
         TestResult::Fail => format!("failed: {failed} of 3"),
         TestResult::Infra => "did not run: infrastructure, not counted".to_owned(),
-        TestResult::Unclear => "unclear whether it ran: taken as infrastructure, not counted".to_owned(),
+        TestResult::Unclear => "unclear whether it ran: not counted".to_owned(),
     };
-    let stale = if attempt.is_stale { "; it began before a person decided, so it counts for nothing" } else { "" };
+    let stale = if attempt.is_stale { "; it began before a person decided, so it does not count" } else { "" };
     page.field("Test:", test);
     page.field("Result:", format_args!("{outcome}{declared}{stale}"));
     if !attempt.summary.is_empty() {
@@ -132,7 +132,7 @@ fn push_summary(page: &mut Page, verb: AttemptVerb, slice: &SliceView) {
     page.row("Failed:", format_args!("{} of {}", total.count, total.threshold));
     if verb == AttemptVerb::Begin {
         push_scope(page, slice);
-        page.row("Checkpoint:", slice.checkpoint_tag.as_deref().unwrap_or("none: rollback will not be possible"));
+        page.row("Checkpoint:", slice.checkpoint_tag.as_deref().unwrap_or("none: you will not be able to roll back"));
     }
 }
 
@@ -149,13 +149,18 @@ fn push_scope(page: &mut Page, slice: &SliceView) {
 fn push_rollback(page: &mut Page, rollback: &RollbackView) {
     page.field("Tree:", format_args!("rolled back to {}", rollback.to));
     page.row("", format_args!("{} restored, {} removed", count(rollback.restored, "file"), rollback.removed));
-    page.field("Kept:", format_args!("what was there before, as {}", rollback.kept));
+    page.field("Kept:", format_args!("the earlier files, as {}", rollback.kept));
     let commits = count(rollback.commits_since, "commit");
     match (rollback.commits_since, rollback.are_commits_undone) {
         (0, _) => {}
-        (_, true) => page.row("", format_args!("{commits} taken back")),
+        (_, true) => page.row("", format_args!("the branch moved back by {commits}")),
         (_, false) => {
-            page.field("", format_args!("{commits} made since stay on the branch (--with-commits takes them back)"));
+            page.field(
+                "",
+                format_args!(
+                    "{commits} since the checkpoint stay on the branch (--with-commits moves the branch back)"
+                ),
+            );
         }
     }
     rollback.left_alone.iter().for_each(|left| page.field("Left alone:", left));
@@ -174,7 +179,7 @@ pub fn attempt_status(slice: &SliceView) -> String {
     for test in &slice.tests {
         page.blank();
         let state = match (test.attempt_count, test.is_blocked) {
-            (_, true) => format!("blocked: could not be run {} times in a row", test.infrastructure_in_a_row),
+            (_, true) => format!("blocked: did not run {} times in a row", test.infrastructure_in_a_row),
             (0, false) => "no failure since it last passed".to_owned(),
             (failed, false) => format!("failed {failed} of 3"),
         };
@@ -195,7 +200,7 @@ fn push_rest(page: &mut Page, slice: &SliceView) {
         page.field("Justified:", format_args!("{}: {}", form.file, form.reason));
     }
     for path in &slice.out_of_scope_changes {
-        page.field("Strayed:", format_args!("{path} was changed outside the scope without asking"));
+        page.field("Strayed:", format_args!("{path} changed outside the scope without a justification"));
     }
     if !slice.deviations.is_empty() {
         page.line("\n| Type | File | Description |\n|---|---|---|");
@@ -218,11 +223,11 @@ fn push_rest(page: &mut Page, slice: &SliceView) {
 pub fn attempt_scope(view: &ScopeAnswerView) -> String {
     let mut page = Page::new(9);
     for path in &view.paths {
-        let result = if path.verdict.denies() { "REFUSED" } else { "ALLOWED" };
+        let result = if path.verdict.denies() { "DENIED" } else { "ALLOWED" };
         page.field(result, format_args!("{}: {}", path.path, path.because));
         if let Some(reason) = &path.reason {
             page.blank();
-            reason.text.lines().for_each(|line| page.sentence(line));
+            sentence(&reason.text).lines().for_each(|line| page.sentence(line));
         }
     }
     page.finish()

@@ -2,7 +2,7 @@
 
 use haltline_core::loop_::dollars;
 
-use super::{Page, count, cut, escape_line, fit, stamp};
+use super::{Page, count, cut, escape_line, fit, sentence, stamp};
 use crate::view::backtest::{CorpusView, ReportView, TripToReviewView, VerdictsView};
 use crate::view::incident::ReplayWhyView;
 
@@ -75,15 +75,15 @@ fn push_verdicts(page: &mut Page, corpus: &CorpusView, verdicts: &VerdictsView) 
         0 => String::new(),
         some => format!(", {some} of them went on and committed work"),
     };
-    page.field("Refused", format_args!("{}{committed}", share(verdicts.sessions_denied)));
+    page.field("Denied", format_args!("{}{committed}", share(verdicts.sessions_denied)));
     page.field("Stopped", share(verdicts.sessions_stopped));
     let cost = verdicts.cost_after_denial_micros.map(|micros| format!(", {}", money(micros))).unwrap_or_default();
     let after = verdicts.calls_after_denial;
-    let after = format!("{} ({}){cost} after the first refusal", count(after, "call"), percent(after, corpus.calls));
+    let after = format!("{} ({}){cost} after the first denial", count(after, "call"), percent(after, corpus.calls));
     page.field("Saved", after);
     push_limits(page, verdicts);
     if !verdicts.circuits.is_empty() {
-        page.line("\nSessions by pattern      code          warned   refused   stopped");
+        page.line("\nSessions by pattern      code          warned    denied   stopped");
     }
     for circuit in &verdicts.circuits {
         page.line(format_args!(
@@ -143,12 +143,12 @@ fn push_side_by_side(page: &mut Page, verdicts: &[VerdictsView]) {
     let each = |cell: &dyn Fn(&VerdictsView) -> String| verdicts.iter().map(cell).collect::<Vec<_>>();
     row("", each(&|one| tail(&escape_line(&one.judged_by), 18)));
     row("sessions warned", each(&|one| one.sessions_warned.to_string()));
-    row("sessions refused", each(&|one| one.sessions_denied.to_string()));
+    row("sessions denied", each(&|one| one.sessions_denied.to_string()));
     row("sessions stopped", each(&|one| one.sessions_stopped.to_string()));
-    row("calls after the first refusal", each(&|one| one.calls_after_denial.to_string()));
+    row("calls after the first denial", each(&|one| one.calls_after_denial.to_string()));
     let cost = |one: &VerdictsView| one.cost_after_denial_micros.map_or("unknown".to_owned(), money);
-    row("cost after the first refusal", each(&cost));
-    row("likely false alarms", each(&|one| one.likely_false_positives.to_string()));
+    row("cost after the first denial", each(&cost));
+    row("likely false positives", each(&|one| one.likely_false_positives.to_string()));
     row("limits reached (not loops)", each(&|one| one.limits_reached.to_string()));
     let mut kinds: Vec<(&str, &str)> =
         verdicts.iter().flat_map(|one| &one.circuits).map(|circuit| (circuit.code, circuit.pattern.as_str())).collect();
@@ -161,20 +161,20 @@ fn push_side_by_side(page: &mut Page, verdicts: &[VerdictsView]) {
         };
         row(&format!("{code} {pattern}"), each(&counts));
     }
-    page.line("\nOf each pattern: sessions warned / refused.");
+    page.line("\nFor each pattern: sessions with a warning / with a denial.");
 }
 
 /// `haltline why` for a trip of the last backtest.
 pub fn why_replay(view: &ReplayWhyView) -> String {
     let mut page = Page::titled(format_args!("REPLAYED {}: {} ({})", view.incident, view.pattern, view.code), 10);
-    page.field("Found", "by the last `haltline backtest`: nobody was stopped");
+    page.field("Found", "by the last `haltline backtest`: a replay stops nobody");
     page.field("Source", format_args!("{} ({})", escape_line(&view.source), view.format));
     page.field("Session", escape_line(&view.session));
     page.field("Circuit", escape_line(&view.circuit));
     let when = view.at.as_deref().map(|at| format!(", {}", stamp(at))).unwrap_or_default();
     page.field("Call", format_args!("{} of {}{when}", view.call, view.calls));
     page.field("Verdict", &view.verdict);
-    page.fields("Reason", view.reason.lines().map(|sentence| fit(&escape_line(sentence), 600)));
+    page.fields("Reason", sentence(&view.reason).lines().map(|sentence| fit(&escape_line(sentence), 600)));
     let evidence = view.evidence.iter().map(|result| {
         let at = result.at.as_deref().map(stamp).unwrap_or_default();
         fit(format!("{at} {}", escape_line(&result.result)).trim(), 69)

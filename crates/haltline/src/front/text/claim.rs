@@ -2,7 +2,7 @@
 
 use haltline_core::claim::{ClaimEvent, Weight};
 
-use super::{Page, count, escape_lines, fit, stamp, when};
+use super::{Page, audited, count, escape_lines, fit, sentence, stamp, when};
 use crate::view::VerdictName;
 use crate::view::claim::{ClaimAnswerView, ClaimListView, ClaimView, CycleView, DisputeView, MovedView};
 
@@ -21,9 +21,9 @@ pub fn claim_answer(view: &ClaimAnswerView) -> String {
         let counted = format!("{} of {} without a change", round.count, round.limit);
         let note = match round.weight {
             Weight::Counted => format!("round {counted}"),
-            Weight::Changed => format!("the claim changed ({}): counting begins anew", round.changes.join(", ")),
+            Weight::Changed => format!("the claim changed ({}): counting starts again", round.changes.join(", ")),
             Weight::Repeated => format!("this round was reported before: {counted}"),
-            Weight::Stale => "reviewed an older state of the claim: nothing is counted".to_owned(),
+            Weight::Stale => "reviewed an older state of the claim: not counted".to_owned(),
         };
         page.field("Objection:", format_args!("{}, {note}", round.objection));
     }
@@ -39,8 +39,8 @@ pub fn claim_answer(view: &ClaimAnswerView) -> String {
         page.field("Stage:", view.stage.as_deref().unwrap_or("none yet"));
         page.listed("Closed:", &view.closed_stages);
     }
-    page.fields("Reason:", view.answer.reason.iter().filter(|_| is_denied(view)).map(|reason| &reason.text));
-    page.fields("By:", &view.audit);
+    page.fields("Reason:", view.answer.reason.iter().filter(|_| is_denied(view)).map(|reason| sentence(&reason.text)));
+    page.fields("By:", view.audit.as_ref().map(audited));
     if let Some(summary) = &view.summary {
         push_cycle(&mut page, summary);
     }
@@ -55,7 +55,7 @@ fn is_denied(view: &ClaimAnswerView) -> bool {
 fn title(view: &ClaimAnswerView) -> String {
     let about = view.claim.as_deref().or(view.requested_stage.as_deref()).unwrap_or(&view.pipeline);
     if is_denied(view) {
-        return format!("REFUSED: {} {about}", view.answer.verb.verb());
+        return format!("DENIED: {} {about}", view.answer.verb.verb());
     }
     match &view.answer.verb.0 {
         ClaimEvent::Round(_) if view.incident.is_some() => format!("CLAIM DISPUTED: {about}"),
@@ -77,7 +77,11 @@ fn push_next_steps(page: &mut Page, view: &ClaimAnswerView) {
         ClaimEvent::Round(_) | ClaimEvent::Promote { .. } | ClaimEvent::Kill { .. } | ClaimEvent::Edit(_)
     );
     if !view.options.is_empty() && meets_dispute {
-        let frozen = if is_denied(view) { "" } else { "The claim is frozen as it stands; all other claims go on. " };
+        let frozen = if is_denied(view) {
+            ""
+        } else {
+            "haltline froze the claim as it is; the review of all other claims continues. "
+        };
         page.line(format_args!("{frozen}Ways out:"));
         return push_ways_out(page, &view.options);
     }
@@ -91,10 +95,10 @@ fn push_next_steps(page: &mut Page, view: &ClaimAnswerView) {
     let Some(round) = view.round.as_ref().filter(|round| round.weight == Weight::Counted) else { return };
     if round.count < round.limit {
         let left = round.limit - round.count;
-        let goes = if left == 1 { "makes" } else { "make" };
-        page.sentence(format_args!("{} on it without a change {goes} the claim DISPUTED.", count(left, "more round")));
+        let rounds = count(left, "more round");
+        page.sentence(format_args!("After {rounds} on this objection without a change, the claim becomes DISPUTED."));
     } else if view.answer.verdict == VerdictName::Warn && view.incident.is_none() {
-        page.line("Observe mode: it would be DISPUTED now; nothing is frozen.");
+        page.line("Observe mode: the claim would be DISPUTED now; haltline freezes nothing.");
     }
 }
 
@@ -114,7 +118,7 @@ fn push_cycle(page: &mut Page, view: &CycleView) {
     page.listed("Moved:", &others.into_iter().map(ToString::to_string).collect::<Vec<_>>());
     page.listed("DISPUTED:", &disputed.into_iter().map(|moved| &moved.claim).collect::<Vec<_>>());
     page.listed("Waiting:", &view.queued);
-    page.listed("Refused:", &view.denied);
+    page.listed("Denied:", &view.denied);
     if view.left_out > 0 {
         page.field("Left out:", count(view.left_out, "note"));
     }
@@ -192,7 +196,7 @@ fn push_dispute(out: &mut Page, view: &DisputeView, is_raw: bool) {
         ));
     }
     for open in &view.examinations {
-        field(out, &format!("  To look at again ({})", open.trigger.as_str()), &open.detail, is_raw);
+        field(out, &format!("  To examine again ({})", open.trigger.as_str()), &open.detail, is_raw);
     }
     for over in &view.examined {
         field(out, &format!("  Looked at again {}, {}", stamp(&over.at), over.outcome.as_str()), &over.reason, is_raw);

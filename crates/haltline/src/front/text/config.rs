@@ -45,7 +45,7 @@ pub fn config_change(view: &ChangeView) -> String {
         (_, _, None) => page.line("Nothing has changed."),
         (Some(key), Some(to), Some(_)) => page.line(format_args!("{key} = {to}")),
         (Some(key), None, Some(_)) => page.line(format_args!("{key} is no longer set")),
-        (None, _, Some(_)) => page.line("The file is changed."),
+        (None, _, Some(_)) => page.line("haltline changed the file."),
     }
     page.line(format_args!("  in {}", view.file));
     if view.waits {

@@ -2,7 +2,7 @@
 
 use haltline_core::constraint::{Guard, Loosened, StateName, Weight};
 
-use super::{Page, count, fit, stamp, when};
+use super::{Page, count, fit, sentence, stamp, when};
 use crate::commands::constraint::new::NewView;
 use crate::view::constraint::{
     AllView, ChangeView, CheckView, CircuitView, ConfigView, ConstraintVerb, HistoryView, LimitView, OneView,
@@ -71,7 +71,7 @@ pub fn new_constraint(view: &NewView) -> String {
         }
     }
     if caught.files_left_out > 0 {
-        page.sentence(format_args!("Left out: {} that are older.", count(caught.files_left_out, "transcript")));
+        page.sentence(format_args!("Not listed: {}, which are older.", count(caught.files_left_out, "transcript")));
     }
     page.finish()
 }
@@ -83,7 +83,7 @@ fn member(page: &mut Page, circuit: &CircuitView, widest: usize) {
         (Some(trip), StateName::Open) => {
             page.line(format_args!("  {id:widest$}  {tally} (TRIPPED {})", date(&trip.since)));
             page.line(format_args!(
-                "    Actions blocked until a person resets it or the {}h cooldown ends\n    Cooldown ends: {}",
+                "    Actions blocked until a person resets the circuit or the {}h cooldown ends\n    Cooldown ends: {}",
                 circuit.limits.cooldown_hours,
                 when(&trip.until)
             ));
@@ -119,7 +119,7 @@ pub fn one(view: &OneView) -> String {
         page.row(if circuit.state == StateName::Open { "Ends:" } else { "Ended:" }, when(&trip.until));
     }
     if let Some(until) = &circuit.override_until {
-        page.row("Override:", format_args!("one action until {}, spent by `constraint enforce`", when(until)));
+        page.row("Override:", format_args!("one action until {}; `constraint enforce` uses it up", when(until)));
     }
     page.rows("Last reset:", circuit.last_reset.as_deref().map(when));
     page.line("\nConfiguration:");
@@ -171,7 +171,7 @@ pub fn check(view: &CheckView) -> String {
     page.row("Result:", view.result);
     if let Some(reason) = &view.reason {
         let observed = if view.is_observed { " (observe mode: it would be BLOCKED)" } else { "" };
-        page.field("Reason:", format_args!("{reason}{observed}"));
+        page.field("Reason:", format_args!("{}{observed}", sentence(reason)));
     }
     if view.state == StateName::Closed {
         let next = view.violations + 1;
@@ -181,7 +181,7 @@ pub fn check(view: &CheckView) -> String {
     if let Some(until) = &view.override_until {
         page.wrapped(
             "Override: ",
-            format_args!("one action until {}; `haltline constraint enforce` spends it", when(until)),
+            format_args!("one action until {}; `haltline constraint enforce` uses it up", when(until)),
         );
     }
     if view.verdict.denies() {
@@ -193,7 +193,7 @@ pub fn check(view: &CheckView) -> String {
 fn push_options(page: &mut Page, id: &str, retry_at: Option<&str>) {
     let wait = match retry_at {
         Some(at) => format!("wait until {}, then one clean action closes it", when(at)),
-        None => "wait until the clock has passed the trip".to_owned(),
+        None => "wait until the clock is past the time of the trip".to_owned(),
     };
     page.line(format_args!("Options:\n  1. {wait}"));
     page.line(format_args!("  2. a person: haltline constraint reset {id} --reason TEXT"));
@@ -214,11 +214,30 @@ pub fn change(view: &ChangeView) -> String {
         ConstraintVerb::Enforce => "ACTION ALLOWED",
     };
     let mut page = Page::titled(format_args!("{title}: {}", view.id), 12);
-    page.row("State:", format_args!("{} → {}", view.state_before.dashed(), view.state_after.dashed()));
     let threshold = view.threshold;
     let (before, after) = (view.violations_before, view.violations_after);
-    page.row("Violations:", format_args!("{before}/{threshold} → {after}/{threshold}"));
+    match view.verb {
+        // An override changes neither.
+        ConstraintVerb::Override | ConstraintVerb::Revoke => {
+            page.row("State:", view.state_after.dashed());
+            page.row("Violations:", format_args!("{after}/{threshold}"));
+        }
+        ConstraintVerb::Record
+        | ConstraintVerb::Pass
+        | ConstraintVerb::Reset
+        | ConstraintVerb::Retire
+        | ConstraintVerb::Enforce => {
+            page.row("State:", format_args!("{} → {}", view.state_before.dashed(), view.state_after.dashed()));
+            page.row("Violations:", format_args!("{before}/{threshold} → {after}/{threshold}"));
+        }
+    }
     page.rows("Incident:", &view.incident);
+    if let Some(until) = view.override_until.as_ref().filter(|_| view.verb == ConstraintVerb::Override) {
+        page.sentence(format_args!(
+            "The next guarded action may run once, until {}; the circuit stays OPEN.",
+            when(until)
+        ));
+    }
     push_notes(&mut page, view);
     if let Some(audit) = &view.audit {
         push_audit(&mut page, view, audit);
@@ -228,13 +247,16 @@ pub fn change(view: &ChangeView) -> String {
 
 fn push_notes(page: &mut Page, view: &ChangeView) {
     if view.is_override_spent {
-        page.line("A person's override allowed this once. It is spent; the circuit stays OPEN.");
+        page.line("A person's override allowed this once and is used up; the circuit stays OPEN.");
     }
     if view.state_after == StateName::Open
         && let Some(until) = &view.until
     {
         let hours = view.cooldown_hours;
-        page.sentence(format_args!("Actions are blocked until a person resets it or the {hours}h cooldown ends."));
+        let except = if view.verb == ConstraintVerb::Override { "All other actions" } else { "Actions" };
+        page.sentence(format_args!(
+            "{except} are blocked until a person resets the circuit or the {hours}h cooldown ends."
+        ));
         page.line(format_args!("Cooldown ends: {}", when(until)));
     }
     match view.weight {
@@ -242,7 +264,7 @@ fn push_notes(page: &mut Page, view: &ChangeView) {
             "Deduplicated: within {} s of the last counted violation, so it does not count again ({} so far).",
             view.dedup_seconds, view.totals.deduplicated
         )),
-        Some(Weight::WhileOpen) => page.line("Kept in history; it counts for nothing while OPEN."),
+        Some(Weight::WhileOpen) => page.line("Kept in the history; not counted while the circuit is OPEN."),
         Some(Weight::Counted) if view.state_after == StateName::Closed => {
             let left = view.threshold.saturating_sub(view.violations_after);
             let label = if left == 1 { "Warning: " } else { "" };
@@ -252,14 +274,11 @@ fn push_notes(page: &mut Page, view: &ChangeView) {
     }
     match (view.verb, view.state_before, view.state_after) {
         (ConstraintVerb::Pass | ConstraintVerb::Enforce, StateName::HalfOpen, StateName::Closed) => {
-            page.line("The trial is over: the circuit is CLOSED and counts from zero.");
+            page.line("The circuit is CLOSED and counts from zero.");
         }
         (ConstraintVerb::Reset, _, _) => page.line("Violations cleared from window."),
         (ConstraintVerb::Retire, _, _) => page.line("Archived in .circuit-state-archive.json."),
         (_other, _, _) => {}
-    }
-    if let Some(until) = view.override_until.as_ref().filter(|_| view.verb == ConstraintVerb::Override) {
-        page.sentence(format_args!("One action until {}; `haltline constraint enforce` spends it.", when(until)));
     }
     if view.state_after == StateName::Open && view.verdict == VerdictName::Deny || view.incident.is_some() {
         push_options(page, &view.id, view.until.as_deref());

@@ -11,7 +11,7 @@ pub fn pause(view: &PauseView) -> String {
     }
     match (view.is_paused, &view.audit) {
         (true, _) => {
-            page.line("Every call passes and nothing is counted. Open circuits stay open.");
+            page.line("haltline lets every call pass and counts nothing. Open circuits stay open.");
             page.line("\nEnd it earlier:  haltline unpause");
         }
         (false, Some(_)) => page.line("haltline watches again."),

@@ -8,6 +8,8 @@ use crate::view::incident::{CircuitsView, FalsePositivesView, IncidentEventView,
 
 /// How many events after the trip are shown.
 const AFTER_MAX: usize = 6;
+/// The kind of a report that counted for nothing.
+const IGNORED: &str = "ignored";
 
 /// `haltline why`.
 pub fn why(view: &WhyView) -> String {
@@ -19,13 +21,16 @@ pub fn why(view: &WhyView) -> String {
     page.field(
         "State",
         match (&view.until, view.remaining_s) {
-            (Some(until), Some(left)) => format!("{state}, cooldown {left} s, until {}", when(until)),
+            (Some(until), Some(_)) => format!("{state} until {}, then one attempt decides", when(until)),
             (Some(_) | None, _) if view.state == IncidentState::HalfOpen => {
-                format!("{state}: the next attempt decides")
+                let since =
+                    view.half_open_since.as_deref().map(|at| format!(" since {}", when(at))).unwrap_or_default();
+                format!("{state}{since}: {}", view.closes.unwrap_or("the next attempt decides"))
             }
-            (Some(_) | None, _) if view.state == IncidentState::Open => {
-                "OPEN, until a person decides or the limit is raised".to_owned()
+            (Some(_) | None, _) if view.state == IncidentState::Open && view.breaker == "loop" => {
+                "OPEN until a person decides or raises the limit".to_owned()
             }
+            (Some(_) | None, _) if view.state == IncidentState::Open => "OPEN until a person decides".to_owned(),
             (Some(_) | None, _) => state.to_owned(),
         },
     );
@@ -43,9 +48,9 @@ pub fn why(view: &WhyView) -> String {
         }),
     );
     let evidence = view.evidence.iter();
-    page.rows(
+    page.fields(
         "Evidence",
-        evidence.map(|event| format!("{} {}", stamp(&event.at), fit(event.text.as_deref().unwrap_or("(purged)"), 49))),
+        evidence.map(|event| format!("{} {}", stamp(&event.at), fit(event.text.as_deref().unwrap_or("(purged)"), 300))),
     );
     page.field(
         "Denied",
@@ -60,6 +65,11 @@ pub fn why(view: &WhyView) -> String {
     let after: Vec<&IncidentEventView> = view.after.iter().filter(|event| is_shown(event) && !is_end(event)).collect();
     let skipped = after.len().saturating_sub(AFTER_MAX);
     page.fields("Since", after[skipped..].iter().map(|event| since(event)));
+    let ignored = view.after.iter().filter(|event| event.kind == IGNORED).count();
+    if ignored > 0 {
+        page.field("", format_args!("{} not counted while it was not CLOSED", count(ignored, "report")));
+    }
+    page.listed("Earlier", &view.earlier);
     if view.breaker == "loop" {
         page.field("Cost", format_args!("session {}", view.session_cost));
     }
@@ -78,7 +88,7 @@ pub fn why(view: &WhyView) -> String {
 
 /// True for what a person did, and for what became of it; denials are counted instead.
 fn is_shown(event: &IncidentEventView) -> bool {
-    event.who.is_some() || !["refused", "stopped", "reset", "recovered"].contains(&event.kind)
+    event.who.is_some() || !["refused", "stopped", "reset", "recovered", IGNORED].contains(&event.kind)
 }
 
 fn since(event: &IncidentEventView) -> String {
@@ -101,10 +111,10 @@ pub fn circuits(view: &CircuitsView) -> String {
     let call = view.about.as_deref().map_or_else(|| "What it was about".to_owned(), quoted);
     page.sentence(match view.verb {
         IncidentVerb::Resume if view.is_limit => {
-            format!("Resumed incident {incident}{about}: haltline lets one more through, then the limit holds again.")
+            format!("Resumed incident {incident}{about}: haltline allows one more call, then the limit applies again.")
         }
         IncidentVerb::Resume if view.was_cooled_down => {
-            format!("Resumed incident {incident}{about}: its cooldown was over, and the next such call is the probe.")
+            format!("Resumed incident {incident}{about}: its cooldown is over, and the next such call is the probe.")
         }
         IncidentVerb::Resume => {
             format!("Resumed incident {incident}{about}: the next such call may run now, as the probe.")
@@ -114,7 +124,7 @@ pub fn circuits(view: &CircuitsView) -> String {
         ),
         IncidentVerb::Revoke => format!("{call} may trip the loop breaker again."),
         IncidentVerb::Reset if view.incident.is_some() => {
-            format!("Closed incident {incident}{about}; what it had counted starts at zero.")
+            format!("Closed incident {incident}{about}; its counts start again at zero.")
         }
         IncidentVerb::Reset => format!("Closed the circuits of {}:", count(view.circuits.len(), "row")),
     });
@@ -129,7 +139,7 @@ pub fn circuits(view: &CircuitsView) -> String {
 pub fn false_positives(view: &FalsePositivesView) -> String {
     let mut page = Page::new(0);
     if view.false_positives.is_empty() {
-        page.line("Nothing was declared a false positive in this project.");
+        page.line("This project has no false positives.");
         return page.finish();
     }
     page.line("The loop breaker never trips on these calls:");

@@ -27,7 +27,7 @@ pub fn incidents(view: &IncidentsView) -> String {
     if view.incidents.len() < view.total {
         page.line(format_args!("{} more: --limit {}", view.total - view.incidents.len(), view.total));
     }
-    page.line("haltline why ID explains one; haltline resume ID lets its work go on.");
+    page.line("haltline why ID explains an incident; haltline resume ID lets its work continue.");
     page.finish()
 }
 
@@ -39,7 +39,11 @@ fn line(incident: &IncidentLineView) -> String {
     };
     let IncidentLineView { incident: id, breaker, pattern, .. } = incident;
     let pattern = if pattern == breaker { String::new() } else { format!(" {pattern}") };
-    fit(&format!("{id}  {:>8}  {breaker}{pattern}  {end}", age(incident.age_s)), 80)
+    let again = match incident.earlier.len() {
+        0 => String::new(),
+        earlier => format!(", trip {}", earlier + 1),
+    };
+    fit(&format!("{id}  {:>8}  {breaker}{pattern}  {end}{again}", age(incident.age_s)), 80)
 }
 
 fn what(incident: &IncidentLineView) -> String {
@@ -47,7 +51,7 @@ fn what(incident: &IncidentLineView) -> String {
         (Some(about), Some(why)) if why.contains(about.as_str()) => why.clone(),
         (Some(about), Some(why)) => format!("{about}: {why}"),
         (Some(text), None) | (None, Some(text)) => text.clone(),
-        (None, None) => "its texts were purged".to_owned(),
+        (None, None) => "a person purged its texts".to_owned(),
     }
 }
 

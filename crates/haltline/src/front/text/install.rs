@@ -42,7 +42,7 @@ pub fn init(view: &InitView) -> String {
     }
     page.block(status_line(view));
     if !view.is_client_found {
-        page.line(format_args!("\n{client} is not on this machine; the hooks wait for it:"));
+        page.line(format_args!("\n{client} is not on this machine yet; the hooks will work once it is:"));
         page.line(format_args!("  {}", view.client_evidence));
     }
     if view.outcome == InitOutcome::Installed {
@@ -59,7 +59,7 @@ fn left_out(files: &[OwnFileView]) -> String {
     let left_out = files.iter().filter(|file| file.change == OwnFileChange::LeftOut);
     let line = |file: &OwnFileView| {
         let reason = file.reason.as_deref().unwrap_or(&file.file);
-        format!("\nhaltline skips {}, which nothing depends on:\n  {reason}\n", file.title)
+        format!("\nhaltline skips {}, which it does not need:\n  {reason}\n", file.title)
     };
     left_out.map(line).collect()
 }
@@ -102,7 +102,7 @@ pub fn uninstall(view: &UninstallView) -> String {
         (UninstallOutcome::Restored, false) => {
             format!("{hooks} removed; the file is as it was before the installation, byte for byte")
         }
-        (UninstallOutcome::Edited, false) => format!("{hooks} removed; everything else in the file stays"),
+        (UninstallOutcome::Edited, false) => format!("{hooks} removed; haltline changed nothing else in the file"),
         (UninstallOutcome::Deleted, false) => {
             format!("{hooks} removed; the file had nothing else, so haltline deleted it")
         }

@@ -4,7 +4,7 @@ use haltline_agents::status_block::{BreakerState, BreakerTally, PhaseStatus, Sta
 use haltline_core::Instant;
 use haltline_core::phase::HistoryEvent;
 
-use super::{Page, count, fit, stamp, when};
+use super::{Page, audited, count, fit, sentence, stamp, when};
 use crate::view::phase::{PhaseAnswerView, PhaseHistoryView, PhaseRunView};
 
 /// For whom the block of an OPEN phase run is written.
@@ -111,20 +111,20 @@ pub fn phase_answer(view: &PhaseAnswerView, form: BlockForm) -> String {
         if is_denied {
             push_decisions(&mut page, phase_run);
         } else {
-            page.line("Observe mode: nothing is refused, work may go on.");
+            page.line("Observe mode: haltline denies nothing, and work may continue.");
         }
         return page.finish();
     }
     page.row("Phase:", phase_run.phase.as_deref().unwrap_or("none yet"));
     page.row("State:", phase_run.state);
     page.row("Result:", if is_denied { "BLOCKED" } else { "ALLOWED" });
-    page.fields("Note:", view.answer.reason.as_ref().map(|reason| &reason.text));
+    page.fields("Note:", view.answer.reason.as_ref().map(|reason| sentence(&reason.text)));
     if let Some(guidance) = &view.guidance {
         page.wrapped("Guidance: ", guidance);
     } else if let Some(guidance) = &phase_run.guidance {
         page.wrapped("Guidance: ", format!("{guidance} (the agent gets it at its next check)"));
     }
-    page.rows("By:", &view.audit);
+    page.rows("By:", view.audit.as_ref().map(audited));
     page.finish()
 }
 
@@ -170,7 +170,7 @@ pub fn phase_status(phase_run: &PhaseRunView) -> String {
             page.field("Signs", format_args!("{}; {} of {} needed", signs.join(", "), last.weight, last.enough));
         }
         if last.undone {
-            page.field("", "the work tree had this content before: the work was undone");
+            page.field("", "the work tree had this content before: the agent undid its work");
         }
     }
     if let Some(error) = &phase_run.last_error {

@@ -1,6 +1,6 @@
 //! Text of `haltline ralph`, in the style of Ralph's own screens.
 
-use super::{Page, fit};
+use super::{Page, audited, fit};
 use crate::view::ralph::{OpenView, RalphView};
 
 /// `ralph status`.
@@ -41,7 +41,7 @@ fn cooldown(open: &OpenView) -> String {
     match (&open.until, open.cooldown_left_seconds) {
         (Some(until), Some(seconds @ 0..60)) => format!("{seconds} s left, until {until}"),
         (Some(until), Some(seconds)) => format!("{} min left, until {until}", seconds.div_ceil(60)),
-        (Some(until), None) => format!("the clock is behind the opening: open until {until}"),
+        (Some(until), None) => format!("the clock is behind the time of the trip: open until {until}"),
         (None, _) => "none: a person resets it".to_owned(),
     }
 }
@@ -52,10 +52,10 @@ pub fn ralph_halt(view: &RalphView, folder: &str) -> String {
     push_status(&mut page, view);
     page.line("\nEXECUTION HALTED: the circuit breaker is open.\nTo go on:");
     page.line(format_args!("  1. look at the last output: ls -t {folder}/logs | head -1"));
-    page.line(format_args!("  2. make {folder}/PROMPT.md and the plan clearer, or find that the work is done"));
+    page.line(format_args!("  2. make {folder}/PROMPT.md and the plan clearer, or decide that the work is done"));
     page.line("  3. a person: haltline ralph reset \"why\"");
     if view.open.as_ref().is_some_and(|open| open.cooldown_left_seconds.is_some()) {
-        page.line("  or wait for the end of the cooldown: the next loop is then watched");
+        page.line("  or wait for the end of the cooldown: the circuit is then HALF_OPEN");
     }
     page.finish()
 }
@@ -64,7 +64,7 @@ pub fn ralph_halt(view: &RalphView, folder: &str) -> String {
 pub fn ralph_reset(view: &RalphView) -> String {
     let mut page = Page::new(9);
     page.line("Circuit breaker reset to CLOSED");
-    page.rows("By:", &view.audit);
+    page.rows("By:", view.audit.as_ref().map(audited));
     page.fields("Reason:", view.audit.as_ref().and_then(|audit| audit.reason.as_ref()));
     page.finish()
 }

@@ -3,6 +3,7 @@
 //! It is set once, when the command line is known. Without it, as in tests and hooks, a page has 80 columns, no colour
 //! and no clock.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::sync::OnceLock;
 
@@ -14,6 +15,7 @@ use rustix::termios::tcgetwinsize;
 
 use super::time;
 use crate::environment::variable;
+use crate::local_time;
 
 /// The width of a page that is not shown on a terminal.
 pub const PLAIN_WIDTH: usize = 80;
@@ -70,6 +72,11 @@ pub fn when(text: &str) -> String {
         (Ok(at), Some(clock)) => time::with_age(at, clock.now().at, &TimeZone::system()),
         (Ok(_) | Err(_), _) => text.to_owned(),
     }
+}
+
+/// A sentence of the core with its instants in local time.
+pub fn sentence(text: &str) -> Cow<'_, str> {
+    screen().clock.map_or(Cow::Borrowed(text), |clock| local_time::in_sentence(text, clock.now().at))
 }
 
 /// An instant of a view in a list of events: local date and time, always as wide.

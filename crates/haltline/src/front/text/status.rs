@@ -21,6 +21,13 @@ pub fn status(view: &StatusView, is_verbose: bool) -> String {
         let clients = count(view.clients_off as u64, "running client");
         page.line(format_args!("haltline is off in {clients}, started with HALTLINE=off."));
     }
+    for one in &view.unwatched {
+        let (client, session) = (one.client, &one.session);
+        page.wrapped("", format_args!("Not watched: session {session} of {client}. Its transcript grows and no hook reports it. haltline doctor says why."));
+    }
+    if view.mode == Mode::Observe {
+        page.sentence("Observe mode: haltline records what it would deny, and denies nothing.");
+    }
     push_needs(&mut page, view);
     push_reports(&mut page, view);
     push_sessions(&mut page, &view.sessions);
@@ -28,18 +35,15 @@ pub fn status(view: &StatusView, is_verbose: bool) -> String {
     push_counts(&mut page, &view.overview);
     push_work(&mut page, view);
     page.row("Project", fit(&view.project, 68));
-    if view.mode == Mode::Observe {
-        page.field("Mode", "observe: haltline records what it would deny, and denies nothing");
-    }
     if is_verbose {
         push_dashboard(&mut page, view);
         push_store(&mut page, view);
     }
     if let Some(newer) = view.store.newer_schema {
-        page.field("Store", format_args!("written by a newer haltline (schema {newer}): it is only read"));
+        page.field("Store", format_args!("written by a newer haltline (schema {newer}): this version only reads it"));
     }
     if let Some(network) = view.store.network {
-        page.field("Store", format_args!("on a network file system ({network}): counts can be lost there"));
+        page.field("Store", format_args!("on a network file system ({network}): haltline can lose counts there"));
     }
     view.set_aside.iter().for_each(|file| page.field("Set aside", file));
     page.finish()
@@ -66,7 +70,7 @@ pub fn all_projects(view: &ProjectsView) -> String {
     page.finish()
 }
 
-const NOT_INSTALLED: &str = "haltline is not installed for any client here: haltline init";
+const NOT_INSTALLED: &str = "haltline is not installed for any client here; install it with haltline init";
 
 fn needs_line(needs: usize) -> String {
     match needs {
@@ -110,6 +114,9 @@ fn push_circuits(page: &mut Page, circuits: &[UnclosedView]) {
         }
         if let Some(until) = circuit.until.as_deref().filter(|_| circuit.remaining_s.is_some()) {
             details.push_str(&format!("; until {}", when(until)));
+        }
+        if let Some(closes) = circuit.closes {
+            details.push_str(&format!("; {closes}"));
         }
         page.wrapped("             ", details);
         if let (Some(incident), Some(command)) = (&circuit.incident, &circuit.command) {

@@ -230,7 +230,7 @@ pub fn ledger_schema() -> Value {
         json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "haltline claim ledger",
-            "description": "What `haltline claim ledger --json` prints. A closed final stage holds no DISPUTED claim.",
+            "description": "What `haltline claim ledger --json` prints. If the final stage is closed, no claim is DISPUTED.",
             "if": is("final_stage_closed", &json!(true)),
             "then": {"properties": {
                 "disputed_claims": {"maxItems": 0},

@@ -14,12 +14,34 @@ pub struct Terminal {
 impl Terminal {
     /// Starts haltline as the only program of a new terminal.
     pub fn start(site: &Site, arguments: &[&str]) -> Self {
-        let (device, side) = pty_process::blocking::open().expect("a pseudo terminal");
         let plain = site.command(arguments);
-        let mut command = pty_process::blocking::Command::new(HALTLINE).args(arguments).env_clear();
-        for (name, value) in plain.get_envs() {
-            command = command.env(name, value.expect("set, not removed"));
-        }
+        Self::start_with(site, arguments, |mut command| {
+            for (name, value) in plain.get_envs() {
+                command = command.env(name, value.expect("set, not removed"));
+            }
+            command
+        })
+    }
+
+    /// The same with an environment that `set` chooses.
+    pub fn start_with(
+        site: &Site,
+        arguments: &[&str],
+        set: impl FnOnce(pty_process::blocking::Command) -> pty_process::blocking::Command,
+    ) -> Self {
+        Self::start_program(site, HALTLINE, arguments, set)
+    }
+
+    /// The same with another program than haltline.
+    pub fn start_program(
+        site: &Site,
+        program: &str,
+        arguments: &[&str],
+        set: impl FnOnce(pty_process::blocking::Command) -> pty_process::blocking::Command,
+    ) -> Self {
+        let (device, side) = pty_process::blocking::open().expect("a pseudo terminal");
+        device.resize(pty_process::Size::new(40, 200)).expect("resized");
+        let command = set(pty_process::blocking::Command::new(program).args(arguments).env_clear());
         let child = command.current_dir(site.project()).spawn(side).expect("starts");
         Self { device, child, seen: String::new() }
     }

@@ -50,7 +50,7 @@ impl LoopRunner<'_> {
             || self.is_out_of_time(ended)
         {
             report.error = None;
-            report.neutral.get_or_insert_with(|| "cut off".to_owned());
+            report.neutral.get_or_insert_with(|| "interrupted".to_owned());
         }
         // Finished work needs no other sign of progress.
         report.signals.extend(done.is_some().then_some(Signal { source: Source::Caller, count: 1 }));
