@@ -102,24 +102,27 @@ fn client_paths() -> Option<&'static ClientPaths> {
 }
 
 fn find_client_paths() -> Option<ClientPaths> {
-    let folders = state_folders();
     let ancestors: Vec<AncestorProcess> = ancestry::ancestors().collect();
+    let folders = folders_below(&ancestors);
     let recorded = |process: &AncestorProcess| {
         // What the client itself was started with comes before what its agent may have chosen.
         let own = folder_of(process);
         own.iter().chain(&folders).find_map(|folder| Some((folder.clone(), process.client_record(folder)?)))
     };
-    for client in ancestors.iter().rev() {
+    for (index, client) in ancestors.iter().enumerate().rev() {
         if let Some((folder, record)) = recorded(client) {
             let state_folder = record.state().map_or(folder, Path::to_owned);
             let record = client.client_record(&state_folder).unwrap_or(record);
             let user_config = record.config().map(Path::to_owned).or_else(|| paths_of(client).user_config().ok());
             return Some(ClientPaths { state_folder, user_config: user_config? });
         }
-        if client.agent().is_some()
-            && let (Ok(state_folder), Ok(user_config)) =
-                (paths_of(client).state_folder(), paths_of(client).user_config())
-        {
+        let Some(name) = client.agent() else { continue };
+        // A launcher starts the client itself, which the hooks recorded.
+        let child = index.checked_sub(1).map(|child| &ancestors[child]);
+        if child.is_some_and(|child| child.is_client(name) && recorded(child).is_some()) {
+            continue;
+        }
+        if let (Ok(state_folder), Ok(user_config)) = (paths_of(client).state_folder(), paths_of(client).user_config()) {
             return Some(ClientPaths { state_folder, user_config });
         }
     }
@@ -138,9 +141,13 @@ fn find_client_paths() -> Option<ClientPaths> {
 /// Every state folder that this account may use: of its home, and of the environments of this process and of those that
 /// it runs below.
 pub fn state_folders() -> BTreeSet<PathBuf> {
+    folders_below(&ancestry::ancestors().collect::<Vec<_>>())
+}
+
+fn folders_below(ancestors: &[AncestorProcess]) -> BTreeSet<PathBuf> {
     let home = |home: PathBuf| home.join(".local/state/haltline");
     let of_homes = account_home().into_iter().chain(variable("HOME").map(PathBuf::from)).map(home);
-    let of_ancestors = ancestry::ancestors().filter_map(|ancestor| folder_of(&ancestor));
+    let of_ancestors = ancestors.iter().filter_map(folder_of);
     of_homes.chain(own_paths().state_folder().ok()).chain(of_ancestors).collect()
 }
 

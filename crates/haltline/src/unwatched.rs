@@ -1,6 +1,7 @@
 //! Finds sessions that run without haltline: their transcript grows and no hook reports (E6). It reads no transcript
 //! further than its beginning, and looks at a bounded number of files.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use haltline_engine::Engine;
 use haltline_engine::file::open_regular;
 use haltline_engine::store::{Sqlite, Store, StoreError};
 
-use crate::ancestry;
+use crate::ancestry::{self, AncestorProcess};
 use crate::environment::variable;
 use crate::error::Failure;
 use crate::installation::InstallationRecord;
@@ -41,7 +42,8 @@ pub struct Unwatched {
 }
 
 /// The sessions of clients with haltline's hooks whose transcripts grow although no hook reports them. None during a pause
-/// and while a client runs that a person started without haltline: hooks then report nothing, as they should.
+/// and while a client runs that a person started without haltline: hooks then report nothing, as they should. A session
+/// whose client does not run any more has ended, so nothing of it is left to watch.
 pub fn find(engine: &Engine<Sqlite>) -> Result<Vec<Unwatched>, Failure> {
     let (store, state_folder, now) = (engine.store(), engine.state_folder(), engine.now().at);
     if !engine.pauses()?.is_empty() || clients_off(state_folder) > 0 {
@@ -52,6 +54,7 @@ pub fn find(engine: &Engine<Sqlite>) -> Result<Vec<Unwatched>, Failure> {
     let since = UNIX_EPOCH + Duration::from_millis(now.as_millis().try_into().unwrap_or_default()) - RECENT;
     let mut entries_left = ENTRIES_MAX;
     let mut found: Vec<Unwatched> = Vec::new();
+    let running = OnceCell::new();
     for location in locations(&home, |name| std::env::var_os(name)) {
         let Some(client) = client_of(location.format).filter(|client| record.names(*client)) else { continue };
         let mut transcripts = Vec::new();
@@ -66,7 +69,8 @@ pub fn find(engine: &Engine<Sqlite>) -> Result<Vec<Unwatched>, Failure> {
             let changed_ms = changed
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
-            if last_report.is_none_or(|last| changed_ms - last.as_millis() > DELAY_MS) {
+            let is_unreported = last_report.is_none_or(|last| changed_ms - last.as_millis() > DELAY_MS);
+            if is_unreported && can_run(running.get_or_init(running_agents).as_deref(), state_folder, client, &session) {
                 found.push(Unwatched { client, session, transcript, last_report });
             }
         }
@@ -76,10 +80,26 @@ pub fn find(engine: &Engine<Sqlite>) -> Result<Vec<Unwatched>, Failure> {
 
 /// Counts the running clients that a person started with `HALTLINE=off`.
 pub fn clients_off(state_folder: &Path) -> usize {
-    let is_off = |client: &ancestry::AncestorProcess| {
+    let is_off = |client: &AncestorProcess| {
         ancestry::is_switched_off(state_folder, client, client.agent().unwrap_or_default())
     };
     ancestry::running_clients(state_folder).iter().filter(|client| is_off(client)).count()
+}
+
+/// The processes of this machine that are clients; `None` if it does not list its processes.
+fn running_agents() -> Option<Vec<AncestorProcess>> {
+    let entries = fs::read_dir("/proc").ok()?.flatten();
+    let processes = entries.filter_map(|entry| AncestorProcess::read(entry.file_name().to_str()?.parse().ok()?));
+    Some(processes.filter(|process| process.agent().is_some()).collect())
+}
+
+/// True if a process of this client may work in the session: hooks reported nothing from that process, or this session.
+fn can_run(running: Option<&[AncestorProcess]>, state_folder: &Path, client: Client, session: &str) -> bool {
+    let Some(running) = running else { return true };
+    let may_work = |process: &AncestorProcess| {
+        process.client_record(state_folder).is_none_or(|record| record.has_session(session))
+    };
+    running.iter().any(|process| process.is_client(client.name()) && may_work(process))
 }
 
 fn client_of(format: Format) -> Option<Client> {

@@ -287,6 +287,24 @@ fn a_change_that_the_journal_did_not_take_is_reported_by_the_next_hook() {
     assert!(result.to_person.contains("none of haltline's hooks is left"), "{result:?}");
 }
 
+/// A process with a client's name that does nothing, and ends with this value.
+struct RunningClient(std::process::Child);
+
+impl RunningClient {
+    fn start(site: &Site, client: Client) -> Self {
+        let script = site.file(client.cli_name(), "read _\n");
+        let child = std::process::Command::new("sh").arg(script).stdin(std::process::Stdio::piped()).spawn();
+        Self(child.expect("a shell starts"))
+    }
+}
+
+impl Drop for RunningClient {
+    fn drop(&mut self) {
+        self.0.kill().expect("killed");
+        self.0.wait().expect("ended");
+    }
+}
+
 /// What `status` and `doctor` say of a session that works without hooks: its transcript is new, and no hook reported it.
 #[test]
 fn a_session_that_no_hook_reports_is_found_by_its_transcript() {
@@ -303,6 +321,11 @@ fn a_session_that_no_hook_reports_is_found_by_its_transcript() {
         fs::create_dir_all(transcript.parent().expect("a folder")).expect("created");
         fs::write(&transcript, format!("{{\"sessionId\": \"{id}\", \"type\": \"user\"}}\n")).expect("written");
         let unwatched = || installed.site.run(&["status", "--json"]).json()["unwatched"].clone();
+        // A developer may run one of the other clients.
+        if client == Client::Qwen {
+            assert_eq!(unwatched(), json!([]), "no process of the client runs, so the session has ended");
+        }
+        let _client = RunningClient::start(&installed.site, client);
         let found = unwatched();
         assert_eq!((&found[0]["session"], &found[0]["last_report"]), (&json!(id), &json!(null)), "{found}");
         assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
