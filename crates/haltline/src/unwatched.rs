@@ -70,7 +70,8 @@ pub fn find(engine: &Engine<Sqlite>) -> Result<Vec<Unwatched>, Failure> {
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
             let is_unreported = last_report.is_none_or(|last| changed_ms - last.as_millis() > DELAY_MS);
-            if is_unreported && can_run(running.get_or_init(running_agents).as_deref(), state_folder, client, &session) {
+            if is_unreported && can_run(running.get_or_init(running_agents).as_deref(), state_folder, client, &session)
+            {
                 found.push(Unwatched { client, session, transcript, last_report });
             }
         }
@@ -80,9 +81,8 @@ pub fn find(engine: &Engine<Sqlite>) -> Result<Vec<Unwatched>, Failure> {
 
 /// Counts the running clients that a person started with `HALTLINE=off`.
 pub fn clients_off(state_folder: &Path) -> usize {
-    let is_off = |client: &AncestorProcess| {
-        ancestry::is_switched_off(state_folder, client, client.agent().unwrap_or_default())
-    };
+    let is_off =
+        |client: &AncestorProcess| ancestry::is_switched_off(state_folder, client, client.agent().unwrap_or_default());
     ancestry::running_clients(state_folder).iter().filter(|client| is_off(client)).count()
 }
 
