@@ -237,7 +237,8 @@ def main():
         part, short, long = PARTS[name]
         count = arguments.count or (long if arguments.long else short)
         started = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="haltline-campaign-") as root:
+        # What a killed process started may still write.
+        with tempfile.TemporaryDirectory(prefix="haltline-campaign-", ignore_cleanup_errors=True) as root:
             try:
                 did, result = part(Path(root), arguments.programs / "haltline", count, arguments.seed)
             except Lost as lost:
