@@ -77,7 +77,29 @@ fn crates_know_only_whom_they_may_know() {
         }
     }
     assert_eq!(crates.len(), 5);
+    for path in files().iter().filter(|path| is_manifest_of_package(path)) {
+        let manifest = read(path);
+        // Packages of other languages and wrappers may lie beside them; only Rust packages are members.
+        let own =
+            manifest.lines().find_map(|line| line.strip_prefix("name = \"")).unwrap_or_default().trim_end_matches('"');
+        let depends_on = |manifest: &str, other: &str| {
+            let starts = |line: &str| line.starts_with(&format!("{other}.")) || line.starts_with(&format!("{other} "));
+            manifest.lines().any(starts)
+        };
+        if depends_on(&manifest, "haltline-sim") {
+            findings.push(format!("{path}: {own} must not know haltline-sim (ARCHITECTURE.md, edges)"));
+        }
+        for name in crates.iter().filter(|name| depends_on(&read(&format!("crates/{name}/Cargo.toml")), own)) {
+            findings.push(format!("crates/{name}/Cargo.toml: no crate knows the package {own}"));
+        }
+    }
     report(&findings);
+}
+
+/// True for `packages/NAME/Cargo.toml`.
+fn is_manifest_of_package(path: &str) -> bool {
+    let name = path.strip_prefix("packages/").and_then(|rest| rest.strip_suffix("/Cargo.toml"));
+    name.is_some_and(|name| !name.contains('/'))
 }
 
 #[test]
@@ -149,7 +171,8 @@ fn nothing_is_left_over() {
 fn only_the_clock_reads_a_clock_and_only_the_store_opens_the_store() {
     let mut findings = Vec::new();
     for (path, text) in rust_files() {
-        let in_src = path.starts_with("crates/") && path.contains("/src/") && !path.starts_with("crates/haltline-sim/");
+        let is_shipped = path.starts_with("crates/") || path.starts_with("packages/");
+        let in_src = is_shipped && path.contains("/src/") && !path.starts_with("crates/haltline-sim/");
         if !in_src {
             continue;
         }

@@ -17,6 +17,7 @@ mod start;
 mod status;
 mod value;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -113,6 +114,16 @@ pub enum Command {
         /// A code or a pattern
         #[arg(value_name = "CODE|PATTERN")]
         what: String,
+    },
+    /// Show everything live in a web page on this machine
+    #[command(
+        disable_help_flag = true,
+        after_help = "The program haltline-serve carries this out. It lies beside haltline and has its own help.\n\nExamples:\n  haltline serve\n  haltline serve --help"
+    )]
+    Serve {
+        /// Options of haltline-serve
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
     },
     /// Replay recorded sessions and show what haltline would do
     Backtest(Backtest),

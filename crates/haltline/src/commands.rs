@@ -32,6 +32,7 @@ mod trust;
 mod uninstall;
 mod why;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use haltline_engine::clock::Clock;
@@ -40,6 +41,13 @@ use crate::cli::{Arguments, Command, Statusline};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
+
+/// Becomes the program that carries out a command which options of haltline precede, and hands these on.
+fn companion(arguments: &Arguments, command: &str, given: &[OsString]) -> Failure {
+    let folder = arguments.folder.iter().flat_map(|folder| [OsString::from("-C"), folder.clone().into_os_string()]);
+    let json = arguments.is_json.then(|| OsString::from("--json"));
+    crate::companion::become_companion(command, given.iter().cloned().chain(folder).chain(json))
+}
 
 /// Runs a command, then prints the engine's notices.
 pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
@@ -59,6 +67,7 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
             let command = Statusline { folder, is_json: arguments.is_json, ..command.clone() };
             return Ok(statusline::run(&command, clock));
         }
+        Command::Serve { arguments: given } => return Err(companion(&arguments, "serve", given)),
         Command::Event(command) => return event::run(folder, command.is_recorded, clock),
         Command::Backtest(command) => return backtest::run(command, folder, arguments.is_json, clock),
         Command::Ralph(command) => return ralph::run(command, folder, arguments.is_json, clock),
@@ -69,32 +78,40 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
     if !matches!(arguments.command, Command::Config(_) | Command::Doctor) {
         context.print_config_errors();
     }
-    let result = match arguments.command {
-        Command::Constraint(command) => constraint::run(&context, command),
-        Command::Phase(command) => phase::run(&context, command),
-        Command::Attempt(command) => attempt::run(&context, command),
-        Command::Claim(command) => claim::run(&context, command),
-        Command::Run(command) => run::run(&context, &command),
-        Command::Status(command) => status::run(&context, &command),
-        Command::Incidents(command) => incidents::run(&context, &command),
-        Command::Explain { what } => explain::run(&context, &what),
-        Command::Why(command) => why::run(&context, command.incident.as_deref()),
-        Command::Reset(command) => circuits::reset(&context, &command),
-        Command::Resume(command) => circuits::resume(&context, &command),
-        Command::Pause(command) => pause::pause(&context, &command),
-        Command::Budget(command) => budget::run(&context, &command),
-        Command::Prices(command) => prices::run(&context, &command),
-        Command::Unpause(command) => pause::unpause(&context, &command),
-        Command::FalsePositive(command) => circuits::false_positive(&context, command),
-        Command::Notify(command) => notify::run(&context, &command),
-        Command::Journal(command) => journal::run(&context, &command),
-        Command::Config(command) => config::run(&context, &command),
-        Command::Trust(command) => trust::run(&context, &command),
-        Command::Memory(command) => memory::run(&context, &command),
-        Command::Purge(command) => purge::run(&context, &command),
-        Command::Init(command) => init::run(&context, &command),
-        Command::Uninstall(command) => uninstall::run(&context, &command),
-        Command::Doctor => doctor::run(&context),
+    let result = run_in(&context, arguments.command);
+    context.print_notices();
+    context.defer_trip_notices();
+    result
+}
+
+/// Runs a command that needs the engine of a project.
+pub fn run_in(context: &Context, command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Constraint(command) => constraint::run(context, command),
+        Command::Phase(command) => phase::run(context, command),
+        Command::Attempt(command) => attempt::run(context, command),
+        Command::Claim(command) => claim::run(context, command),
+        Command::Run(command) => run::run(context, &command),
+        Command::Status(command) => status::run(context, &command),
+        Command::Incidents(command) => incidents::run(context, &command),
+        Command::Explain { what } => explain::run(context, &what),
+        Command::Why(command) => why::run(context, command.incident.as_deref()),
+        Command::Reset(command) => circuits::reset(context, &command),
+        Command::Resume(command) => circuits::resume(context, &command),
+        Command::Pause(command) => pause::pause(context, &command),
+        Command::Budget(command) => budget::run(context, &command),
+        Command::Prices(command) => prices::run(context, &command),
+        Command::Unpause(command) => pause::unpause(context, &command),
+        Command::FalsePositive(command) => circuits::false_positive(context, command),
+        Command::Notify(command) => notify::run(context, &command),
+        Command::Journal(command) => journal::run(context, &command),
+        Command::Config(command) => config::run(context, &command),
+        Command::Trust(command) => trust::run(context, &command),
+        Command::Memory(command) => memory::run(context, &command),
+        Command::Purge(command) => purge::run(context, &command),
+        Command::Init(command) => init::run(context, &command),
+        Command::Uninstall(command) => uninstall::run(context, &command),
+        Command::Doctor => doctor::run(context),
         Command::Completions(_)
         | Command::Demo
         | Command::Man(_)
@@ -102,11 +119,9 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
         | Command::Version
         | Command::Hook { .. }
         | Command::Statusline(_)
+        | Command::Serve { .. }
         | Command::Event(_)
         | Command::Backtest(_)
         | Command::Ralph(_) => Ok(exit_code::SUCCESS),
-    };
-    context.print_notices();
-    context.defer_trip_notices();
-    result
+    }
 }

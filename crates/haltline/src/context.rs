@@ -1,5 +1,6 @@
 //! What every command works with: the engine of the current project, and how to print results.
 
+use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,22 +36,38 @@ pub struct Context {
     pub is_json: bool,
     /// The current folder; relative paths on the command line start here.
     pub folder: PathBuf,
+    pub(crate) output: Output,
+    /// Who runs operator actions, if a front made sure that it is a person.
+    pub(crate) person: Option<Operator>,
+}
+
+/// Where a command prints its result.
+pub(crate) enum Output {
+    Standard,
+    /// Kept for the front that runs the command in its own process.
+    Kept(RefCell<Vec<u8>>),
 }
 
 impl Context {
     /// Opens the project that contains `folder`, or the current folder.
     pub fn open(folder: Option<&Path>, is_json: bool, clock: Clock) -> Result<Self, Failure> {
-        let folder = folder.unwrap_or(Path::new("."));
+        let context = Self { is_json, ..Self::open_quietly(folder.unwrap_or(Path::new(".")), clock)? };
+        if let Some(notice) = context.engine.moved_notice() {
+            text::warn(notice.trim_start_matches("haltline: "));
+        }
+        Ok(context)
+    }
+
+    /// Like [`Context::open`], for a front that prints nothing.
+    pub fn open_quietly(folder: &Path, clock: Clock) -> Result<Self, Failure> {
         let project = Project::find(folder, PROJECT_MARKERS)
             .map_err(|error| Failure::Plain(format!("folder {}: {error}", folder.display())))?;
         let own_files =
             OwnFiles { state_folder: environment::state_folder()?, user_config: environment::user_config()? };
         let engine = Engine::open(own_files, project, STORE_TIMEOUT, ConfigReading::Files, clock);
         engine.record_seen_values();
-        if let Some(notice) = engine.moved_notice() {
-            text::warn(notice.trim_start_matches("haltline: "));
-        }
-        Ok(Self { engine, is_json, folder: std::path::absolute(folder)? })
+        let folder = std::path::absolute(folder)?;
+        Ok(Self { engine, is_json: true, folder, output: Output::Standard, person: None })
     }
 
     /// Prints a view to standard output, as JSON or as text that is safe for a terminal. Printing is success: that is
@@ -74,6 +91,10 @@ impl Context {
         view: &V,
         as_text: impl FnOnce(&V) -> String,
     ) -> Result<ExitCode, Failure> {
+        if let Output::Kept(kept) = &self.output {
+            serde_json::to_writer(&mut *kept.borrow_mut(), view).map_err(std::io::Error::from)?;
+            return Ok(exit_code::SUCCESS);
+        }
         let mut out = std::io::stdout().lock();
         if self.is_json {
             serde_json::to_writer_pretty(&mut out, view).map_err(|error| Failure::from(std::io::Error::from(error)))?;
@@ -99,7 +120,10 @@ impl Context {
     /// Like [`Context::confirm`], with the proof that the action needs. While a client runs, the person reads there that
     /// the action was carried out: an agent that passed for a person does not remain unnoticed.
     fn confirm_with(&self, proof: Proof, verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
-        let operator = operator::confirm(verb, reason, proof, || self.unattended())?;
+        let operator = match &self.person {
+            Some(person) => Operator { reason: reason.map(str::to_owned), ..person.clone() },
+            None => operator::confirm(verb, reason, proof, || self.unattended())?,
+        };
         if !origin::running_clients(&environment::state_folders()).is_empty() {
             let now = self.engine.now().at;
             let notice = format!(

@@ -1,25 +1,27 @@
 //! The command line of haltline as a function of a clock, so that a test binary can supply its own clock.
 
-mod ancestry;
+pub mod ancestry;
 mod cli;
 mod commands;
-mod context;
+pub mod companion;
+pub mod context;
 mod diff;
-mod environment;
-mod error;
+pub mod environment;
+pub mod error;
 mod exit_code;
 mod fast_arguments;
-mod front;
+pub mod front;
 mod hook;
 mod installation;
-mod local_time;
-mod operator;
-mod origin;
+pub mod local_time;
+pub mod operator;
+pub mod origin;
 mod question;
+pub mod request;
 pub mod run;
-mod unwatched;
+pub mod unwatched;
 mod usage;
-mod view;
+pub mod view;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,10 @@ pub fn run(clock: Clock) -> ExitCode {
         ["hook", rest @ ..] if !asks_help(rest) => return hook::run(rest, clock),
         ["statusline", rest @ ..] if !asks_help(rest) => {
             return commands::statusline::run(&commands::statusline::arguments(rest), clock);
+        }
+        // The other program parses the arguments, `--help` among them.
+        [command, ..] if companion::program_of(command).is_some() => {
+            return finish(Err(companion::become_companion(command, std::env::args_os().skip(2))), false);
         }
         [] if is_text => return finish(commands::bare::run(clock), false),
         _other => {}

@@ -114,7 +114,8 @@ pub fn is_below_client() -> bool {
         || environment::state_folders().iter().any(|folder| ancestry::is_below_client(folder))
 }
 
-fn account() -> String {
+/// The account of this process, as the journal names a person.
+pub fn account() -> String {
     let name = variable("USER").or_else(|| variable("LOGNAME"));
     let number = rustix::process::getuid().as_raw();
     name.map_or_else(|| format!("uid {number}"), |name| format!("{name} (uid {number})"))
