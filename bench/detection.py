@@ -83,6 +83,16 @@ def shown(interval):
 
 # --- tallies --------------------------------------------------------------------------------------------------------
 
+def denials(session):
+    """The refused calls of which the recording says what they brought."""
+    return [trip for trip in session["trips"] if trip.get("brought")]
+
+
+def is_regretted(trip):
+    """The refused call would have brought a new result that is no failure."""
+    return trip["brought"] == "new"
+
+
 def supervised_rates(sessions):
     warned = sum(warning(session) is not None for session in sessions)
     refused = sum(refusal(session) is not None for session in sessions)
@@ -103,6 +113,35 @@ def labelled_rates(sessions, labels, calls_known):
             pairs.append((found[2] if found else 0, calls))
     shares = [wilson(counts[label, "refused"], counts[label]) for label in ("failed", "solved")]
     return counts, [*shares, ratio(pairs)]
+
+
+def regret_rates(sessions, labels):
+    """Refused calls that brought something new; solved runs with such a refused call."""
+    every = [trip for session in sessions for trip in denials(session)]
+    solved = [session for session in sessions if labels.get(session["session"]) == "solved"]
+    harmed = sum(any(map(is_regretted, denials(session))) for session in solved)
+    return wilson(sum(map(is_regretted, every)), len(every)), wilson(harmed, len(solved))
+
+
+def code_rates(sessions, labels, calls_known):
+    """{code: counts}: runs whose first refusal it is, failed runs it refuses at all, its refused calls and the regretted ones."""
+    rates = collections.defaultdict(collections.Counter)
+    failed = 0
+    for session in sessions:
+        label, calls = labels.get(session["session"]), session["calls"]
+        for trip in denials(session):
+            rates[trip["code"]]["denials"] += 1
+            rates[trip["code"]]["regretted"] += is_regretted(trip)
+        if label is None or calls_known.get(session["session"], calls) < CALLS_MIN:
+            continue
+        failed += label == "failed"
+        refused = [trip for trip in session["trips"] if trip["verdict"] in ("deny", "stop")]
+        if refused:
+            rates[min(refused, key=lambda trip: trip["call"])["code"]]["first", label] += 1
+        if label == "failed":
+            for code in {trip["code"] for trip in refused}:
+                rates[code]["recalled"] += 1
+    return failed, rates
 
 
 def judged(session, history):
@@ -192,11 +231,28 @@ def print_labelled(options, there):
         if preset == PRESETS[0]:
             note_unseen(LABELLED, folder, sessions)
         counts, rates = labelled_rates(sessions, labels, calls)
-        rows.append([f"{LABELLED}, {preset}", counts["failed"], shown(rates[0]), counts["solved"], shown(rates[1]), shown(rates[2])])
+        rows.append([f"{LABELLED}, {preset}", counts["failed"], shown(rates[0]), counts["solved"], shown(rates[1]), shown(rates[2]), *map(shown, regret_rates(sessions, labels))])
         if options.alarms and preset == "default":
             print_alarms(LABELLED, sessions, labels)
+        if preset == PRESETS[0]:
+            judged_by_default = sessions
     print(f"Benchmark runs of at least {CALLS_MIN} calls: failed ones are to be refused, solved ones are not.\n")
-    table(["runs of", "failed", "failed refused", "solved", "solved refused", "failed runs' calls saved"], rows)
+    table(["runs of", "failed", "failed refused", "solved", "solved refused", "failed runs' calls saved", "regret", "solved harmed"], rows)
+    print_codes(judged_by_default, labels, calls)
+
+
+def print_codes(sessions, labels, calls):
+    failed, rates = code_rates(sessions, labels, calls)
+    rows = []
+    for code, found in sorted(rates.items()):
+        first, hurt = found["first", "failed"], found["first", "solved"]
+        rows.append([
+            code, f"{first} / {hurt}", shown(wilson(first, first + hurt)), shown(wilson(found["recalled"], failed)),
+            found["denials"], shown(wilson(found["regretted"], found["denials"])),
+        ])
+    print("By code, preset default. Precision: of the runs that the code refuses first, those that failed. Recall: of the failed runs, those")
+    print("that the code refuses at some call. Regret: of its refused calls, those that brought a new result and no failure.\n")
+    table(["code", "first in failed / solved", "precision", "recall", "refused calls", "regret"], rows)
 
 
 def note_unseen(name, folder, sessions):

@@ -7,6 +7,7 @@
 //! What a hook looks up in the project is left out: guards of constraints, false positives, haltline's self-protection.
 
 mod clock;
+mod news;
 mod recording_reader;
 mod session;
 mod trips_file;
@@ -19,6 +20,7 @@ use haltline_core::{CircuitName, Decision, Event, Instant, Memory, Mode, Moment,
 
 use crate::calendar::calendar;
 use clock::ReplayClock;
+pub use news::Brought;
 pub use recording_reader::{LINE_BYTES_MAX, Piece, RecordingReader};
 use session::SessionReplay;
 pub use session::{Evidence, ReplayedSession, SessionVerdicts, Severity, Trip};

@@ -6,6 +6,7 @@ use haltline_core::identity::{CallResult, Digest, Outcome};
 use haltline_core::loop_::{self, AgentRef, CircuitFact, LoopEvent};
 use haltline_core::{CircuitName, Decision, Event, Instant, Memory, Verdict};
 
+use super::news::{Brought, News};
 use crate::redact::storable;
 
 /// How many trips of one session are kept under one policy; more would repeat them.
@@ -76,6 +77,8 @@ pub struct Trip {
     pub micros_after: Option<u64>,
     /// A later call committed work.
     pub is_committed_after: bool,
+    /// What a denied call brought when the recorded session made it; `None` if nothing is known of it.
+    pub brought: Option<Brought>,
 }
 
 /// The verdicts on a session under one policy.
@@ -119,6 +122,9 @@ struct StartedCall {
     identity: Digest,
     number: u64,
     is_commit: bool,
+    is_search: bool,
+    /// The trips that would have denied it: the index of the policy, and that of the trip.
+    denied_by: Vec<(usize, usize)>,
 }
 
 /// A verdict that is listed already, so that it is not listed again.
@@ -144,6 +150,7 @@ pub struct SessionReplay {
     /// The agent, the identity of its call, and the result.
     results: VecDeque<(Option<String>, Digest, Evidence)>,
     last_commit: Option<u64>,
+    news: News,
     verdicts: Vec<(SessionVerdicts, Vec<ListedVerdict>)>,
 }
 
@@ -158,6 +165,7 @@ impl SessionReplay {
             in_flight: BTreeMap::new(),
             results: VecDeque::new(),
             last_commit: None,
+            news: News::default(),
             verdicts: (0..policies).map(|_| (SessionVerdicts::default(), Vec::new())).collect(),
         }
     }
@@ -183,7 +191,9 @@ impl SessionReplay {
                     let oldest = oldest.0.clone();
                     self.in_flight.remove(&oldest);
                 }
-                let started = StartedCall { identity: action.identity, number: self.calls, is_commit };
+                let (number, is_search) = (self.calls, action.is_search);
+                let denied_by = Vec::new();
+                let started = StartedCall { identity: action.identity, number, is_commit, is_search, denied_by };
                 self.in_flight.insert(call.clone(), started);
             }
             LoopEvent::ToolEnd { call, result, .. } => self.record_result(agent_ref, call, result, at, is_echo),
@@ -210,6 +220,13 @@ impl SessionReplay {
         let Some(started) = self.in_flight.remove(call) else { return };
         if started.is_commit && result.outcome == Outcome::Ok {
             self.last_commit = self.last_commit.max(Some(started.number));
+        }
+        let brought = self.news.of(agent_ref.sub_agent.as_deref(), started.is_search, result);
+        for (policy_index, trip_index) in started.denied_by {
+            let verdicts = self.verdicts.get_mut(policy_index);
+            if let Some(trip) = verdicts.and_then(|(verdicts, _)| verdicts.trips.get_mut(trip_index)) {
+                trip.brought = brought;
+            }
         }
         if self.results.len() == RESULTS_MAX {
             self.results.pop_front();
@@ -263,6 +280,12 @@ impl SessionReplay {
             return;
         }
         listed.push(verdict);
+        if let LoopEvent::ToolStart { call, .. } = event
+            && severity.is_denial()
+            && let Some(started) = self.in_flight.get_mut(call)
+        {
+            started.denied_by.push((policy_index, verdicts.trips.len()));
+        }
         verdicts.trips.push(Trip {
             // A verdict that is not about a call counts for the last one.
             call: self.calls.max(1),
@@ -275,6 +298,7 @@ impl SessionReplay {
             calls_after: 0,
             micros_after: None,
             is_committed_after: false,
+            brought: None,
         });
     }
 

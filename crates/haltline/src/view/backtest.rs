@@ -1,7 +1,7 @@
 //! Views of a replay of recorded sessions.
 
 use haltline_core::loop_::CAPACITY_CODE;
-use haltline_engine::replay::{ReplayedSession, SessionVerdicts, Severity, Trip};
+use haltline_engine::replay::{Brought, ReplayedSession, SessionVerdicts, Severity, Trip};
 use serde::Serialize;
 
 /// One session, one line of `haltline backtest --json`: the fields of docs/reference/events.md, and `limits` where a session
@@ -54,6 +54,9 @@ pub struct TripView<'a> {
     pub verdict: &'static str,
     pub reason: &'a str,
     pub calls_after: u64,
+    /// What the denied call brought when the session made it: `new`, `known` or `failure`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub brought: Option<&'static str>,
 }
 
 impl<'a> SessionView<'a> {
@@ -74,6 +77,7 @@ impl<'a> SessionView<'a> {
             verdict: trip.severity.as_str(),
             reason: &trip.reason,
             calls_after: trip.calls_after,
+            brought: trip.brought.map(Brought::as_str),
         };
         Self {
             session: &session.session,
@@ -145,6 +149,12 @@ pub struct VerdictsView {
     pub calls_after_denial: u64,
     #[serde(rename = "cost_after_refusal_usd", serialize_with = "as_usd")]
     pub cost_after_denial_micros: Option<u64>,
+    /// Denied calls whose result the recording has.
+    #[serde(rename = "refusals_judged")]
+    pub denials_judged: u64,
+    /// Those that brought a new result, and no failure.
+    #[serde(rename = "refusals_regretted")]
+    pub denials_regretted: u64,
     /// Denials because a limit on a number was reached, which is not a detected loop.
     pub limits_reached: u64,
     pub limits_reached_sessions: u64,
@@ -188,6 +198,8 @@ pub struct CircuitView {
     #[serde(rename = "refused")]
     pub denied: u64,
     pub stopped: u64,
+    /// Denied calls that brought a new result, and no failure.
+    pub regretted: u64,
 }
 
 /// A trip that a person should review.

@@ -74,6 +74,8 @@ fn a_session_is_one_object_with_exactly_the_promised_fields() {
     assert_eq!(session["cost_usd"], Value::Null);
     let trips = session["trips"].as_array().expect("a list");
     assert_eq!(fields(&trips[0]), ["call", "circuit", "code", "verdict", "reason", "calls_after"]);
+    assert_eq!(fields(&trips[1]), ["call", "circuit", "code", "verdict", "reason", "calls_after", "brought"]);
+    assert_eq!(trips[1]["brought"], "known");
     let listed: Vec<(&Value, &Value, &Value)> =
         trips.iter().map(|trip| (&trip["call"], &trip["verdict"], &trip["calls_after"])).collect();
     let expected =
@@ -83,6 +85,26 @@ fn a_session_is_one_object_with_exactly_the_promised_fields() {
         let first = json!({"call": call, "circuit": "loop/s/repeat", "code": "HL-LOOP-01"});
         assert_eq!(session["first"][verdict], first, "{verdict}");
     }
+}
+
+#[test]
+fn a_denial_is_regretted_if_the_call_brought_something_new() {
+    let site = Site::new();
+    let session = |last: &str| {
+        let same = (1..=3).map(|number| call("s", number, "cat notes.md", "nothing new")).collect::<String>();
+        same + &call("s", 4, "cat notes.md", last)
+    };
+    site.file("new.jsonl", &session("a line that was not there"));
+    site.file("known.jsonl", &session("nothing new").replace("\"s\"", "\"t\""));
+    let brought = |file: &str| sessions(&site.run(&["backtest", file, "--json"]))[0]["trips"][1]["brought"].clone();
+    assert_eq!((brought("new.jsonl"), brought("known.jsonl")), (json!("new"), json!("known")));
+    let report = site.run(&["backtest", "."]);
+    assert!(report.out.contains("\nRegret     1 of 2 denied calls (50.0 %) brought a new result\n"), "{}", report.out);
+    assert!(
+        report.out.contains("  repeat                 HL-LOOP-01         2         2         0        1\n"),
+        "{}",
+        report.out
+    );
 }
 
 #[test]

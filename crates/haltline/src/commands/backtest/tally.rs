@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use haltline_core::loop_::{CAPACITY_CODE, Limits};
-use haltline_engine::replay::{KeptTrip, ReplayedSession, Severity, Trip};
+use haltline_engine::replay::{Brought, KeptTrip, ReplayedSession, Severity, Trip};
 
 use crate::view::backtest::{
     CAPACITY_KEY, CircuitView, LimitReachedView, LimitedSessionView, TripToReviewView, VerdictsView,
@@ -28,7 +28,9 @@ pub struct Tally {
     /// Sessions with a denial because of a capacity limit, and how many each had; at most [`LIMITED_MAX`].
     limited: Vec<LimitedSessionView>,
     capacity_sessions: u64,
-    circuits: BTreeMap<(&'static str, String), [u64; 3]>,
+    judged: u64,
+    regretted: u64,
+    circuits: BTreeMap<(&'static str, String), [u64; 4]>,
     to_review: Vec<KeptTrip>,
 }
 
@@ -46,16 +48,21 @@ impl Tally {
                 self.limited.push(LimitedSessionView { session, source, denied: result.capacity_denials });
             }
         }
-        let mut by_circuit: BTreeMap<(&'static str, String), [u64; 3]> = BTreeMap::new();
+        let mut by_circuit: BTreeMap<(&'static str, String), [u64; 4]> = BTreeMap::new();
         for trip in &result.trips {
             let counts = by_circuit.entry((trip.code, pattern(trip))).or_default();
             counts[severity_index(trip.severity)] = 1;
+            let is_regretted = u64::from(trip.brought == Some(Brought::New));
+            counts[3] += is_regretted;
+            self.judged += u64::from(trip.brought.is_some());
+            self.regretted += is_regretted;
         }
-        for (circuit, [warned, denied, stopped]) in by_circuit {
+        for (circuit, [warned, denied, stopped, regretted]) in by_circuit {
             let counts = self.circuits.entry(circuit).or_default();
             counts[0] += warned;
             counts[1] += denied.max(stopped);
             counts[2] += stopped;
+            counts[3] += regretted;
         }
         if let Some(first) = result.first_denial() {
             self.denied += 1;
@@ -81,9 +88,9 @@ impl Tally {
     }
 
     pub fn view(&self, judged_by: String, limits: &Limits) -> VerdictsView {
-        let circuit = |((code, pattern), [warned, denied, stopped]): (&(&'static str, String), &[u64; 3])| {
-            let (pattern, warned, denied, stopped) = (pattern.clone(), *warned, *denied, *stopped);
-            CircuitView { pattern, code, warned, denied, stopped }
+        let circuit = |((code, pattern), counts): (&(&'static str, String), &[u64; 4])| {
+            let (pattern, [warned, denied, stopped, regretted]) = (pattern.clone(), *counts);
+            CircuitView { pattern, code, warned, denied, stopped, regretted }
         };
         let review_view = |trip: &KeptTrip| TripToReviewView {
             incident: trip.incident.clone(),
@@ -104,6 +111,8 @@ impl Tally {
             likely_false_positives: self.likely_false,
             calls_after_denial: self.calls_after,
             cost_after_denial_micros: self.micros_after,
+            denials_judged: self.judged,
+            denials_regretted: self.regretted,
             limits_reached: self.capacity,
             limits_reached_sessions: self.capacity_sessions,
             limits: (self.capacity > 0)

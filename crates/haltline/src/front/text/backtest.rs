@@ -81,18 +81,27 @@ fn push_verdicts(page: &mut Page, corpus: &CorpusView, verdicts: &VerdictsView) 
     let after = verdicts.calls_after_denial;
     let after = format!("{} ({}){cost} after the first denial", count(after, "call"), percent(after, corpus.calls));
     page.field("Saved", after);
+    if verdicts.denials_judged > 0 {
+        let (regretted, judged) = (verdicts.denials_regretted, verdicts.denials_judged);
+        let share = percent(regretted, judged);
+        page.field(
+            "Regret",
+            format_args!("{regretted} of {} ({share}) brought a new result", count(judged, "denied call")),
+        );
+    }
     push_limits(page, verdicts);
     if !verdicts.circuits.is_empty() {
-        page.line("\nSessions by pattern      code          warned    denied   stopped");
+        page.line("\nSessions by pattern      code          warned    denied   stopped   regret");
     }
     for circuit in &verdicts.circuits {
         page.line(format_args!(
-            "  {:<22} {:<12} {:>7}   {:>7}   {:>7}",
+            "  {:<22} {:<12} {:>7}   {:>7}   {:>7}   {:>6}",
             cut(&escape_line(&circuit.pattern), 22),
             circuit.code,
             circuit.warned,
             circuit.denied,
-            circuit.stopped
+            circuit.stopped,
+            circuit.regretted
         ));
     }
     if !verdicts.review_first.is_empty() {
@@ -148,6 +157,7 @@ fn push_side_by_side(page: &mut Page, verdicts: &[VerdictsView]) {
     row("calls after the first denial", each(&|one| one.calls_after_denial.to_string()));
     let cost = |one: &VerdictsView| one.cost_after_denial_micros.map_or("unknown".to_owned(), money);
     row("cost after the first denial", each(&cost));
+    row("regretted denials", each(&|one| format!("{} of {}", one.denials_regretted, one.denials_judged)));
     row("likely false positives", each(&|one| one.likely_false_positives.to_string()));
     row("limits reached (not loops)", each(&|one| one.limits_reached.to_string()));
     let mut kinds: Vec<(&str, &str)> =
