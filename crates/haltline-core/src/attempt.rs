@@ -10,6 +10,7 @@ mod decide;
 mod guard;
 mod justification;
 mod messages;
+mod overlap;
 mod report;
 mod scope;
 mod slice;
@@ -22,6 +23,7 @@ pub(crate) use guard::guard;
 pub use guard::{FileLocation, Touched};
 pub use justification::{Justification, form};
 pub use messages::{prior_attempts, trip_text, warn_of_prior_attempts};
+pub use overlap::conflicting_slice;
 pub use report::{FIELDS, JournalEvidence, Listed, LogLine, RecoveryOption, Report, ScopeViolation};
 pub use scope::{CaseSensitivity, Covered, Entry, EntryError, Origin, Scope, Source, file_digest, normalise};
 pub use slice::{DeniedPath, Deviation, Prior, PriorTest, Slice, SliceState, Totals, Trip, TripCause};
@@ -43,7 +45,8 @@ pub enum AttemptEvent {
         scope: Scope,
         /// The tree before anything is changed.
         checkpoint: Option<String>,
-        /// The person who sets another scope for a slice that is under way (E6).
+        /// The person who sets another scope for a slice that is under way, or who begins a slice beside one that holds
+        /// its files (E6).
         operator: Option<Operator>,
     },
     /// May work go on?
@@ -208,6 +211,9 @@ pub enum Fact {
         /// The tree before anything was changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint: Option<String>,
+        /// The person who let it begin although another slice holds its files.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        who: Option<String>,
     },
     /// A person set another scope.
     Rescoped { scope: Scope, who: String },

@@ -65,6 +65,10 @@ pub enum Rejection {
     NoSlice,
     /// The slice is under way with another scope, and only a person may change the scope.
     ScopeFrozen,
+    /// Another slice of the work tree holds files of the slice that would begin, and only a person may begin it.
+    SliceConflict {
+        by: CircuitName,
+    },
     /// Tests of the slice fail, and only a person may give the slice up.
     SliceFailing,
     NoTest,
@@ -100,12 +104,16 @@ pub fn evaluate(memory: &Memory, policy: &Policy, event: &Event, now: Moment) ->
         }
         Event::Circuits { row, verb, operator } => loop_::decide_verb(memory, row, verb, operator, now),
         Event::Revoke { incident, operator } => loop_::decide_revoke(memory, incident, operator, now),
-        Event::Attempt { slice, session, case_sensitivity, event } => {
+        Event::Attempt { slice, session, case_sensitivity, others, event } => {
             let row = memory.require(slice)?;
+            memory.require_all(others)?;
+            let state = |name: &CircuitName| memory.state(name).and_then(|state| state.as_slice());
+            let others: Vec<_> = others.iter().filter_map(|name| Some((name.clone(), state(name)?))).collect();
             let request = attempt::AttemptRequest {
                 name: slice.clone(),
                 session: session.as_deref(),
                 case_sensitivity: *case_sensitivity,
+                others: &others,
                 event,
             };
             attempt::decide(row.and_then(|state| state.as_slice()), policy, &request, now)

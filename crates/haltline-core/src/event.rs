@@ -52,6 +52,8 @@ pub enum Event {
         session: Option<String>,
         /// Whether names that differ only in case are one file there.
         case_sensitivity: attempt::CaseSensitivity,
+        /// The other slices of the work tree, for an event that may begin this one.
+        others: Vec<CircuitName>,
         event: attempt::AttemptEvent,
     },
     Phase {

@@ -173,7 +173,8 @@ impl<S: Store> Breaker<S> {
     pub fn attempt(&self, slice: &SliceId, event: AttemptEvent) -> Result<Verdict, EngineError> {
         let slice = CircuitName::slice(slice, None);
         let case_sensitivity = CaseSensitivity::Sensitive;
-        let event = Event::Attempt { slice, session: None, case_sensitivity, event };
+        // The program that embeds haltline decides which slices there are.
+        let event = Event::Attempt { slice, session: None, case_sensitivity, others: Vec::new(), event };
         Ok(self.engine().handle(event)?.decision.verdict)
     }
 

@@ -378,7 +378,7 @@ impl<S: Store> Engine<S> {
     /// Decides inside the store's transaction. The clock is read here, under the writers' lock, so that moments are in
     /// commit order.
     fn decide(&self, memory: &Memory, policy: &Policy, event: &Event) -> Result<Decision, Halt> {
-        let mut decision = decide(memory, policy, event, self.clock.now())?;
+        let mut decision = decide(memory, policy, &self.with_other_slices(event), self.clock.now())?;
         // The store may run the decision again, so only the last run counts.
         self.trips.replace(trips(&decision));
         if !notify::is_configured(&self.config) {

@@ -5,11 +5,14 @@
 //! harm, because the row in the store decides. The marker is set before the slice's begin is committed, and checked
 //! against the row afterwards.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haltline_core::attempt::{AttemptEvent, FileLocation, Slice, SliceId, Touched, warn_of_prior_attempts};
+use haltline_core::attempt::{
+    AttemptEvent, FileLocation, Scope, Slice, SliceId, Touched, conflicting_slice, warn_of_prior_attempts,
+};
 use haltline_core::identity::Action;
 use haltline_core::{CircuitName, Event, State, Verdict, glob_matches};
 
@@ -65,12 +68,46 @@ impl<S: Store> Engine<S> {
             self.set_marker(&location.name);
         }
         let (slice, case_sensitivity) = (location.name.clone(), location.project_root.case_sensitivity);
-        let event = Event::Attempt { slice, session: session.map(str::to_owned), case_sensitivity, event };
+        let (session, others) = (session.map(str::to_owned), Vec::new());
+        let event = Event::Attempt { slice, session, case_sensitivity, others, event };
         let outcome = self.handle(event);
         if self.uses_files() {
             self.update_marker(&location.name)?;
         }
         outcome
+    }
+
+    /// The event with the other slices of the work tree, if it may begin one. They are looked up under the writers' lock:
+    /// a slice sets its marker before it waits for that lock, so of two that begin at once the later one sees the other.
+    pub(crate) fn with_other_slices<'e>(&self, event: &'e Event) -> Cow<'e, Event> {
+        let Event::Attempt { slice, session, case_sensitivity, others: _, event: attempt_event } = event else {
+            return Cow::Borrowed(event);
+        };
+        let may_begin = matches!(attempt_event, AttemptEvent::Begin { .. } | AttemptEvent::Attempt(_));
+        if !may_begin || !self.uses_files() {
+            return Cow::Borrowed(event);
+        }
+        let mut others = self.active_slices();
+        others.retain(|other| other != slice);
+        if others.is_empty() {
+            return Cow::Borrowed(event);
+        }
+        let (slice, session, event) = (slice.clone(), session.clone(), attempt_event.clone());
+        Cow::Owned(Event::Attempt { slice, session, case_sensitivity: *case_sensitivity, others, event })
+    }
+
+    /// The slice that holds what a new slice with this scope would work on, so that only a person may begin it.
+    pub fn find_conflicting_slice(
+        &self,
+        location: &SliceLocation,
+        scope: &Scope,
+    ) -> Result<Option<CircuitName>, StoreError> {
+        let mut others = Vec::new();
+        for name in self.active_slices().into_iter().filter(|name| *name != location.name) {
+            others.extend(self.slice(&name)?.map(|slice| (name, slice)));
+        }
+        let others = others.iter().map(|(name, slice)| (name, slice));
+        Ok(conflicting_slice(others, scope, location.project_root.case_sensitivity).cloned())
     }
 
     pub fn slice(&self, name: &CircuitName) -> Result<Option<Slice>, StoreError> {

@@ -128,6 +128,14 @@ impl Failure {
             EngineError::Rejected(Rejection::ScopeFrozen) => Failure::Denied(format!(
                 "slice {slice} began with another scope; a person can change it outside an agent with --reason TEXT"
             )),
+            EngineError::Rejected(Rejection::SliceConflict { by }) => {
+                let by = by.scope().split('@').next().unwrap_or_default();
+                Failure::Denied(format!(
+                    "slice {slice} cannot begin: slice {by} is in progress, and {slice} would work on the same files or on \
+                     more than {by} may change. Finish {by} first (haltline attempt status --slice {by}), or a person begins \
+                     {slice} outside an agent: haltline attempt begin --slice {slice} --reason TEXT"
+                ))
+            }
             EngineError::Rejected(Rejection::SliceFailing) => Failure::Denied(format!(
                 "slice {slice} has failing tests or is OPEN; make the tests pass, or a person gives it up: haltline attempt end --slice {slice} --give-up"
             )),
@@ -166,9 +174,11 @@ impl Failure {
                 Rejection::NoIncident | Rejection::NotResumable => format!("{id} has no such incident"),
                 Rejection::NoOverride => format!("{id} has no override to revoke"),
                 Rejection::NoPhaseRun | Rejection::RunOver => format!("{id} is not a phase run"),
-                Rejection::NoSlice | Rejection::ScopeFrozen | Rejection::SliceFailing | Rejection::NoTest => {
-                    format!("{id} is not a slice")
-                }
+                Rejection::NoSlice
+                | Rejection::ScopeFrozen
+                | Rejection::SliceConflict { .. }
+                | Rejection::SliceFailing
+                | Rejection::NoTest => format!("{id} is not a slice"),
                 Rejection::Claim(problem) => problem.to_string(),
                 Rejection::MissingContext => describe_rejection(&rejection),
                 Rejection::NothingToTrust => format!("no setting of {id} waits for `haltline trust`"),
@@ -192,6 +202,9 @@ pub fn describe_rejection(rejection: &Rejection) -> String {
         Rejection::RunOver => "the phase run has ended".to_owned(),
         Rejection::NoSlice => "the slice has not begun".to_owned(),
         Rejection::ScopeFrozen => "the slice began with another scope".to_owned(),
+        Rejection::SliceConflict { by } => {
+            format!("slice {} holds the files of this slice, and only a person may begin it", by.scope())
+        }
         Rejection::SliceFailing => "tests of the slice fail".to_owned(),
         Rejection::NoTest => "the slice has no such test".to_owned(),
         Rejection::Claim(problem) => problem.to_string(),

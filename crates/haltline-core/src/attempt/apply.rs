@@ -11,7 +11,7 @@ pub fn apply(slice: Option<Slice>, fact: &Fact, at: Moment) -> Slice {
     let mut slice = slice.unwrap_or_else(|| Slice::new(Scope::default(), None, at));
     slice.last_seen = at;
     match fact {
-        Fact::Began { scope, checkpoint } => {
+        Fact::Began { scope, checkpoint, who: _ } => {
             let (totals, generation) = (slice.totals, slice.generation);
             slice = Slice { totals, generation, ..Slice::new(scope.clone(), checkpoint.clone(), at) };
             set_state(&mut slice, SliceState::UnderWay, at);

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{
     Attempt, AttemptEvent, Attempted, CaseSensitivity, Covered, DeniedPath, Deviation, Fact, FileLocation,
-    Justification, Output, Printed, Rule, Scope, Slice, TestName, TestResult, Touch, Trip, TripCause, messages,
+    Justification, Output, Printed, Rule, Scope, Slice, TestName, TestResult, Touch, Trip, TripCause,
+    conflicting_slice, messages,
 };
 use crate::circuit::{self, EscalationLevel, incident_id};
 use crate::draft::Draft;
@@ -18,6 +19,8 @@ pub struct AttemptRequest<'a> {
     pub session: Option<&'a str>,
     /// Whether names that differ only in case are one file on this file system.
     pub case_sensitivity: CaseSensitivity,
+    /// The other slices of the work tree.
+    pub others: &'a [(CircuitName, &'a Slice)],
     pub event: &'a AttemptEvent,
 }
 
@@ -39,7 +42,9 @@ pub fn decide(
             // A program that reports only attempts need not report the begin: the slice then begins without a scope, so
             // the scope lock is off. A run that began before the slice ended does not begin it again (E12).
             if !is_stale {
-                draft.push(Fact::Began { scope: Scope::default(), checkpoint: attempt.checkpoint.clone() });
+                let scope = Scope::default();
+                draft.check_conflict(&scope)?;
+                draft.push(Fact::Began { scope, checkpoint: attempt.checkpoint.clone(), who: None });
             }
             Ok(draft.attempt(attempt, is_stale))
         }
@@ -121,7 +126,14 @@ impl SliceDraft<'_> {
     ) -> Result<Verdict, Rejection> {
         match begun {
             None => {
-                self.push(Fact::Began { scope: scope.clone(), checkpoint: checkpoint.cloned() });
+                let allowed = self.check_conflict(scope);
+                let person = operator.filter(|_| allowed.is_err());
+                if person.is_none() {
+                    allowed?;
+                }
+                let who = person.map(|person| person.who.clone());
+                let fact = Fact::Began { scope: scope.clone(), checkpoint: checkpoint.cloned(), who };
+                self.push_with(fact, person.and_then(|person| person.reason.clone()));
                 Ok(Verdict::Pass)
             }
             Some(slice) if slice.scope.is_same(scope) => Ok(self.deny_if_open(None).unwrap_or(Verdict::Pass)),
@@ -133,6 +145,15 @@ impl SliceDraft<'_> {
                 }
                 None => self.deny_if_open(None).ok_or(Rejection::ScopeFrozen),
             },
+        }
+    }
+
+    /// Fails if another slice holds what this one would work on: only a person may begin it.
+    fn check_conflict(&self, scope: &Scope) -> Result<(), Rejection> {
+        let others = self.request.others.iter().map(|(name, slice)| (name, *slice));
+        match conflicting_slice(others, scope, self.request.case_sensitivity) {
+            Some(other) => Err(Rejection::SliceConflict { by: other.clone() }),
+            None => Ok(()),
         }
     }
 

@@ -74,8 +74,13 @@ pub(crate) fn guard(
     let newest = begun.iter().filter(is_free).max_by_key(|(_, slice)| slice.begun.at);
     let Some((name, slice)) = own_halted.or(newest).or_else(|| halted().next()) else { return Ok(None) };
     let event = AttemptEvent::Touch(touch);
-    let request =
-        AttemptRequest { name: (*name).clone(), session, case_sensitivity: touched.case_sensitivity, event: &event };
+    let request = AttemptRequest {
+        name: (*name).clone(),
+        session,
+        case_sensitivity: touched.case_sensitivity,
+        others: &[],
+        event: &event,
+    };
     match decide(Some(slice), policy, &request, now) {
         Ok(decision) => Ok(Some(decision)),
         Err(needs @ Halt::Needs(_)) => Err(needs),

@@ -140,7 +140,7 @@ impl Entry {
     }
 
     /// True if the entry names one file: an explicit list writes folders with a trailing `/`.
-    fn is_file(&self) -> bool {
+    pub(super) fn is_file(&self) -> bool {
         let is_explicit = match &self.source {
             Source::Given | Source::FilesInScope => true,
             Source::Contract { .. } | Source::Packages | Source::Deliverables => false,

@@ -248,8 +248,13 @@ impl Slice {
 
     /// True if an attempt of this slice changed the file.
     pub fn has_attempted(&self, path: &str, case_sensitivity: CaseSensitivity) -> bool {
+        self.attempted_files().any(|file| case_sensitivity.is_same(file, path))
+    }
+
+    /// The files that attempts of this slice changed.
+    pub fn attempted_files(&self) -> impl Iterator<Item = &str> {
         let attempts = self.tests.values().flat_map(|test| &test.attempts);
-        attempts.flat_map(|attempt| &attempt.files).any(|file| case_sensitivity.is_same(file, path))
+        attempts.flat_map(|attempt| &attempt.files).map(String::as_str)
     }
 
     /// A failed attempt with the same strategy on this test, including those before a reset (A7). A strategy whose test

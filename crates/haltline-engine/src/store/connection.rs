@@ -47,7 +47,7 @@ impl Sqlite {
     fn wait_for_lock(&self, deadline: &Deadline) -> Result<QueueGuard, StoreError> {
         let path = self.folder().join("state.lock");
         let mut watch = None;
-        let begin_waiting = || self.wait_limit(watch.insert(StallWatch::begin(&self.path())), deadline);
+        let begin_waiting = || self.wait_limit(watch.insert(StallWatch::begin(&self.path())), Use::Writing, deadline);
         let guard = wait_in_queue_for(&path, begin_waiting).map_err(|source| self.io_error(source))?;
         guard.ok_or_else(|| self.busy(deadline, watch.as_ref(), lock_holder(&path)))
     }
@@ -56,7 +56,7 @@ impl Sqlite {
     fn wait_for_others(&self, files: &StoreFiles, purpose: Use, deadline: &Deadline) -> Result<(), StoreError> {
         let Some(mut obstacle) = files.obstacle(purpose) else { return Ok(()) };
         let watch = StallWatch::begin(&self.path());
-        let limit = Deadline::new(self.wait_limit(&watch, deadline));
+        let limit = Deadline::new(self.wait_limit(&watch, purpose, deadline));
         while !limit.remaining().is_zero() {
             thread::park_timeout(limit.remaining().min(POLL));
             match files.obstacle(purpose) {
@@ -67,9 +67,12 @@ impl Sqlite {
         Err(self.busy(deadline, Some(&watch), obstacle.process))
     }
 
-    /// Only a process that must answer soon cuts its wait short.
-    fn wait_limit(&self, watch: &StallWatch, deadline: &Deadline) -> Duration {
-        if self.shared_deadline.is_some() { watch.wait_limit(deadline) } else { deadline.remaining() }
+    /// Only a process that must answer soon cuts its wait short, and one that only reads: it can read without locks.
+    fn wait_limit(&self, watch: &StallWatch, purpose: Use, deadline: &Deadline) -> Duration {
+        match purpose {
+            Use::Writing if self.shared_deadline.is_none() => deadline.remaining(),
+            Use::Reading | Use::Writing => watch.wait_limit(deadline),
+        }
     }
 
     /// The error of an operation that waited long enough.

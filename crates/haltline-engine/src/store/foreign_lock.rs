@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,8 +19,12 @@ use crate::file::with_suffix;
 const DATABASE_BYTES: (i64, i64) = (0x4000_0000, 512);
 /// The bytes of the shared memory for one writer, one checkpoint and one recovery.
 const WRITER_BYTES: (i64, i64) = (120, 3);
-/// The same without the writer, which is in no reader's way.
+/// The byte of the writer alone, and the others. A writer is in no reader's way while the index in the memory is whole:
+/// otherwise the reader must rebuild it, and needs the writer's lock for that.
+const WRITER_BYTE: (i64, i64) = (120, 1);
 const CHECKPOINT_BYTES: (i64, i64) = (121, 2);
+/// The byte that says who uses the memory. Whoever finds it free empties the memory.
+const USER_BYTE: (i64, i64) = (128, 1);
 /// The bytes of the shared memory for readers, and the one that says who uses the memory at all.
 const READER_BYTES: (i64, i64) = (123, 6);
 
@@ -87,10 +91,39 @@ impl StoreFiles {
             Use::Writing => WRITER_BYTES,
         };
         let find = |file: &Option<Arc<File>>, bytes, kind| file.as_ref().and_then(|file| holder(file, bytes, kind));
+        let is_rebuilt = || {
+            let used_by = find(&self.shared_memory, USER_BYTE, libc::F_WRLCK);
+            used_by.is_none() || !self.shared_memory.as_ref().is_some_and(|memory| is_index_whole(memory))
+        };
+        let writer = || find(&self.shared_memory, WRITER_BYTE, libc::F_WRLCK).filter(|_| is_rebuilt());
         find(&self.database, DATABASE_BYTES, libc::F_RDLCK)
             .or_else(|| find(&self.shared_memory, any_lock, libc::F_WRLCK))
             .or_else(|| find(&self.shared_memory, READER_BYTES, libc::F_RDLCK))
+            .or_else(writer)
     }
+}
+
+/// True if SQLite accepts the head of the index: two copies that are the same, with the right sums. A writer changes them
+/// one after the other, so the answer may be no for an instant.
+fn is_index_whole(memory: &File) -> bool {
+    const COPY_BYTES: usize = 48;
+    const SUMMED_BYTES: usize = 40;
+    let mut head = [0; 2 * COPY_BYTES];
+    if memory.read_exact_at(&mut head, 0).is_err() || head[..COPY_BYTES] != head[COPY_BYTES..] {
+        return false;
+    }
+    let mut words = head[..COPY_BYTES].chunks_exact(4).map(|word| match word {
+        &[first, second, third, fourth] => u32::from_ne_bytes([first, second, third, fourth]),
+        _other => 0,
+    });
+    let mut sums = (0_u32, 0_u32);
+    for _ in 0..SUMMED_BYTES / 8 {
+        let (one, other) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        sums.0 = sums.0.wrapping_add(one).wrapping_add(sums.1);
+        sums.1 = sums.1.wrapping_add(other).wrapping_add(sums.0);
+    }
+    // The thirteenth byte says that it was initialised.
+    head[12] != 0 && sums == (words.next().unwrap_or_default(), words.next().unwrap_or_default())
 }
 
 /// The holder of a lock on some of these bytes with which a lock of this kind cannot be had.

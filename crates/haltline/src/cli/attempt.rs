@@ -109,7 +109,7 @@ pub struct AttemptBegin {
     /// The files in scope, instead of graph and contracts; no path: none
     #[arg(long = "in-scope", value_name = "PATH", num_args = 0..)]
     pub in_scope: Option<Vec<String>>,
-    /// Reason to change the scope of a slice in progress (people only)
+    /// Reason to change the scope of a slice in progress, or to begin a slice over the files of another (people only)
     #[arg(long)]
     pub reason: Option<String>,
 }

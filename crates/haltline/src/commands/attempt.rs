@@ -171,8 +171,11 @@ fn begin(context: &Context, command: &AttemptBegin) -> Result<ExitCode, Failure>
     }
     let scope = built.scope;
     let before = engine.slice(&location.name)?.filter(Slice::is_begun);
-    let is_other = before.as_ref().is_some_and(|slice| !slice.scope.is_same(&scope));
-    let operator = match (is_other, &command.reason) {
+    let needs_person = match &before {
+        Some(slice) => !slice.scope.is_same(&scope),
+        None => engine.find_conflicting_slice(&location, &scope)?.is_some(),
+    };
+    let operator = match (needs_person, &command.reason) {
         (true, Some(reason)) => Some(context.confirm("attempt begin", Some(reason))?),
         (true, None) | (false, _) => None,
     };

@@ -334,9 +334,9 @@ fn checkpoints_of_slices_that_ended_long_ago_are_deleted_and_those_in_progress_a
     begin(&site);
     for number in 0..18 {
         let slice = format!("E-{number}");
-        for verb in ["begin", "end"] {
-            assert_eq!(site.run(&["attempt", verb, "--slice", &slice]).code, Some(0));
-        }
+        let file = format!("e{number}.txt");
+        assert_eq!(site.run(&["attempt", "begin", "--slice", &slice, "--in-scope", &file]).code, Some(0));
+        assert_eq!(site.run(&["attempt", "end", "--slice", &slice]).code, Some(0));
     }
     let mut command = Command::new("git");
     site.configure(&mut command);

@@ -54,6 +54,68 @@ fn any_tool_that_writes_outside_the_scope_is_denied_with_the_form() {
     assert_eq!(status["state"], "CLOSED");
 }
 
+/// A second slice has its own counts and its own scope: an agent cannot free itself with one, and a person can.
+#[test]
+fn a_second_slice_frees_an_agent_of_nothing() {
+    let site = site();
+    let client = Client { site: &site, session: "second" };
+    let edit = json!({"file_path": "lib/b.rs", "old_string": "a", "new_string": "b"});
+    assert_eq!(client.ask("c1", "Edit", &edit).answer, AnswerEffect::Deny);
+    let attacks: [&[&str]; 6] = [
+        &["attempt", "begin", "--slice", "S-2", "--in-scope", "./"],
+        &["attempt", "begin", "--slice", "S-2", "--in-scope", "lib/"],
+        &["attempt", "begin", "--slice", "S-2", "--in-scope", "src/a.rs"],
+        &["attempt", "begin", "--slice", "S-2", "--in-scope", "**/*.rs"],
+        &["attempt", "begin", "--slice", "S-2"],
+        &["attempt", "begin", "--slice", "S-2", "--in-scope", "lib/", "--reason", "mine"],
+    ];
+    for attack in attacks {
+        let answer = site.run_detached(attack, &[("CLAUDECODE", "1")]);
+        assert_eq!(answer.code, Some(77), "{attack:?} {answer:?}");
+    }
+    let plain = r#"{"v":1,"type":"attempt","session":"s","slice":"S-2","test":"t","result":"fail","strategy":"x"}"#;
+    let mut child = site.command(&["event"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
+    writeln!(child.stdin.take().expect("piped"), "{plain}").expect("read");
+    let output = child.wait_with_output().expect("ends");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(out.contains("slice S-1 is in progress"), "{out}");
+    client.prompt("go on");
+    assert!(client.ask("c2", "Edit", &edit).answer >= AnswerEffect::Deny, "still");
+    for number in ["1", "2", "3"] {
+        let strategy = format!("try {number}");
+        let record =
+            ["attempt", "record", "--slice", "S-1", "--test", "t", "--result", "fail", "--strategy", &strategy];
+        site.run(&record);
+    }
+    let answer = site.run(&["attempt", "begin", "--slice", "S-3", "--in-scope", "src/"]);
+    assert_eq!(answer.code, Some(77), "{answer:?}");
+    assert!(answer.err.contains("slice S-1 is in progress") && answer.err.contains("--reason TEXT"), "{answer:?}");
+    let other = site.run(&["attempt", "begin", "--slice", "S-3", "--in-scope", "docs/"]);
+    assert_eq!(other.code, Some(0), "other files are free: {other:?}");
+    site.config("[operator]\nunattended = true\n");
+    let person =
+        site.run_detached(&["attempt", "begin", "--slice", "S-4", "--in-scope", "src/", "--reason", "split"], &[]);
+    assert_eq!(person.code, Some(0), "{person:?}");
+}
+
+/// Of slices that begin at once over the same files, one begins.
+#[test]
+fn of_twenty_slices_that_begin_at_once_over_the_same_files_one_begins() {
+    let site = Site::new();
+    site.file("src/a.rs", "a\n");
+    let children: Vec<_> = (0..20)
+        .map(|number| {
+            let slice = format!("S-{number}");
+            let mut command = site.command(&["attempt", "begin", "--slice", &slice, "--in-scope", "src/"]);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts")
+        })
+        .collect();
+    let ended = children.into_iter().map(|mut child| child.wait().expect("ends").code());
+    let codes: Vec<_> = ended.collect();
+    assert_eq!(codes.iter().filter(|code| **code == Some(0)).count(), 1, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| **code == Some(77)).count(), 19, "{codes:?}");
+}
+
 #[test]
 fn reads_writes_in_scope_and_files_of_no_slice_pass() {
     let site = site();

@@ -2,6 +2,7 @@
 //! what is OPEN, counts the event later, and tells the person who holds the lock (E2, E7).
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,10 @@ elif kind in ("queue", "mirror", "spool"):
     name = names.get(kind) or "mirrors/" + next(name for name in os.listdir(path("mirrors")) if name.endswith(".lock"))
     held = open(path(name), "a+b")
     fcntl.flock(held, fcntl.LOCK_EX)
+elif kind.startswith("bytes"):
+    _, how, name, start, length = kind.split(" ")
+    held = os.open(path(name), os.O_RDWR | os.O_CREAT)
+    fcntl.fcntl(held, 37 if how == "open-file" else fcntl.F_SETLK, flock(int(start), int(length), fcntl.F_RDLCK if how == "read" else fcntl.F_WRLCK))
 else:
     how, name = kind.split(" ")
     held = os.open(path(name), os.O_RDWR)
@@ -134,6 +139,78 @@ fn locks_of_the_files_neither_delay_a_hook_nor_open_a_circuit() {
     for kind in ["queue", "mirror", "spool"] {
         assert_enforced_under(kind);
     }
+}
+
+/// The bytes that SQLite locks: pending, reserved and shared in the database; writer, checkpoint, recovery, five readers
+/// and the users of the shared memory.
+const SQLITE_BYTES: [(&str, u32, u32); 9] = [
+    ("state.db", 0x4000_0000, 1),
+    ("state.db", 0x4000_0001, 1),
+    ("state.db", 0x4000_0002, 510),
+    ("state.db-shm", 120, 1),
+    ("state.db-shm", 121, 1),
+    ("state.db-shm", 122, 1),
+    ("state.db-shm", 123, 1),
+    ("state.db-shm", 124, 4),
+    ("state.db-shm", 128, 1),
+];
+
+/// Any of these locks alone: at the start of a call and at its end, in a session that works.
+fn assert_enforced_under_bytes(how: &str) {
+    let site = guarded_site();
+    let client = Client { site: &site, session: "s" };
+    for (number, (name, start, length)) in SQLITE_BYTES.into_iter().enumerate() {
+        let kind = format!("bytes {how} {name} {start} {length}");
+        let holder = Holder::start(&site, &kind);
+        let call = format!("b{number}");
+        let denied = timed(|| client.ask(&call, "Bash", &json!({"command": "git push origin main"})));
+        assert!(denied.answer >= AnswerEffect::Deny, "{kind}: {denied:?}");
+        let other = timed(|| client.ask(&format!("o{number}"), "Bash", &json!({"command": "ls -l"})));
+        assert_eq!(other.answer, AnswerEffect::Pass, "{kind}: {other:?}");
+        drop(holder);
+        client.shell(&format!("after{number}"), &format!("ls {number}"), Ok("a file"));
+        assert_eq!(waiting(&site), 0, "{kind}: all events were counted");
+    }
+    site.assert_verifies();
+}
+
+/// Whoever also claims to use the shared memory, and damages the index in it, makes readers wait for the writer's lock.
+#[test]
+fn a_damaged_index_that_nobody_can_rebuild_delays_no_hook() {
+    let site = guarded_site();
+    let client = Client { site: &site, session: "s" };
+    for (number, place) in [12_u64, 60].into_iter().enumerate() {
+        let writer = Holder::start(&site, "bytes write state.db-shm 120 1");
+        let user = Holder::start(&site, "bytes read state.db-shm 128 1");
+        let memory = std::fs::File::options().read(true).write(true).open(site.state().join("state.db-shm"));
+        let memory = memory.expect("it is there");
+        let mut byte = [0];
+        memory.read_exact_at(&mut byte, place).expect("read");
+        memory.write_all_at(&[byte[0] ^ 0x55], place).expect("written");
+        let denied = timed(|| client.ask(&format!("b{number}"), "Bash", &json!({"command": "git push origin main"})));
+        assert!(denied.answer >= AnswerEffect::Deny, "byte {place}: {denied:?}");
+        let check = site.run(&["constraint", "check", "no-push"]);
+        assert_eq!(check.code, Some(77), "byte {place}: {check:?}");
+        drop((writer, user));
+        client.shell(&format!("after{number}"), &format!("ls {number}"), Ok("a file"));
+        assert_eq!(waiting(&site), 0, "byte {place}: all events were counted");
+    }
+    site.assert_verifies();
+}
+
+#[test]
+fn a_lock_that_forbids_all_others_on_any_of_sqlites_bytes_delays_no_hook() {
+    assert_enforced_under_bytes("write");
+}
+
+#[test]
+fn a_shared_lock_on_any_of_sqlites_bytes_delays_no_hook() {
+    assert_enforced_under_bytes("read");
+}
+
+#[test]
+fn a_lock_of_an_open_file_on_any_of_sqlites_bytes_delays_no_hook() {
+    assert_enforced_under_bytes("open-file");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn entry(path: &str, source: Source) -> Entry {
     Entry::parse(path, source).expect("a path")
 }
 
-fn scopes() -> [Row; 4] {
+fn scopes() -> [Row; 5] {
     let given = Scope::explicit(vec![entry("src/users/", Source::Given), entry(".", Source::FilesInScope)], None);
     let contract = Source::Contract { file: "C-12".to_owned() };
     let named =
@@ -35,8 +35,9 @@ fn scopes() -> [Row; 4] {
     let inferred = Scope::inferred(named, Some("00ff".to_owned()));
     let off = Scope::inferred(Vec::new(), None);
     [
-        (Fact::Began { scope: off, checkpoint: None }, "began", true),
-        (Fact::Began { scope: inferred, checkpoint: Some("c1".to_owned()) }, "began", true),
+        (Fact::Began { scope: off.clone(), checkpoint: None, who: None }, "began", true),
+        (Fact::Began { scope: inferred, checkpoint: Some("c1".to_owned()), who: None }, "began", true),
+        (Fact::Began { scope: off, checkpoint: None, who: Some(who()) }, "began", true),
         (Fact::Rescoped { scope: given, who: who() }, "rescoped", true),
         (Fact::Rescoped { scope: Scope::explicit(Vec::new(), None), who: who() }, "rescoped", true),
     ]

@@ -100,7 +100,7 @@ impl AttemptRules {
             AttemptFact::Rescoped { who, .. }
             | AttemptFact::RolledBack { who, .. }
             | AttemptFact::Reset { who, .. } => who,
-            AttemptFact::Ended { who } => who.as_deref().unwrap_or("nobody"),
+            AttemptFact::Ended { who } | AttemptFact::Began { who, .. } => who.as_deref().unwrap_or("nobody"),
             _of_agents => "nobody",
         };
         format!("{} {who}", texts.session.as_deref().unwrap_or("none"))

@@ -43,6 +43,7 @@ impl World {
             slice: self.name.clone(),
             session: self.session.clone(),
             case_sensitivity: self.case_sensitivity,
+            others: self.slices().filter(|name| *name != self.name).collect(),
             event,
         }
     }
@@ -62,8 +63,7 @@ impl World {
     /// An agent's tool is about to change a file; the hook names the slices that have begun. A call that is not denied
     /// runs.
     pub fn edit(&mut self, path: &str, location: FileLocation, message: Option<String>) -> Decision {
-        let rows = self.sessions.rows.iter();
-        let slices = rows.filter(|(_, state)| state.as_slice().is_some()).map(|(name, _)| name.clone()).collect();
+        let slices = self.slices().collect();
         let sessions = &mut self.sessions;
         sessions.count += 1;
         let call = format!("call {}", sessions.count);
@@ -83,6 +83,12 @@ impl World {
         }
         self.messages.extend(decision.verdict.reason().map(|reason| reason.text.clone()));
         decision
+    }
+
+    /// All slices that are known.
+    fn slices(&self) -> impl Iterator<Item = CircuitName> {
+        let rows = self.sessions.rows.iter();
+        rows.filter(|(_, state)| state.as_slice().is_some()).map(|(name, _)| name.clone())
     }
 
     pub fn slice(&self) -> Option<&Slice> {

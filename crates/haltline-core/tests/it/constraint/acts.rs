@@ -103,6 +103,7 @@ fn rejection_text(rejection: &Rejection) -> &'static str {
         Rejection::NoOverride => "no override",
         Rejection::NoSlice => "no slice",
         Rejection::ScopeFrozen => "scope frozen",
+        Rejection::SliceConflict { .. } => "slice conflict",
         Rejection::SliceFailing => "slice failing",
         Rejection::NoTest => "no test",
         Rejection::NoPhaseRun => "no phase run",

@@ -155,6 +155,7 @@ fn show_rejection(rejection: &Rejection) -> String {
         Rejection::NoOverride => "no override",
         Rejection::NoSlice => "no slice",
         Rejection::ScopeFrozen => "scope frozen",
+        Rejection::SliceConflict { by } => return format!("conflict with {}", by.scope()),
         Rejection::SliceFailing => "slice failing",
         Rejection::NoTest => "no test",
         Rejection::NoPhaseRun => "no phase run",
