@@ -3,6 +3,8 @@
 //! Unlike a hook's payload this format is ours, so anything that does not fit is an error: one line that names the
 //! field, its value and what was expected (E8). Unknown fields are ignored.
 
+mod request;
+
 use std::borrow::Cow;
 
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
@@ -13,6 +15,8 @@ use haltline_core::phase::{Metrics, PhaseName, Report, ReportedError};
 use haltline_core::{ConstraintId, Instant, shorten};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+
+pub use request::Request;
 
 use crate::{bypass, json, price};
 
@@ -84,24 +88,13 @@ impl PlainError {
 }
 
 pub fn read(line: &str) -> Result<PlainEvent, PlainError> {
-    let expected = "a JSON object on one line";
-    if !line.trim_start().starts_with('{') {
-        return Err(PlainError::wrong("event", &shorten(line.trim()), expected));
-    }
-    let values = serde_json::from_str(line).map_err(|error| {
-        PlainError::wrong(
-            "event",
-            &shorten(line.trim()),
-            &format!("{expected}; it breaks at column {}", error.column()),
-        )
-    })?;
-    let fields = Fields { values, within: "" };
-    match fields.get("v") {
-        Some(version) if version.get() == "1" => {}
-        Some(version) => return Err(PlainError::wrong("v", &value_text(version), "1, the only version there is")),
-        None => return Err(PlainError::missing("v", "1")),
-    }
+    let fields = Fields::read("event", line)?;
+    fields.check_version()?;
     let kind = fields.required_text("type", "the kind of event, such as tool_start")?;
+    event_from_fields(&kind, &fields)
+}
+
+fn event_from_fields(kind: &str, fields: &Fields<'_>) -> Result<PlainEvent, PlainError> {
     let at = match fields.text("ts")? {
         Some(ts) => Some(Instant::parse(&ts).map_err(|error| PlainError { text: format!("ts: {error}") })?),
         None => None,
@@ -114,7 +107,7 @@ pub fn read(line: &str) -> Result<PlainEvent, PlainError> {
         ..AgentRef::default()
     };
     let project = if kind == "session_start" { fields.text("project")? } else { None };
-    Ok(PlainEvent { at, agent_ref, project, kind: read_kind(&kind, &fields)? })
+    Ok(PlainEvent { at, agent_ref, project, kind: read_kind(kind, fields)? })
 }
 
 fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainError> {
@@ -183,6 +176,27 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Splits the JSON object on a line; `what` names it in an error message.
+    fn read(what: &str, line: &'a str) -> Result<Self, PlainError> {
+        let expected = "a JSON object on one line";
+        if !line.trim_start().starts_with('{') {
+            return Err(PlainError::wrong(what, &shorten(line.trim()), expected));
+        }
+        let values = serde_json::from_str(line).map_err(|error| {
+            let expected = format!("{expected}; it breaks at column {}", error.column());
+            PlainError::wrong(what, &shorten(line.trim()), &expected)
+        })?;
+        Ok(Self { values, within: "" })
+    }
+
+    fn check_version(&self) -> Result<(), PlainError> {
+        match self.get("v") {
+            Some(version) if version.get() == "1" => Ok(()),
+            Some(version) => Err(PlainError::wrong("v", &value_text(version), "1, the only version there is")),
+            None => Err(PlainError::missing("v", "1")),
+        }
+    }
+
     /// The value, unless it is `null`.
     fn get(&self, field: &str) -> Option<&'a RawValue> {
         self.values.get(field).copied().filter(|value| value.get() != "null")

@@ -37,7 +37,7 @@ use haltline_core::constraint::{Check, ConstraintEvent};
 use haltline_core::identity::{Action, CallResult, Outcome};
 use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Usage};
 use haltline_core::phase::PhaseEvent;
-use haltline_core::{CircuitName, ConstraintId, Event, Policy, State, Verdict};
+use haltline_core::{CircuitName, ConstraintId, Event, Policy, Verdict};
 
 use crate::agent_event::CallSite;
 use crate::clock::Clock;
@@ -123,11 +123,7 @@ impl<S: Store> Breaker<S> {
     /// # Ok::<(), haltline_engine::EngineError>(())
     /// ```
     pub fn check_constraint(&self, id: &ConstraintId) -> Result<Check, EngineError> {
-        let engine = self.engine();
-        let name = CircuitName::constraint(id);
-        let state = engine.store().circuit(engine.project().key, &name)?;
-        let circuit = state.as_ref().and_then(State::as_constraint);
-        Ok(Check::new(&name, circuit, engine.config().policy().mode, engine.now()))
+        Ok(self.engine().check_constraint(id)?)
     }
 
     /// Commits an event of a constraint.
@@ -219,7 +215,9 @@ pub struct Permit<'a, S: Store> {
 impl<S: Store> Session<'_, S> {
     /// Asks whether a call may run. `input` is the tool's input as JSON text.
     pub fn before(&self, tool: &str, input: &str) -> Result<Admission<'_, S>, EngineError> {
-        let call = format!("call-{}", self.breaker.calls.fetch_add(1, Ordering::Relaxed));
+        // Another process may guard the same session with the same store.
+        let number = self.breaker.calls.fetch_add(1, Ordering::Relaxed);
+        let call = format!("call-{}-{number}", std::process::id());
         let action = Box::new(Action::new(tool, input, None));
         let context = CallContext::Missing;
         let verdict = self.report(LoopEvent::ToolStart { call: call.clone(), response: None, action, context })?;

@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use haltline_core::constraint::{Circuit, ConstraintEvent, Rule, RuleFile, Source};
+use haltline_core::constraint::{Check, Circuit, ConstraintEvent, Rule, RuleFile, Source};
 use haltline_core::{
     CircuitName, ConstraintId, Decision, Effect, Event, Halt, Instant, Memory, Moment, Policy, Rejection, State, decide,
 };
@@ -251,6 +251,14 @@ impl<S: Store> Engine<S> {
 
     pub(crate) fn add_trip_notice(&self, notice: String) {
         self.trip_notices.borrow_mut().push(notice);
+    }
+
+    /// What an action against a constraint would meet now. Nothing is recorded.
+    pub fn check_constraint(&self, id: &ConstraintId) -> Result<Check, EngineError> {
+        let name = CircuitName::constraint(id);
+        let state = self.store.circuit(self.project.key, &name)?;
+        let circuit = state.as_ref().and_then(State::as_constraint);
+        Ok(Check::new(&name, circuit, self.config.policy().mode, self.now()))
     }
 
     /// Reads the constraint's file as it is now, if there is one; `circuit` knows where it was before. Problems in the

@@ -36,7 +36,7 @@ pub use constraint::{Constraint, Override, Record};
 pub use control::{Config, ConfigEdit, ConfigSet, ConfigUnset, Pause, Trust, Unpause};
 pub use incident::{FalsePositive, Incidents, Reset, Resume};
 pub use phase::{Decided, Phase, PhaseBegin, PhaseDecide, PhaseReport, PhaseRunSelector};
-pub use plumbing::{Completions, Event, Journal, Man, Memory, Notify, Purge};
+pub use plumbing::{Completions, Event, Journal, Man, Memory, Notify, Purge, Stdio};
 pub use ralph::{Ralph, RalphRecord};
 pub use run::Run;
 pub use see::{Backtest, Why};
@@ -118,7 +118,7 @@ pub enum Command {
     /// Show everything live in a web page on this machine
     #[command(
         disable_help_flag = true,
-        after_help = "The program haltline-serve carries this out. It lies beside haltline and has its own help.\n\nExamples:\n  haltline serve\n  haltline serve --help"
+        after_help = "The program haltline-serve carries this out. It lies beside haltline and has its own help.\n\nWith --stdio, haltline itself answers the requests of a program that\nruns agents, one per line (docs/reference/protocol.md).\n\nExamples:\n  haltline serve\n  haltline serve --help\n  haltline serve --stdio --help"
     )]
     Serve {
         /// Options of haltline-serve

@@ -28,6 +28,7 @@ mod ralph;
 mod run;
 mod status;
 pub mod statusline;
+mod stdio;
 mod trust;
 mod uninstall;
 mod why;
@@ -41,6 +42,11 @@ use crate::cli::{Arguments, Command, Statusline};
 use crate::context::Context;
 use crate::error::Failure;
 use crate::exit_code;
+
+/// True for `haltline serve --stdio`, which haltline carries out itself.
+pub fn is_stdio(command: &str, arguments: &[&str]) -> bool {
+    command == "serve" && stdio::is_requested(arguments)
+}
 
 /// Becomes the program that carries out a command which options of haltline precede, and hands these on.
 fn companion(arguments: &Arguments, command: &str, given: &[OsString]) -> Failure {
@@ -66,6 +72,9 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
             let folder = arguments.folder.clone();
             let command = Statusline { folder, is_json: arguments.is_json, ..command.clone() };
             return Ok(statusline::run(&command, clock));
+        }
+        Command::Serve { arguments: given } if stdio::is_requested(given) => {
+            return stdio::run(folder, given, arguments.is_json, clock);
         }
         Command::Serve { arguments: given } => return Err(companion(&arguments, "serve", given)),
         Command::Event(command) => return event::run(folder, command.is_recorded, clock),

@@ -122,6 +122,9 @@ impl Context {
     fn confirm_with(&self, proof: Proof, verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
         let operator = match &self.person {
             Some(person) => Operator { reason: reason.map(str::to_owned), ..person.clone() },
+            None if matches!(self.output, Output::Kept(_)) => {
+                return Err(Failure::NotOperator(format!("`haltline {verb}` is for people")));
+            }
             None => operator::confirm(verb, reason, proof, || self.unattended())?,
         };
         if !origin::running_clients(&environment::state_folders()).is_empty() {

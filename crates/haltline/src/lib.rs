@@ -39,7 +39,7 @@ pub fn run(clock: Clock) -> ExitCode {
             return commands::statusline::run(&commands::statusline::arguments(rest), clock);
         }
         // The other program parses the arguments, `--help` among them.
-        [command, ..] if companion::program_of(command).is_some() => {
+        [command, rest @ ..] if companion::program_of(command).is_some() && !commands::is_stdio(command, rest) => {
             return finish(Err(companion::become_companion(command, std::env::args_os().skip(2))), false);
         }
         [] if is_text => return finish(commands::bare::run(clock), false),

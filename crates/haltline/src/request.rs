@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use clap::Parser;
-use haltline_core::Operator;
+use haltline_core::{Operator, shorten};
 use haltline_engine::clock::Clock;
 use serde_json::Value;
 
@@ -44,6 +44,39 @@ pub fn run(request: Request<'_>, clock: Clock) -> Result<Value, Failure> {
     context.defer_trip_notices();
     let Output::Kept(kept) = &context.output else { return Ok(Value::Null) };
     serde_json::from_slice(&kept.take()).map_err(|error| Failure::from(std::io::Error::from(error)))
+}
+
+/// Runs a command that an agent may run itself, and returns its JSON. No operator action is among them.
+pub fn run_for_agent(folder: &Path, arguments: &[&str], clock: Clock) -> Result<Value, Failure> {
+    let line = ["haltline", "--json"].iter().chain(arguments);
+    let parsed = Arguments::try_parse_from(line).map_err(|error| Failure::Usage(crate::usage::message(&error)))?;
+    if !is_reading(&parsed.command) && !is_for_agents(&parsed.command) {
+        let given = arguments.join(" ");
+        return Err(Failure::Usage(format!("command {}: a program that runs agents cannot run it", shorten(&given))));
+    }
+    let mut context = Context::open_quietly(parsed.folder.as_deref().unwrap_or(folder), clock)?;
+    context.output = Output::Kept(RefCell::default());
+    commands::run_in(&context, parsed.command)?;
+    context.defer_trip_notices();
+    let Output::Kept(kept) = &context.output else { return Ok(Value::Null) };
+    serde_json::from_slice(&kept.take()).map_err(|error| Failure::from(std::io::Error::from(error)))
+}
+
+/// True for the commands with which an agent reports or asks, besides those that only read.
+fn is_for_agents(command: &Command) -> bool {
+    match command {
+        Command::Constraint(
+            Constraint::Check { .. } | Constraint::Record(_) | Constraint::Pass { .. } | Constraint::Enforce(_),
+        )
+        | Command::Phase(Phase::Check(_) | Phase::Report(_) | Phase::History { .. })
+        | Command::Attempt(Attempt::Check { .. } | Attempt::Record(_) | Attempt::History { .. }) => true,
+        Command::Phase(Phase::Begin(begin)) => !begin.is_new_run,
+        Command::Attempt(Attempt::Begin(begin)) => begin.reason.is_none(),
+        Command::Claim(claim) => {
+            matches!(claim.verb, ClaimVerb::Add(_) | ClaimVerb::Round(_) | ClaimVerb::Cycle(_))
+        }
+        _other => false,
+    }
 }
 
 /// True for the operator actions that a front offers.

@@ -38,7 +38,7 @@ fn drop_dangerous_suggestions(error: &mut Error) {
 }
 
 /// The error and its tips in one line.
-fn message(error: &Error) -> String {
+pub fn message(error: &Error) -> String {
     let text = error.to_string();
     let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with("For more")).collect();

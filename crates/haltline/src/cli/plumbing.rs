@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 #[derive(Debug, Args)]
@@ -14,6 +14,25 @@ pub struct Event {
     /// Use the timestamp of each event instead of the current time
     #[arg(long = "recorded")]
     pub is_recorded: bool,
+}
+
+/// Answer the requests of a program that runs agents, one per line of standard input
+#[derive(Debug, Parser)]
+#[command(
+    name = "haltline serve",
+    bin_name = "haltline serve",
+    after_help = "docs/reference/protocol.md describes the requests.\n\nExample:\n  echo '{\"v\":1,\"id\":1,\"method\":\"hello\"}' | haltline serve --stdio --memory"
+)]
+pub struct Stdio {
+    /// Read requests from standard input and write responses to standard output
+    #[arg(long = "stdio", required = true)]
+    pub is_stdio: bool,
+    /// Keep everything in memory, and forget it at the end of the process
+    #[arg(long = "memory")]
+    pub is_in_memory: bool,
+    /// Run as if started in this folder
+    #[arg(short = 'C', long = "directory", value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

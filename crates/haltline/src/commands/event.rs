@@ -33,10 +33,10 @@ use crate::front::{self, text};
 use crate::operator;
 
 /// Longest event line.
-const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(super) const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 #[derive(Serialize)]
-struct VerdictView<'a> {
+pub(super) struct VerdictView<'a> {
     verdict: &'static str,
     circuit: Option<&'a str>,
     code: Option<&'static str>,
@@ -60,7 +60,7 @@ pub fn run(folder: Option<&Path>, is_recorded: bool, clock: Clock) -> Result<Exi
 }
 
 /// Opens the engine of the project that contains a folder.
-trait OpenEngine<S>: Fn(Option<&Path>) -> Result<Engine<S>, Failure> {}
+pub(super) trait OpenEngine<S>: Fn(Option<&Path>) -> Result<Engine<S>, Failure> {}
 impl<S, F: Fn(Option<&Path>) -> Result<Engine<S>, Failure>> OpenEngine<S> for F {}
 
 /// Reads standard input line by line; `set_time` chooses the moment at which an event is decided. Events that reach a
@@ -71,18 +71,7 @@ fn answer_all<S: Store>(
     open: impl OpenEngine<S>,
     set_time: impl Fn(&mut Engine<S>, &PlainEvent) -> Result<(), Failure>,
 ) -> Result<ExitCode, Failure> {
-    let first = open(folder)?;
-    context::print_config_errors(first.config());
-    let is_inside_agent = operator::detect_agent().is_some();
-    let mut handler = EventHandler {
-        open,
-        set_time,
-        is_inside_agent,
-        is_below_client: operator::is_below_client(),
-        state_folder,
-        engines: vec![(PathBuf::new(), first)],
-        sessions: BTreeMap::new(),
-    };
+    let mut handler = EventHandler::new(folder, state_folder, open, set_time)?;
     let mut input = std::io::stdin().lock();
     let mut line = Vec::new();
     let mut answered: u64 = 0;
@@ -116,7 +105,7 @@ fn answer_all<S: Store>(
 }
 
 /// The project that contains `folder`. Its notifications are delivered after the answer, for which the caller waits.
-fn open(folder: Option<&Path>, clock: Clock) -> Result<Engine<Sqlite>, Failure> {
+pub(super) fn open(folder: Option<&Path>, clock: Clock) -> Result<Engine<Sqlite>, Failure> {
     let mut engine = Context::open(folder, true, clock)?.engine;
     engine.defer_notifications();
     Ok(engine)
@@ -129,7 +118,7 @@ fn print_line(line: &str) -> Result<(), Failure> {
 }
 
 /// The projects that events belong to, and which session belongs to which project.
-struct EventHandler<S, O, T> {
+pub(super) struct EventHandler<S, O, T> {
     open: O,
     set_time: T,
     /// True inside an agent, or below `haltline run`: neither may lift limits (L8).
@@ -143,25 +132,66 @@ struct EventHandler<S, O, T> {
 }
 
 impl<S: Store, O: OpenEngine<S>, T: Fn(&mut Engine<S>, &PlainEvent) -> Result<(), Failure>> EventHandler<S, O, T> {
+    /// Opens the project that contains `folder`, which events belong to unless their session names another.
+    pub(super) fn new(
+        folder: Option<&Path>,
+        state_folder: Option<PathBuf>,
+        open: O,
+        set_time: T,
+    ) -> Result<Self, Failure> {
+        let first = open(folder)?;
+        context::print_config_errors(first.config());
+        Ok(Self {
+            open,
+            set_time,
+            is_inside_agent: operator::detect_agent().is_some(),
+            is_below_client: operator::is_below_client(),
+            state_folder,
+            engines: vec![(PathBuf::new(), first)],
+            sessions: BTreeMap::new(),
+        })
+    }
+
     /// Answers one event; returns the exit code for the case that it is the only one.
     fn handle(&mut self, line: &[u8]) -> Result<ExitCode, Failure> {
-        let text = str::from_utf8(line).map_err(|error| {
-            Failure::Plain(format!("event: expected UTF-8; byte {} is invalid", error.valid_up_to() + 1))
-        })?;
-        let mut event = plain::read(text).map_err(Failure::plain)?;
-        self.disbelieve(&mut event);
-        let index = self.engine_index(&event)?;
-        let engine = &mut self.engines[index].1;
-        (self.set_time)(engine, &event)?;
-        let (verdict, notices) = decide(engine, event)?;
+        let text = utf8("event", line)?;
+        let event = plain::read(text).map_err(Failure::plain)?;
+        let (verdict, notices) = self.decide(event)?;
         print_line(&serde_json::to_string(&verdict_view(&verdict)).expect("texts can be written"))?;
-        if engine.take_deferred_notifications() {
-            engine.deliver_notifications();
-        }
+        self.deliver_notifications();
         for notice in &notices {
             eprintln!("{}", text::sentence(notice));
         }
         Ok(verdict_exit_code(&verdict))
+    }
+
+    /// Returns the verdict on an event, and what the person should read about it. All facts are committed.
+    pub(super) fn decide(&mut self, mut event: PlainEvent) -> Result<(Verdict, Vec<String>), Failure> {
+        self.disbelieve(&mut event);
+        let index = self.engine_index(&event)?;
+        let engine = &mut self.engines[index].1;
+        (self.set_time)(engine, &event)?;
+        decide(engine, event)
+    }
+
+    /// The engine of the project that an event belongs to.
+    pub(super) fn engine(&mut self, event: &PlainEvent) -> Result<&Engine<S>, Failure> {
+        let index = self.engine_index(event)?;
+        Ok(&self.engines[index].1)
+    }
+
+    /// The engine of the project that the process was started for.
+    pub(super) fn first_engine(&self) -> &Engine<S> {
+        &self.engines[0].1
+    }
+
+    /// Delivers what trips had to tell the person, after the answer for which the caller waited.
+    pub(super) fn deliver_notifications(&self) {
+        for (_, engine) in &self.engines {
+            if engine.take_deferred_notifications() {
+                engine.deliver_notifications();
+            }
+        }
     }
 
     /// Replaces an event that could free an agent and that only its client may send (E6). A session whose client runs
@@ -199,15 +229,25 @@ impl<S: Store, O: OpenEngine<S>, T: Fn(&mut Engine<S>, &PlainEvent) -> Result<()
     }
 }
 
+/// Where the calls of a program run that names no other folder.
+pub(super) fn call_site<'a, S: Store>(engine: &'a Engine<S>, home: Option<&'a str>) -> CallSite<'a> {
+    CallSite { working_directory: &engine.project().root, client_folder: None, home }
+}
+
+/// A line as text.
+pub(super) fn utf8<'a>(what: &str, line: &'a [u8]) -> Result<&'a str, Failure> {
+    str::from_utf8(line)
+        .map_err(|error| Failure::Plain(format!("{what}: expected UTF-8; byte {} is invalid", error.valid_up_to() + 1)))
+}
+
 /// The verdict on an event, and what the person should read about it. All facts are committed.
 fn decide<S: Store>(engine: &Engine<S>, event: PlainEvent) -> Result<(Verdict, Vec<String>), Failure> {
     let committed = match event.kind {
         PlainEventKind::Loop(loop_event) => {
             let home = environment::variable("HOME");
-            let working_directory = &engine.project().root;
-            let site = CallSite { working_directory, client_folder: None, home: home.as_deref() };
-            let answer =
-                engine.handle_agent_event(&event.agent_ref, loop_event, site).map_err(|error| match error {
+            let answer = engine
+                .handle_agent_event(&event.agent_ref, loop_event, call_site(engine, home.as_deref()))
+                .map_err(|error| match error {
                     // A failing store denies only where the user set `fail = "closed"` (E7).
                     EngineError::Store(error) if engine.config().fail_mode() == FailMode::Closed => {
                         Failure::Closed(error.to_string())
@@ -255,7 +295,7 @@ fn decide<S: Store>(engine: &Engine<S>, event: PlainEvent) -> Result<(Verdict, V
     Ok((committed.decision.verdict, committed.decision.notices))
 }
 
-fn verdict_view(verdict: &Verdict) -> VerdictView<'_> {
+pub(super) fn verdict_view(verdict: &Verdict) -> VerdictView<'_> {
     let reason = verdict.reason();
     VerdictView {
         verdict: verdict.as_str(),

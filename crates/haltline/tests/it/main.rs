@@ -35,6 +35,7 @@ mod notify;
 mod operator;
 mod pause;
 mod processes;
+mod protocol;
 #[cfg(target_os = "linux")]
 mod provenance;
 mod ralph;
