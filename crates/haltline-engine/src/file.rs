@@ -68,8 +68,8 @@ pub fn write_privately(path: &Path, content: &[u8], durability: Durability) -> i
     replace_file(path, &temporary_path(path), Access::Owner, durability, |file| file.write_all(content))
 }
 
-/// A new name beside `path`: `NAME.RANDOM.tmp`.
-fn temporary_path(path: &Path) -> PathBuf {
+/// A new name beside `path`: `NAME.RANDOM.tmp`. Nobody can guess it and plant a link there.
+pub fn temporary_path(path: &Path) -> PathBuf {
     let random = RandomState::new().hash_one(std::process::id());
     with_suffix(path, &format!(".{random:016x}{TEMPORARY_SUFFIX}"))
 }

@@ -40,7 +40,7 @@ pub use plumbing::{Completions, Event, Journal, Man, Memory, Notify, Purge, Stdi
 pub use ralph::{Ralph, RalphRecord};
 pub use run::Run;
 pub use see::{Backtest, Why};
-pub use start::{Init, Uninstall};
+pub use start::{Init, Uninstall, Update};
 pub use status::{Status, Statusline};
 pub use value::{PauseLength, Since, TranscriptFormat, preset};
 
@@ -98,6 +98,8 @@ pub enum Command {
     /// Show in ten seconds how haltline stops a loop
     #[command(after_help = "Example:\n  haltline demo")]
     Demo,
+    /// Make the hooks run this version (people only)
+    Update(Update),
     /// Remove haltline's hooks from a client (people only)
     Uninstall(Uninstall),
 

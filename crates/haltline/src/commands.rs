@@ -31,6 +31,7 @@ pub mod statusline;
 mod stdio;
 mod trust;
 mod uninstall;
+mod update;
 mod why;
 
 use std::ffi::OsString;
@@ -119,6 +120,7 @@ pub fn run_in(context: &Context, command: Command) -> Result<ExitCode, Failure> 
         Command::Memory(command) => memory::run(context, &command),
         Command::Purge(command) => purge::run(context, &command),
         Command::Init(command) => init::run(context, &command),
+        Command::Update(command) => update::run(context, &command),
         Command::Uninstall(command) => uninstall::run(context, &command),
         Command::Doctor => doctor::run(context),
         Command::Completions(_)

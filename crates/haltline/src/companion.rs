@@ -19,6 +19,12 @@ pub fn program_of(command: &str) -> Option<&'static str> {
     COMPANIONS.iter().find(|(known, _)| *known == command).map(|(_, program)| *program)
 }
 
+/// The names of all these programs.
+pub fn programs() -> impl Iterator<Item = &'static str> {
+    let names: std::collections::BTreeSet<&str> = COMPANIONS.iter().map(|(_, program)| *program).collect();
+    names.into_iter()
+}
+
 /// Becomes the program that carries out `command`. Returns only if that failed.
 pub fn become_companion(command: &str, arguments: impl IntoIterator<Item = OsString>) -> Failure {
     let Some(program) = program_of(command) else {

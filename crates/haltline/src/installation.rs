@@ -6,6 +6,7 @@
 mod foreign_file;
 mod found_client;
 pub mod git_exclude;
+pub mod hook_program;
 pub mod weakness;
 
 use std::fs::{self, OpenOptions};
@@ -190,6 +191,17 @@ impl InstallationRecord {
     /// True if haltline is installed for this client somewhere.
     pub fn names(&self, client: Client) -> bool {
         self.installations.iter().any(|installation| installation.client == client.name())
+    }
+
+    /// The programs that the installed hooks run, each once.
+    pub fn hook_programs(&self) -> Vec<&Path> {
+        let mut programs: Vec<&Path> = Vec::new();
+        for installation in &self.installations {
+            if !programs.contains(&installation.binary.as_path()) {
+                programs.push(&installation.binary);
+            }
+        }
+        programs
     }
 
     /// The configuration file that the hooks installed last read.

@@ -25,6 +25,7 @@ pub mod ralph;
 pub mod session;
 pub mod status;
 pub mod statusline;
+pub mod update;
 
 pub use answer::{AnswerView, AuditView, CountView, VerdictName};
 

@@ -4,7 +4,7 @@ use clap::Command;
 
 /// The headings and their commands, in the order of the help. A name without a command is not printed.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start", &["init", "demo", "doctor", "uninstall"]),
+    ("Start", &["init", "demo", "doctor", "update", "uninstall"]),
     ("See", &["status", "incidents", "why", "explain", "serve", "backtest"]),
     ("Control", &["resume", "reset", "pause", "unpause", "budget", "prices", "false-positive", "trust", "config"]),
     ("Breakers", &["constraint", "phase", "attempt", "claim", "run", "ralph"]),

@@ -34,6 +34,14 @@ pub struct Init {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  haltline update\n  haltline update --check")]
+pub struct Update {
+    /// Change nothing; ask the package manager for the newest version
+    #[arg(long = "check")]
+    pub is_check: bool,
+}
+
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  haltline uninstall --dry-run\n  haltline uninstall --client codex\n  haltline uninstall --project\n  haltline uninstall --purge"
 )]

@@ -14,13 +14,14 @@ use haltline_core::Mode;
 use haltline_engine::network_kind;
 use serde_json::{Value, json};
 
-use super::init::{SidecarFile, as_text, own_binary};
+use super::init::{SidecarFile, as_text};
 use super::trust;
 use crate::context::Context;
 use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
+use crate::installation::hook_program::{HookProgram, own_binary};
 use crate::installation::{ForeignFile, InstallScope, InstallationRecord};
 use crate::unwatched;
 use crate::view::SCHEMA;
@@ -93,7 +94,7 @@ pub fn run(context: &Context) -> Result<ExitCode, Failure> {
     let mut checks = Vec::new();
     checks.extend(layers.iter().filter_map(unreadable));
     checks.extend(hooks(&layers));
-    checks.extend(binaries(&layers, &binary));
+    checks.extend(binaries(&layers, &HookProgram::of_this_process()?));
     checks.extend(switches(&layers));
     checks.extend(trusted::check(&layers, &own, context.engine.project()));
     checks.extend(hook_paths(context, &layers)?);
@@ -195,7 +196,7 @@ fn hooks(layers: &[Layer]) -> Vec<CheckupView> {
 }
 
 /// Checks that the binary the hooks run exists and is this haltline.
-fn binaries(layers: &[Layer], own: &Path) -> Vec<CheckupView> {
+fn binaries(layers: &[Layer], program: &HookProgram) -> Vec<CheckupView> {
     let mut seen: Vec<&str> = Vec::new();
     let mut checks = Vec::new();
     for (layer, found) in layers.iter().flat_map(|layer| layer.hooks.iter().map(move |found| (layer, found))) {
@@ -220,14 +221,15 @@ fn binaries(layers: &[Layer], own: &Path) -> Vec<CheckupView> {
             Ok(file) if !file.is_file() || file.permissions().mode() & 0o111 == 0 => {
                 CheckupView::problem("binary", format!("the hooks run {command}: not executable"), layer.init())
             }
-            Ok(_) if fs::canonicalize(path).is_ok_and(|path| path == own) => CheckupView::fine(
+            Ok(_) if fs::canonicalize(path).is_ok_and(|path| program.is_run_by(&path)) => CheckupView::fine(
                 "binary",
                 format!("the hooks run this haltline, version {}", env!("CARGO_PKG_VERSION")),
             ),
             Ok(_) => {
                 let version = version().unwrap_or_else(|| "unknown version".to_owned());
                 let says = format!("the hooks run {command} ({version}), not this haltline");
-                CheckupView::problem("binary", says, layer.init())
+                let fix = if path == program.path { "haltline update".to_owned() } else { layer.init() };
+                CheckupView::problem("binary", says, fix)
             }
         });
     }

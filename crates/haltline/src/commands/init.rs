@@ -1,6 +1,5 @@
 //! `haltline init`: installs hooks in a client's settings, and shows the change before writing it (X2).
 
-use std::fs;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +19,7 @@ use crate::environment;
 use crate::error::Failure;
 use crate::exit_code;
 use crate::front::text;
+use crate::installation::hook_program::HookProgram;
 use crate::installation::{
     ForeignFile, FoundClient, InstallScope, Installation, InstallationRecord, digest, git_exclude, keep_backup,
     make_folder, remove_folders, user_folder,
@@ -122,6 +122,9 @@ fn install_one(
     let mut view = plan.view();
     if view.outcome == InitOutcome::Unchanged {
         plan.remember_unchanged()?;
+        if !command.is_dry_run && !plan.program.would_replace() {
+            plan.program.keep()?;
+        }
     }
     if view.outcome == InitOutcome::Unchanged || command.is_dry_run {
         print(&view, text::init)?;
@@ -145,11 +148,17 @@ fn install_one(
             return Ok(view);
         }
     }
+    if plan.program.would_replace() {
+        // Hooks of other clients may run the copy: an agent must not replace it with a program of its choice.
+        context.confirm("init (with another version of haltline than the hooks run now)", None)?;
+    }
     if plan.moves_the_store() {
         // Pointing the hooks at an empty store undoes everything in the old one, so this needs an operator.
         let verb = "init (with another state folder or configuration than the hooks have now)";
         context.confirm(verb, None)?;
     }
+    // The program is there before a hook names it.
+    plan.program.keep()?;
     let done = plan.carry_out()?;
     view.backup = done.backup.map(|path| path.display().to_string());
     for left_out in done.left_out {
@@ -159,12 +168,6 @@ fn install_one(
     view.outcome = InitOutcome::Installed;
     print(&view, if command.is_agreed { text::init } else { text::init_done })?;
     Ok(view)
-}
-
-/// Path of this binary, with links resolved.
-pub fn own_binary() -> Result<PathBuf, Failure> {
-    let path = std::env::current_exe().and_then(fs::canonicalize);
-    path.map_err(|error| Failure::Plain(format!("haltline cannot find the path of this program: {error}")))
 }
 
 /// A path as text, because JSON cannot hold others.
@@ -283,6 +286,7 @@ struct InstallPlan<'a> {
     at: haltline_core::Instant,
     client: Client,
     scope: InstallScope,
+    program: HookProgram,
     settings: PathBuf,
     file: ForeignFile,
     entries: Entries,
@@ -301,7 +305,8 @@ impl<'a> InstallPlan<'a> {
         let layout = &client.protocol().layout;
         let (settings, file) = read_settings(client, scope, context)?;
         let store = context.engine.store();
-        let binary = as_text(&own_binary()?)?;
+        let program = HookProgram::of_this_process()?;
+        let binary = as_text(&program.path)?;
         let (state, config) = (as_text(store.folder())?, as_text(&environment::user_config()?)?);
         let status_line = (command.is_status_line && layout.has_status_line).then(|| {
             let args = [&binary, "statusline", client.cli_name(), "--state", &state, "--config", &config];
@@ -323,7 +328,21 @@ impl<'a> InstallPlan<'a> {
         let project = context.engine.project();
         let is_elsewhere = scope == InstallScope::Project && !settings.starts_with(&project.root);
         let main_checkout = is_elsewhere.then(|| project.main_checkout().to_owned());
-        Ok(Self { store, at, client, scope, settings, file, entries, plan, sidecars, also, found, main_checkout })
+        Ok(Self {
+            store,
+            at,
+            client,
+            scope,
+            program,
+            settings,
+            file,
+            entries,
+            plan,
+            sidecars,
+            also,
+            found,
+            main_checkout,
+        })
     }
 
     /// The sidecar files that have to be written.

@@ -7,12 +7,13 @@ use std::process::ExitCode;
 use haltline_agents::Client;
 use haltline_agents::install::{Form, find, remove};
 
-use super::init::{SidecarFile, as_text, own_binary, read_settings, with_nothing_changed};
+use super::init::{SidecarFile, as_text, read_settings, with_nothing_changed};
 use crate::cli::Uninstall;
 use crate::context::Context;
 use crate::diff::unified;
 use crate::error::Failure;
 use crate::front::text;
+use crate::installation::hook_program::{HookProgram, remove_kept};
 use crate::installation::{
     ForeignFile, InstallScope, Installation, InstallationRecord, digest, git_exclude, keep_backup, remove_folders,
 };
@@ -27,7 +28,7 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
         context.confirm(verb, None)?;
     }
     let (client, scope) = (command.client, InstallScope::from_project_flag(command.is_project));
-    let own = as_text(&own_binary()?)?;
+    let own = as_text(&HookProgram::of_this_process()?.path)?;
     let (settings, file) = read_settings(client, scope, context)?;
     let state = engine.store().folder();
     let record = InstallationRecord::read(state)?;
@@ -107,7 +108,11 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
             }
         }
         remove_folders(known.map_or(&[], |known| &known.folders));
-        record.without(&settings).write(state)?;
+        let left = record.without(&settings);
+        left.write(state)?;
+        if left.is_empty() {
+            remove_kept()?;
+        }
         if let Some(path) = git_exclude::remove(engine.project())?.filter(|_| !context.is_json) {
             text::note(&format!("{}: haltline removed its lines", path.display()));
         }

@@ -24,6 +24,7 @@ mod screen;
 mod session;
 mod status;
 mod time;
+mod update;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -56,6 +57,7 @@ pub use screen::{ColorChoice, set_screen};
 use screen::{stamp, when};
 pub use status::{all_projects, status, trust};
 pub use time::local;
+pub use update::update;
 
 use crate::error::Failure;
 use crate::view::AuditView;

@@ -20,6 +20,7 @@ mod guards;
 mod hook_chats;
 mod hook_clients;
 mod hook_input;
+mod hook_program;
 mod hook_races;
 mod hook_stream;
 mod in_client;
