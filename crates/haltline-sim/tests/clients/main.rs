@@ -14,6 +14,7 @@ mod client_hook_sources;
 mod client_install;
 mod client_loop;
 mod client_opencode;
+mod client_packages;
 mod client_promises;
 mod client_provenance;
 mod client_qwen;
