@@ -124,7 +124,7 @@ pub fn run(context: &Context, command: &Uninstall) -> Result<ExitCode, Failure> 
 }
 
 /// What haltline keeps in its state folder.
-const STATE_NAMES: [&str; 19] = [
+const STATE_NAMES: [&str; 20] = [
     "backtest.json",
     "backup",
     "clients",
@@ -137,6 +137,7 @@ const STATE_NAMES: [&str; 19] = [
     "paused",
     "roots",
     "runs",
+    "settings-seen",
     "slices",
     "snapshots",
     "spool",

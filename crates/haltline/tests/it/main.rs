@@ -16,6 +16,7 @@ mod command_line;
 mod config_change;
 mod demo;
 mod foreign_locks;
+mod github_action;
 mod guards;
 mod hook_chats;
 mod hook_clients;
