@@ -32,7 +32,8 @@ fn an_agent_that_finishes_gives_its_cost() {
     let site = Site::new();
     let result = r#"{"type":"result","subtype":"success","is_error":false,"total_cost_usd":0.25,"session_id":"s","result":"x","usage":{"input_tokens":1,"output_tokens":1}}"#;
     site.file("result.json", result);
-    let inputs = [("AGENT_COMMAND", "cat result.json"), ("IS_LOOP", "true"), ("MAX_ITERATIONS", "2"), ("DONE_IF", "true")];
+    let inputs =
+        [("AGENT_COMMAND", "cat result.json"), ("IS_LOOP", "true"), ("MAX_ITERATIONS", "2"), ("DONE_IF", "true")];
     let step = run_step(&site, &inputs);
     assert_eq!(step.answer.code, Some(0), "{:?}", step.answer);
     assert!(step.outputs.contains("tripped=false\n") && step.outputs.contains("cost_usd=0.25\n"), "{}", step.outputs);
@@ -46,7 +47,11 @@ fn a_loop_without_progress_trips_and_the_summary_names_the_incident() {
     let step = run_step(&site, &inputs);
     assert_eq!(step.answer.code, Some(77), "{:?}", step.answer);
     assert!(step.outputs.contains("tripped=true\n"), "{}", step.outputs);
-    assert!(step.summary.contains("| incident | code | about |") && step.summary.contains("HL-PHASE"), "{}", step.summary);
+    assert!(
+        step.summary.contains("| incident | code | about |") && step.summary.contains("HL-PHASE"),
+        "{}",
+        step.summary
+    );
 }
 
 #[test]
