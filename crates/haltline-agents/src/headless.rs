@@ -306,6 +306,11 @@ fn first_bytes(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
 
+/// The ending that a client's message about itself means; `None` if it is another kind of message.
+pub(crate) fn ending_of_message(message: &str, error_name: Option<&str>) -> Option<Ending> {
+    fault::ending(message, None, error_name)
+}
+
 /// The part of a client's error message that is kept.
 fn error_excerpt(message: &str) -> String {
     first_bytes(message.trim(), ERROR_BYTES_MAX).to_owned()

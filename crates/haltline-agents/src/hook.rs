@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::install::Layout;
 use crate::self_test::SelfTest;
+use crate::service::ServiceFault;
 use crate::transcript_reader::TranscriptReader;
 use crate::{Client, PromptCommand};
 
@@ -200,6 +201,8 @@ pub struct ParsedHook {
     /// The end of a call whose outcome only the transcript knows.
     pub pending_outcome: Option<PendingOutcome>,
     pub config_file: Option<String>,
+    /// Why the model service ended the turn, if it did.
+    pub service_fault: Option<ServiceFault>,
     /// The prompt, if it is a command to haltline.
     pub prompt_command: Option<PromptCommand>,
 }
@@ -224,6 +227,7 @@ impl ParsedHook {
             transcript_path: None,
             pending_outcome: None,
             config_file: None,
+            service_fault: None,
             prompt_command: None,
         }
     }

@@ -29,6 +29,7 @@ mod prompt_command;
 pub mod qwen;
 pub mod ralph;
 pub mod self_test;
+pub mod service;
 pub mod status_block;
 mod terminal_text;
 pub mod test_results;

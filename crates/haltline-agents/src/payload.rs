@@ -31,7 +31,7 @@ json::unread! {
         session_id, hook_event_name, timestamp, transcript_path, cwd, model, agent_id, tool_name, tool_input,
         tool_use_id, tool_response, error, is_interrupt, prompt, source, stop_hook_active, trigger, reason,
         // Claude Code.
-        agent_type, tool_calls, background_tasks, file_path,
+        agent_type, tool_calls, background_tasks, file_path, error_details, last_assistant_message,
         // Codex.
         agent_transcript_path,
         // Gemini CLI.

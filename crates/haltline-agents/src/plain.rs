@@ -10,7 +10,9 @@ use std::borrow::Cow;
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
 use haltline_core::claim::{Changes, ClaimId, Confidence, NameError, ObjectionText, PipelineName, Round};
 use haltline_core::identity::{Action, CallResult, DeniedBy, ModelText, Outcome};
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, TurnEnd, Usage};
+use haltline_core::loop_::{
+    AgentRef, CallContext, FaultKind, LoopEvent, ProviderAccount, ProviderFault, TurnEnd, Usage,
+};
 use haltline_core::phase::{Metrics, PhaseName, Report, ReportedError};
 use haltline_core::{ConstraintId, Instant, shorten};
 use serde::de::DeserializeOwned;
@@ -18,7 +20,7 @@ use serde_json::value::RawValue;
 
 pub use request::Request;
 
-use crate::{bypass, json, price};
+use crate::{bypass, json, price, service};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainEvent {
@@ -104,6 +106,7 @@ fn event_from_fields(kind: &str, fields: &Fields<'_>) -> Result<PlainEvent, Plai
         sub_agent: fields.text("agent")?,
         parent_session: fields.text("root")?,
         client: fields.text("client")?.unwrap_or_default(),
+        account: fields.account()?,
         ..AgentRef::default()
     };
     let project = if kind == "session_start" { fields.text("project")? } else { None };
@@ -150,6 +153,7 @@ fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainErr
         },
         "spawn_end" => LoopEvent::SpawnEnd { sub_agent: Some(fields.required_text("child", "the sub-agent's name")?) },
         "hook" => LoopEvent::Hook { name: fields.required_text("name", "the hook's name")? },
+        "stop" if fields.get("error").is_some() => LoopEvent::ProviderFault(fields.provider_fault()?),
         "stop" => {
             let end = if fields.flag("waiting")? { TurnEnd::Waiting } else { TurnEnd::Idle };
             LoopEvent::Stop { blocked: fields.flag("blocked")?, running: None, end }
@@ -249,6 +253,24 @@ impl<'a> Fields<'a> {
             Some((_, meaning)) => Ok(Some(*meaning)),
             None => Err(PlainError::wrong(field, &shorten(&text), &format!("one of {}", listed(names)))),
         }
+    }
+
+    /// The account whose allowance the agent uses: as the line says, or as its client is known for.
+    fn account(&self) -> Result<Option<ProviderAccount>, PlainError> {
+        let client = self.text("client")?.unwrap_or_default();
+        let provider = self.text("provider")?.or_else(|| service::service_of(&client).map(str::to_owned));
+        let account = self.text("account")?.unwrap_or_else(|| service::LOGIN.to_owned());
+        Ok(provider.map(|provider| ProviderAccount { provider, account }))
+    }
+
+    fn provider_fault(&self) -> Result<ProviderFault, PlainError> {
+        let kinds = [("limit", FaultKind::Limit), ("overloaded", FaultKind::Overload)];
+        let kind = self.named_value("error", &kinds)?.unwrap_or(FaultKind::Limit);
+        let until = match self.text("resets_at")? {
+            Some(at) => Some(Instant::parse(&at).map_err(|error| PlainError { text: format!("resets_at: {error}") })?),
+            None => None,
+        };
+        Ok(ProviderFault { kind, until, is_account_wide: self.flag("all_models")? })
     }
 
     fn dollars(&self, field: &str) -> Result<Option<u64>, PlainError> {

@@ -139,6 +139,7 @@ pub fn evaluate(memory: &Memory, policy: &Policy, event: &Event, now: Moment) ->
             memory.require(&event.row())?;
             Ok(ledger::decide(event, now))
         }
+        Event::Provider(event) => loop_::provider::decide(memory, policy, event, now),
     }
 }
 
@@ -161,7 +162,8 @@ fn apply_mode(verdict: Verdict, event: &Event, mode: Mode) -> Verdict {
             | Event::Revoke { .. }
             | Event::Trust(_)
             | Event::Control(_)
-            | Event::Ledger(_),
+            | Event::Ledger(_)
+            | Event::Provider(_),
             Mode::Observe,
         ) => mode.apply_to(verdict),
     }

@@ -78,6 +78,8 @@ pub enum Event {
     Control(control::ControlEvent),
     /// Concerns a budget that many agents share.
     Ledger(LedgerEvent),
+    /// Concerns the circuits of a model service; from a program that starts agents.
+    Provider(loop_::ProviderEvent),
 }
 
 /// A person who acted, with the reason they gave (E6).
@@ -103,6 +105,7 @@ impl Event {
             Event::Trust(event) => event.cause(),
             Event::Control(event) => event.cause(),
             Event::Ledger(event) => event.cause(),
+            Event::Provider(event) => event.cause(),
         }
     }
 }

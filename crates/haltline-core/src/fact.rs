@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::LedgerFact;
-use crate::loop_::{AgentFact, AgentTreeFact, CircuitFact, ExemptionFact};
+use crate::loop_::{AgentFact, AgentTreeFact, CircuitFact, ExemptionFact, ProviderFact};
 use crate::{Moment, attempt, claim, constraint, control, phase, trust};
 
 /// One thing that became true of one circuit.
@@ -28,13 +28,17 @@ pub enum Fact {
     Control(control::Fact),
     /// About what all agents of the machine or the project have used of their budgets.
     Ledger(LedgerFact),
+    /// About the circuits of an account at a model service.
+    Provider(ProviderFact),
 }
 
 impl Fact {
     /// What the fact says about a circuit of a running session; `None` for any other fact.
     pub fn as_circuit(&self) -> Option<&CircuitFact> {
         match self {
-            Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => Some(fact),
+            Fact::Agent(AgentFact::Circuit(fact))
+            | Fact::Tree(AgentTreeFact::Circuit(fact))
+            | Fact::Provider(ProviderFact::Circuit(fact)) => Some(fact),
             Fact::Agent(_)
             | Fact::Tree(_)
             | Fact::Exemption(_)
@@ -55,7 +59,9 @@ impl Fact {
             Fact::Constraint(
                 constraint::Fact::Tripped { trip } | constraint::Fact::Adopted { trip: Some(trip), .. },
             ) => Some((&trip.incident, Some(trip.since))),
-            Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => match fact {
+            Fact::Agent(AgentFact::Circuit(fact))
+            | Fact::Tree(AgentTreeFact::Circuit(fact))
+            | Fact::Provider(ProviderFact::Circuit(fact)) => match fact {
                 CircuitFact::Tripped { trip } => Some((&trip.incident, None)),
                 CircuitFact::Limited { incident, .. } => Some((incident, None)),
                 CircuitFact::Warned { .. }
@@ -100,6 +106,7 @@ impl Fact {
             Fact::Trust(fact) => fact.kind(),
             Fact::Control(fact) => fact.kind(),
             Fact::Ledger(fact) => fact.kind(),
+            Fact::Provider(fact) => fact.kind(),
         }
     }
 

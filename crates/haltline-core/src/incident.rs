@@ -70,6 +70,7 @@ impl State {
             },
             State::Agent(agent) => agent.circuits.open_incidents().collect(),
             State::Tree(tree) => tree.circuits.open_incidents().collect(),
+            State::Provider(provider) => provider.circuits.open_incidents().collect(),
             State::Slice(slice) => slice.trip().map(|trip| trip.incident.as_str()).into_iter().collect(),
             State::PhaseRun(phase_run) => phase_run.trip().map(|trip| trip.incident.as_str()).into_iter().collect(),
             State::Claim(claim) => claim.dispute().map(|dispute| dispute.incident.as_str()).into_iter().collect(),
@@ -91,7 +92,7 @@ pub fn incident_start(after: &State, recorded: &Recorded) -> Option<(IncidentSta
         (start, IncidentTexts { about: Some(circuit.scope().to_owned()), reason: Some(reason), end_reason: None })
     };
     match after {
-        State::Agent(_) | State::Tree(_) => {
+        State::Agent(_) | State::Tree(_) | State::Provider(_) => {
             let (begun, key, calls) = match fact.as_circuit()? {
                 CircuitFact::Tripped { trip } => {
                     let code = loop_::code(trip.pattern, trip.key);
@@ -216,7 +217,8 @@ impl Fact {
             | Fact::Exemption(_)
             | Fact::Trust(_)
             | Fact::Control(_)
-            | Fact::Ledger(_) => None,
+            | Fact::Ledger(_)
+            | Fact::Provider(_) => None,
         }
     }
 }

@@ -26,12 +26,13 @@ mod operator;
 mod own_protection;
 mod pattern;
 mod pattern_table;
+pub(crate) mod provider;
 mod way_out;
 
 pub use crate::circuit::EscalationLevel;
 pub use agent_fact::{AgentFact, Ending, Progress};
 pub use agent_state::{Activity, AgentState, AgentTotals, Deliveries, HookRun, HookRuns, PermissionDenials, Turn};
-pub use agent_tree::{AgentTree, AgentTreeFact, ApiCalls, Permit, Reservation, Spent, SubAgent};
+pub use agent_tree::{AgentTree, AgentTreeFact, ApiCalls, Permit, Reservation, Spent, SubAgent, Task};
 pub use budget::{BudgetLimits, Budgets, SpendRateLimits};
 pub use circuits::{
     CircuitFact, CircuitState, Circuits, HalfOpenCause, Probe, Trip, TripStreak, TrippedCircuit, TrippedState,
@@ -49,7 +50,8 @@ pub use event::{
 pub use exemptions::{Exemption, ExemptionFact, Exemptions};
 pub use in_flight_call::{CallTraits, InFlightCall};
 pub use limits::{
-    AgentLimits, ApiLimits, Bound, Budget, DenialLimits, Limits, OnFull, Preset, WarnDenyLimits, WindowLimits,
+    AgentLimits, ApiLimits, Bound, Budget, DenialLimits, Limits, OnFull, Preset, ProviderLimits, WarnDenyLimits,
+    WindowLimits,
 };
 pub(crate) use messages::FOR_PERSON;
 pub use messages::{TURN_ENDS, dollars};
@@ -58,4 +60,7 @@ pub use no_progress::{NoProgress, RepeatedError};
 pub use operator::{TripSubject, Verb, decide as decide_verb, decide_revoke};
 pub use own_protection::denial_on_failure;
 pub use pattern::{Nature, Pattern};
+pub use provider::{
+    FaultKind, Provider, ProviderAccount, ProviderEvent, ProviderFact, ProviderFault, ProviderRequest, model_family,
+};
 pub use way_out::{WAYS_OUT, WayOut, is_way_out};

@@ -9,7 +9,9 @@ use crate::claim::{self, Claim, Pipeline};
 use crate::constraint::{self, Circuit, CircuitState};
 use crate::control::{self, Control};
 use crate::ledger::{Ledger, LedgerFact};
-use crate::loop_::{AgentFact, AgentState, AgentTree, AgentTreeFact, Circuits, ExemptionFact, Exemptions};
+use crate::loop_::{
+    AgentFact, AgentState, AgentTree, AgentTreeFact, Circuits, ExemptionFact, Exemptions, Provider, ProviderFact,
+};
 use crate::phase::{self, PhaseRun};
 use crate::trust::{self, Trust};
 use crate::{CircuitName, Elapsed, Fact, Halt, Moment, Recorded};
@@ -37,6 +39,8 @@ pub enum State {
     Control(Box<Control>),
     /// What all agents of the machine or the project have used of their budgets.
     Ledger(Box<Ledger>),
+    /// The circuits of an account at a model service.
+    Provider(Box<Provider>),
 }
 
 impl State {
@@ -46,6 +50,7 @@ impl State {
             State::Constraint(circuit) => matches!(circuit.state, CircuitState::Open(_) | CircuitState::HalfOpen(_)),
             State::Agent(agent) => agent.circuits.has_tripped(),
             State::Tree(tree) => tree.circuits.has_tripped(),
+            State::Provider(provider) => provider.circuits.has_tripped(),
             State::Slice(slice) => slice.is_tripped(),
             State::PhaseRun(phase_run) => phase_run.is_tripped(),
             State::Claim(claim) => claim.is_tripped(),
@@ -60,6 +65,7 @@ impl State {
         let last_seen = match self {
             State::Agent(agent) => agent.last_seen,
             State::Tree(tree) => tree.last_seen,
+            State::Provider(provider) => provider.last_seen,
             State::Slice(slice) if !slice.is_tripped() => slice.last_seen,
             State::PhaseRun(phase_run) if !phase_run.is_tripped() => phase_run.last_seen,
             State::Constraint(_)
@@ -84,6 +90,7 @@ impl State {
             State::Constraint(circuit) => circuit.generation,
             State::Agent(agent) => agent.circuits.generation,
             State::Tree(tree) => tree.circuits.generation,
+            State::Provider(provider) => provider.circuits.generation,
             State::Slice(slice) => slice.generation,
             State::PhaseRun(phase_run) => phase_run.generation,
             State::Claim(claim) => claim.generation,
@@ -95,7 +102,8 @@ impl State {
     /// The circuits of a running session, if the row has any.
     pub fn circuits(&self) -> Option<&Circuits> {
         let of_agent = self.as_agent().map(|agent| &agent.circuits);
-        of_agent.or_else(|| self.as_tree().map(|tree| &tree.circuits))
+        let of_tree = || self.as_tree().map(|tree| &tree.circuits);
+        of_agent.or_else(of_tree).or_else(|| self.as_provider().map(|provider| &provider.circuits))
     }
 }
 
@@ -200,4 +208,5 @@ rows! {
     Trust(Trust), as_trust; Trust(trust::Fact), trust::apply;
     Control(Control), as_control; Control(control::Fact), control::apply;
     Ledger(Ledger), as_ledger; Ledger(LedgerFact), Ledger::apply;
+    Provider(Provider), as_provider; Provider(ProviderFact), Provider::apply;
 }

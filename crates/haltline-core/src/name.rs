@@ -31,6 +31,11 @@ impl CircuitName {
         Self("machine/budget".to_owned())
     }
 
+    /// The row of the circuits of an account at a model service.
+    pub fn provider(provider: &str, account: &str) -> Self {
+        Self(format!("machine/provider/{}/{}", escape_part(provider), escape_part(account)))
+    }
+
     /// The row that counts what all agents of a project use.
     pub fn project_ledger() -> Self {
         Self("budget/project".to_owned())

@@ -48,6 +48,22 @@ pub fn everywhere(state_folder: &Path) -> Project {
     Project::new(state_folder.to_owned(), state_folder.to_owned())
 }
 
+/// The rows of a project, and those of the accounts at model services, which all projects share.
+pub fn rows_with_providers(
+    store: &impl Store,
+    state_folder: &Path,
+    project: ProjectKey,
+) -> Result<Vec<(CircuitName, State)>, StoreError> {
+    let mut rows = store.circuits(project)?;
+    let everything = everywhere(state_folder).key;
+    if everything != project {
+        let shared = store.circuits(everything)?.into_iter();
+        rows.extend(shared.filter(|(_, state)| matches!(state, State::Provider(_))));
+        rows.sort_by(|(one, _), (other, _)| one.cmp(other));
+    }
+    Ok(rows)
+}
+
 /// The pauses in force for a project: its own and the one of everything. Reads the store only if a marker says that
 /// there may be one.
 pub fn pauses(

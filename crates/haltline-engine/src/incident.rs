@@ -22,6 +22,7 @@ pub use record::{IncidentLookup, IncidentRecord, one_per_cause};
 pub use session::session_state;
 pub(crate) use session::{from_history, from_trip, last_result, sample};
 
+use crate::control::rows_with_providers;
 use crate::engine::Engine;
 use crate::file::{append_regular, reject_linked_folder};
 use crate::mirror::violations;
@@ -302,7 +303,7 @@ impl<S: Store> Engine<S> {
                 State::Slice(slice) => slice.trip().map(|trip| trip.incident.clone()).into_iter().collect(),
                 State::Claim(claim) => disputes(claim),
                 // Those of the sessions come from the journal.
-                State::Agent(_) | State::Tree(_) => Vec::new(),
+                State::Agent(_) | State::Tree(_) | State::Provider(_) => Vec::new(),
                 State::Exemptions(_) | State::Pipeline(_) | State::Trust(_) | State::Control(_) | State::Ledger(_) => {
                     Vec::new()
                 }
@@ -320,7 +321,7 @@ impl<S: Store> Engine<S> {
         let history = self.store().history(key, &record.row, HISTORY_MAX)?;
         let state = self.store().circuit(key, &record.row)?;
         let known = match &state {
-            Some(State::Agent(_) | State::Tree(_)) => {
+            Some(State::Agent(_) | State::Tree(_) | State::Provider(_)) => {
                 from_history(&record.row, &history).into_iter().find(|known| known.id == record.id)
             }
             Some(state) => self.incident(&record.row, state, &record.id)?,
@@ -329,10 +330,15 @@ impl<S: Store> Engine<S> {
         Ok(record.complete(known, &history))
     }
 
+    /// The rows of this project, and those of the accounts that all projects share.
+    pub fn rows(&self) -> Result<Vec<(CircuitName, State)>, StoreError> {
+        rows_with_providers(self.store(), self.state_folder(), self.project().key)
+    }
+
     /// All incidents of the agents in this project, newest first.
     pub fn incidents(&self) -> Result<Vec<Incident>, StoreError> {
         let mut incidents = Vec::new();
-        for (name, state) in self.store().circuits(self.project().key)? {
+        for (name, state) in self.rows()? {
             if state.circuits().is_some_and(|circuits| circuits.trips > 0) {
                 incidents.extend(self.incidents_in(&name)?);
             }
@@ -343,8 +349,8 @@ impl<S: Store> Engine<S> {
 
     /// The row whose circuits have this incident, if it has not ended.
     pub fn row_with_incident(&self, incident: &str) -> Result<Option<CircuitName>, StoreError> {
-        let rows = self.store().circuits(self.project().key)?;
-        let found = rows
+        let found = self
+            .rows()?
             .into_iter()
             .find(|(_, state)| state.circuits().is_some_and(|circuits| circuits.has_incident(incident)));
         Ok(found.map(|(name, _)| name))
@@ -358,7 +364,9 @@ impl<S: Store> Engine<S> {
     /// One incident of a row; `None` if the row does not know it any more.
     pub(crate) fn incident(&self, row: &CircuitName, state: &State, id: &str) -> Result<Option<Incident>, StoreError> {
         Ok(match state {
-            State::Agent(_) | State::Tree(_) => self.incidents_in(row)?.into_iter().find(|known| known.id == id),
+            State::Agent(_) | State::Tree(_) | State::Provider(_) => {
+                self.incidents_in(row)?.into_iter().find(|known| known.id == id)
+            }
             State::Constraint(circuit) => {
                 let history = self.store().history(self.project().key, row, HISTORY_MAX)?;
                 let incident = other_breakers::of_constraint(row, id, circuit, &violations(&history), self.now());

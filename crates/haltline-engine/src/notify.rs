@@ -3,6 +3,7 @@
 use haltline_core::CircuitName;
 
 use crate::config::Config;
+use crate::control::everywhere;
 use crate::engine::Engine;
 use crate::incident::{Incident, sample};
 use crate::notify_target::{Message, Target};
@@ -51,7 +52,13 @@ impl<S: Store> Engine<S> {
     }
 
     fn try_deliver_notifications(&self) -> Result<(), StoreError> {
-        for message in self.store().undelivered(self.project().key)? {
+        let (own, everything) = (self.project().key, everywhere(self.state_folder()).key);
+        let mut waiting = self.store().undelivered(own)?;
+        if everything != own {
+            // What concerns the whole machine has one message, whichever project sends it.
+            waiting.extend(self.store().undelivered(everything)?);
+        }
+        for message in waiting {
             let state = self.store().circuit(self.project().key, &message.circuit)?;
             let incident = match &state {
                 Some(state) => self.incident(&message.circuit, state, &message.incident)?,

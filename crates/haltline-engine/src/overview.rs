@@ -52,7 +52,7 @@ impl BreakerName {
     /// The breaker whose circuits a row holds; `None` for rows without circuits.
     fn of(state: &State) -> Option<Self> {
         match state {
-            State::Agent(_) | State::Tree(_) => Some(BreakerName::Loop),
+            State::Agent(_) | State::Tree(_) | State::Provider(_) => Some(BreakerName::Loop),
             State::Constraint(_) => Some(BreakerName::Constraint),
             State::PhaseRun(_) => Some(BreakerName::Phase),
             State::Slice(_) => Some(BreakerName::Attempt),
@@ -190,6 +190,10 @@ fn active_sessions(rows: &[(CircuitName, State)], now: Moment) -> BTreeSet<Circu
             State::Tree(tree) if tree.last_seen.at > since => {
                 active.insert(name.clone());
             }
+            // What a model service said concerns whoever begins something.
+            State::Provider(_) => {
+                active.insert(name.clone());
+            }
             State::Agent(_)
             | State::Tree(_)
             | State::Constraint(_)
@@ -227,6 +231,7 @@ fn is_closed(state: &State) -> bool {
         State::Slice(slice) => slice.is_begun(),
         // A tree belongs to agents that are counted themselves.
         State::Tree(_)
+        | State::Provider(_)
         | State::Exemptions(_)
         | State::Pipeline(_)
         | State::Trust(_)
@@ -253,6 +258,7 @@ fn unclosed(
     Ok(match state {
         State::Agent(agent) => of_session(store, project, name, &agent.circuits, now)?,
         State::Tree(tree) => of_session(store, project, name, &tree.circuits, now)?,
+        State::Provider(provider) => of_session(store, project, name, &provider.circuits, now)?,
         State::Constraint(circuit) => match circuit.trip() {
             Some(trip) => {
                 let history = store.history(project, name, incident::EVIDENCE_MAX * 4)?;
@@ -422,7 +428,7 @@ fn is_consequence(fact: &CircuitFact) -> bool {
 
 fn breaker_of_fact(fact: &Fact) -> Option<BreakerName> {
     match fact {
-        Fact::Agent(_) | Fact::Tree(_) => Some(BreakerName::Loop),
+        Fact::Agent(_) | Fact::Tree(_) | Fact::Provider(_) => Some(BreakerName::Loop),
         Fact::Constraint(_) => Some(BreakerName::Constraint),
         Fact::Phase(_) => Some(BreakerName::Phase),
         Fact::Attempt(_) => Some(BreakerName::Attempt),

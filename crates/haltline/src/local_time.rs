@@ -2,12 +2,18 @@
 
 use std::borrow::Cow;
 
+use haltline_agents::headless::Reset;
 use haltline_core::Instant;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 
 fn zoned(at: Instant) -> Zoned {
     Timestamp::from_millisecond(at.as_millis()).unwrap_or_default().to_zoned(TimeZone::system())
+}
+
+/// The instant that a client means, which names the time of the machine unless it names a zone.
+pub fn stated_instant(reset: &Reset, now: Instant) -> Instant {
+    reset.moment(now, &TimeZone::system(), |name| TimeZone::get(name).ok())
 }
 
 /// `14:32`, with the date if it is another day than `now`.

@@ -64,7 +64,8 @@ fn describe_event(event: &LoopEvent) -> String {
         LoopEvent::Cleanup { .. }
         | LoopEvent::HooksRemoved { .. }
         | LoopEvent::Forged { .. }
-        | LoopEvent::ModelStart => word.to_owned(),
+        | LoopEvent::ModelStart
+        | LoopEvent::ProviderFault(_) => word.to_owned(),
         LoopEvent::SessionEnd { reason } => format!("{word} {reason}"),
         LoopEvent::Message { usage, cost, last_response: last, .. } => {
             let tokens = usage.map(|usage| [usage.input, usage.output, usage.cache_read, usage.cache_write]);
@@ -81,7 +82,9 @@ fn describe_parsed_hook(parsed: &ParsedHook) -> String {
     let mut text = format!("  {name} of {} {agent}, {}, {batched}\n", agent_ref.session, agent_ref.client);
     let what = parsed.loop_event.as_ref().map_or("nothing to decide".to_owned(), describe_event);
     writeln!(text, "  {what}").expect("a String takes it");
+    let fault = parsed.service_fault.as_ref();
     for (name, value) in [
+        ("service fault", &fault.map(|fault| format!("{:?} {:?}", fault.kind, fault.reset))),
         ("folder", &parsed.folder),
         ("model", &parsed.model),
         ("transcript to read now", &parsed.transcript_path),

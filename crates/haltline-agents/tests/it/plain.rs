@@ -4,7 +4,7 @@ use haltline_agents::plain::{PlainError, PlainEvent, PlainEventKind, TYPES, read
 use haltline_core::attempt::{Attempt, Output, SliceId, TestName, TestResult};
 use haltline_core::claim::{Changes, ClaimId, Confidence, ObjectionText, PipelineName, Round};
 use haltline_core::identity::{Action, CallResult, DeniedBy, ModelText, Outcome};
-use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, TurnEnd, Usage};
+use haltline_core::loop_::{AgentRef, CallContext, FaultKind, LoopEvent, ProviderFault, TurnEnd, Usage};
 use haltline_core::{ConstraintId, Instant};
 
 /// Reads an event of session `s` with these additional fields.
@@ -56,6 +56,27 @@ fn sessions_prompts_and_turns_are_read() {
         LoopEvent::SpawnStart { sub_agent: "c".to_owned(), depth: Some(2) },
     );
     assert_reads_as(r#""type":"spawn_end","child":"c""#, LoopEvent::SpawnEnd { sub_agent: Some("c".to_owned()) });
+}
+
+#[test]
+fn a_turn_that_the_model_service_ended_says_why_and_until_when() {
+    let fault = |kind, until, is_account_wide| LoopEvent::ProviderFault(ProviderFault { kind, until, is_account_wide });
+    let until = Some(Instant::parse("2026-02-12T10:30:00Z").expect("an instant"));
+    assert_reads_as(
+        r#""type":"stop","error":"limit","resets_at":"2026-02-12T10:30:00Z","all_models":true"#,
+        fault(FaultKind::Limit, until, true),
+    );
+    assert_reads_as(r#""type":"stop","error":"overloaded""#, fault(FaultKind::Overload, None, false));
+    let error = event(r#""type":"stop","error":"tired""#).expect_err("unknown");
+    assert_eq!(error.to_string(), r#"error "tired": expected one of limit, overloaded"#);
+    let account = |fields: &str| {
+        let event = read(&format!(r#"{{"v":1,"session":"s","type":"stop",{fields}}}"#)).expect("readable");
+        event.agent_ref.account.map(|account| (account.provider, account.account))
+    };
+    let named = |provider: &str, account: &str| Some((provider.to_owned(), account.to_owned()));
+    assert_eq!(account(r#""client":"codex""#), named("openai", "login"));
+    assert_eq!(account(r#""client":"aider","provider":"mistral","account":"work""#), named("mistral", "work"));
+    assert_eq!(account(r#""client":"aider""#), None);
 }
 
 #[test]

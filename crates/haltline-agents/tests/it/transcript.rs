@@ -101,7 +101,8 @@ fn event_text(event: &LoopEvent) -> String {
         | LoopEvent::Cleanup { .. }
         | LoopEvent::HooksRemoved { .. }
         | LoopEvent::Forged { .. }
-        | LoopEvent::ModelStart => {
+        | LoopEvent::ModelStart
+        | LoopEvent::ProviderFault(_) => {
             format!("{word}: not in a transcript")
         }
     }

@@ -30,6 +30,7 @@ impl Event {
             Event::Trust(TrustEvent::LimitsSeen { .. }) => Vec::new(),
             Event::Control(event) => of_control(event),
             Event::Ledger(LedgerEvent::Raise { operator, .. }) => operator.reason.iter_mut().collect(),
+            Event::Provider(_) => Vec::new(),
         }
     }
 }
@@ -81,6 +82,7 @@ fn of_loop(event: &mut LoopEvent) -> Vec<&mut String> {
         | LoopEvent::Cleanup { .. }
         | LoopEvent::HooksRemoved { .. }
         | LoopEvent::Forged { .. }
+        | LoopEvent::ProviderFault(_)
         | LoopEvent::SessionEnd { .. } => Vec::new(),
     }
 }

@@ -21,6 +21,25 @@ pub struct SubAgent {
     /// True if haltline will stop it at its next action.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_ending: bool,
+    /// The identity of the call that started it: its task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Digest>,
+}
+
+/// A task that failed, or that haltline warned of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// The identity of the call that gives it to a sub-agent.
+    pub identity: Digest,
+    /// How often it failed in the same way, in a row.
+    #[serde(default)]
+    pub failures: u32,
+    /// The result of the last failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Digest>,
+    /// True if haltline warned that it is given to another sub-agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_warned: bool,
 }
 
 /// A spawn that haltline let through and that has not started yet.
@@ -32,6 +51,9 @@ pub struct Permit {
     pub depth: u32,
     /// When haltline let it through.
     pub since: Moment,
+    /// The identity of the call: the sub-agent's task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Digest>,
 }
 
 /// What the tree has used of its budget.
@@ -103,6 +125,12 @@ pub struct AgentTree {
     /// Spawns that haltline let through and that have not started yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permits: Vec<Permit>,
+    /// Tasks that failed, or that haltline warned of, since the person's last prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Task>,
+    /// What sub-agents have cost since the last time none was running, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fan_out_micros: u64,
     /// Spawns in total.
     #[serde(default)]
     pub spawns: u64,
@@ -194,7 +222,20 @@ pub enum AgentTreeFact {
         /// True if it counts towards the rate of spending.
         #[serde(rename = "paced", default, skip_serializing_if = "std::ops::Not::not")]
         is_paced: bool,
+        /// True if a sub-agent got them.
+        #[serde(rename = "sub", default, skip_serializing_if = "std::ops::Not::not")]
+        is_sub_agent: bool,
     },
+    /// A sub-agent failed at its task.
+    TaskFailed {
+        task: Digest,
+        /// Digest of the result.
+        result: Digest,
+    },
+    /// A sub-agent ended its task, after others had failed at it.
+    TaskDone { task: Digest },
+    /// haltline warned that a task is given to another sub-agent.
+    TaskRepeated { task: Digest },
     /// One of the agents started a turn.
     Turn,
     /// One of the agents made a call.
@@ -227,6 +268,9 @@ impl AgentTreeFact {
             AgentTreeFact::ApiCalled { .. } => unsynced("api_called"),
             AgentTreeFact::ApiCharged { .. } => unsynced("api_settled"),
             AgentTreeFact::Spent { .. } => unsynced("spent"),
+            AgentTreeFact::TaskFailed { .. } => unsynced("task_failed"),
+            AgentTreeFact::TaskDone { .. } => unsynced("task_done"),
+            AgentTreeFact::TaskRepeated { .. } => unsynced("task_repeated"),
             AgentTreeFact::Turn => unsynced("turn"),
             AgentTreeFact::Called => unsynced("called"),
             AgentTreeFact::PromptBudgetBegan => unsynced("prompt_budget_began"),
@@ -257,6 +301,8 @@ impl Usage {
 
 /// How many sub-agents are kept; more cannot run at once, because each would have cost a model call.
 const SUB_AGENTS_MAX: usize = 256;
+/// How many tasks are kept.
+const TASKS_MAX: usize = 32;
 
 impl AgentTree {
     /// The state of a tree that haltline sees for the first time.
@@ -287,13 +333,19 @@ impl AgentTree {
         match fact {
             AgentTreeFact::Bypass { on } => tree.is_bypassed = *on,
             AgentTreeFact::Permitted { permit, agent, turn } => {
+                if tree.live() == 0 {
+                    tree.fan_out_micros = 0;
+                }
                 increment(&mut tree.spawns);
                 increment(&mut tree.spawns_since_prompt);
                 tree.permits.push(*permit);
                 keep_newest(&mut tree.permits, SUB_AGENTS_MAX);
                 tree.last_spawn = Some((*agent, *turn, permit.since));
             }
-            AgentTreeFact::Prompted => tree.spawns_since_prompt = 0,
+            AgentTreeFact::Prompted => {
+                tree.spawns_since_prompt = 0;
+                tree.tasks.clear();
+            }
             AgentTreeFact::Refunded { call } => {
                 let before = tree.permits.len();
                 tree.permits.retain(|permit| permit.call != *call);
@@ -327,7 +379,17 @@ impl AgentTree {
                 tree.spent.micros = tree.spent.micros.saturating_add(price);
                 tree.spent.is_priced |= micros.or(reserved).is_some();
             }
-            AgentTreeFact::Spent { tokens, micros, is_paced } => {
+            AgentTreeFact::TaskFailed { task, result } => {
+                let task = tree.task(*task);
+                task.failures = if task.failure == Some(*result) { task.failures.saturating_add(1) } else { 1 };
+                task.failure = Some(*result);
+            }
+            AgentTreeFact::TaskDone { task } => tree.tasks.retain(|known| known.identity != *task),
+            AgentTreeFact::TaskRepeated { task } => tree.task(*task).is_warned = true,
+            AgentTreeFact::Spent { tokens, micros, is_paced, is_sub_agent } => {
+                if *is_sub_agent {
+                    tree.fan_out_micros = tree.fan_out_micros.saturating_add(micros.unwrap_or_default());
+                }
                 tree.spent.tokens = tree.spent.tokens.saturating_add(tokens.unwrap_or_default());
                 match micros {
                     Some(micros) => {
@@ -361,7 +423,17 @@ impl AgentTree {
         tree
     }
 
+    fn task(&mut self, identity: Digest) -> &mut Task {
+        let index = self.tasks.iter().position(|task| task.identity == identity).unwrap_or_else(|| {
+            self.tasks.push(Task { identity, failures: 0, failure: None, is_warned: false });
+            keep_newest(&mut self.tasks, TASKS_MAX);
+            self.tasks.len() - 1
+        });
+        &mut self.tasks[index]
+    }
+
     fn begin_sub_agent(&mut self, id: &str, depth: u32, call: Option<Digest>, at: Moment) {
+        let task = call.and_then(|call| self.permits.iter().find(|permit| permit.call == call)?.task);
         if let Some(call) = call {
             self.permits.retain(|permit| permit.call != call);
         }
@@ -369,7 +441,7 @@ impl AgentTree {
             known.depth = depth;
             return;
         }
-        self.sub_agents.push(SubAgent { id: id.to_owned(), depth, since: at, is_ending: false });
+        self.sub_agents.push(SubAgent { id: id.to_owned(), depth, since: at, is_ending: false, task });
         keep_newest(&mut self.sub_agents, SUB_AGENTS_MAX);
     }
 }

@@ -31,6 +31,9 @@ pub struct Budgets {
     pub night: BudgetLimits,
     pub week: BudgetLimits,
     pub project: BudgetLimits,
+    /// What sub-agents that run together may cost, in millionths of a dollar.
+    #[serde(default)]
+    pub fan_out_micros: Option<u64>,
     /// The hour at which the night begins, local time.
     pub night_from_hour: u32,
     /// The hour at which the night ends.
@@ -46,6 +49,7 @@ impl Default for Budgets {
             night: unset,
             week: unset,
             project: unset,
+            fan_out_micros: None,
             night_from_hour: 22,
             night_to_hour: 8,
         }
@@ -65,7 +69,7 @@ impl Budgets {
 
     /// True if any budget is set.
     pub fn is_set(&self) -> bool {
-        self.prompt.is_set() || self.is_shared_set()
+        self.prompt.is_set() || self.is_shared_set() || self.fan_out_micros.is_some()
     }
 }
 

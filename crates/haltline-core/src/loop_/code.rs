@@ -5,12 +5,13 @@ use super::decide::{STOP_HOOK, hook_key, limit_key};
 use crate::identity::Digest;
 
 /// Limits that have a code of their own within their pattern.
-const LIMIT_CODES: [(Pattern, &str, &str); 13] = [
+const LIMIT_CODES: [(Pattern, &str, &str); 15] = [
     (Pattern::AgentSpawn, "spacing", "HL-SPAWN-02"),
     (Pattern::AgentSpawn, "concurrent", "HL-SPAWN-03"),
     (Pattern::AgentSpawn, "spawns", "HL-SPAWN-04"),
     (Pattern::AgentSpawn, "depth", "HL-SPAWN-05"),
     (Pattern::AgentSpawn, "stop_oldest", "HL-SPAWN-06"),
+    (Pattern::AgentSpawn, "same_task", "HL-SPAWN-07"),
     (Pattern::ExternalApi, "api_calls", "HL-API-02"),
     (Pattern::ExternalApi, "api_cost", "HL-API-03"),
     (Pattern::Budget, "budget prompt", "HL-BUDGET-04"),
@@ -19,6 +20,7 @@ const LIMIT_CODES: [(Pattern, &str, &str); 13] = [
     (Pattern::Budget, "budget week", "HL-BUDGET-04"),
     (Pattern::Budget, "budget project", "HL-BUDGET-04"),
     (Pattern::Budget, "budget velocity", "HL-BUDGET-06"),
+    (Pattern::Budget, "budget fan_out", "HL-BUDGET-07"),
 ];
 
 /// The code of an incident with this pattern and circuit key.

@@ -13,6 +13,7 @@ mod hook_source;
 mod limit;
 mod model;
 mod pattern_match;
+mod provider;
 mod spawn;
 mod start;
 
@@ -22,7 +23,8 @@ use super::circuits::{ALERT_STREAK, CircuitFact, CircuitState, Circuits, HalfOpe
 use super::messages::{self, Explanation};
 use super::{
     Activity, AgentFact, AgentRef, AgentState, AgentTree, AgentTreeFact, CallContext, CallIds, Gain, Limits, LoopEvent,
-    Nature, Pattern, Preset, SubAgent, TranscriptRange, TurnEnd, Usage, WindowLimits, own_protection, pattern,
+    Nature, Pattern, Preset, SubAgent, TranscriptRange, TurnEnd, Usage, WindowLimits, model_family, own_protection,
+    pattern,
 };
 use crate::circuit::{EscalationLevel, cooldown_ms_in_streak, incident_id_for_key};
 use crate::draft::Draft;
@@ -84,6 +86,7 @@ struct AgentDraft<'a> {
     tree_row: CircuitName,
     tree: Option<AgentTree>,
     ledgers: budget::Ledgers,
+    provider: provider::ReadProvider,
     /// The call that waits for the verdict, if the event is a start.
     call: Option<Digest>,
     /// The id of the response that the call belongs to, if the client says it.
@@ -142,6 +145,7 @@ impl<'a> AgentDraft<'a> {
             tree_row,
             tree,
             ledgers: budget::Ledgers::default(),
+            provider: None,
             call: None,
             response: None,
             end_id: None,
@@ -173,11 +177,11 @@ impl<'a> AgentDraft<'a> {
     /// Records the first event of an agent, and a change of the policy.
     fn record_begin(&mut self, root_session: Option<String>) {
         let agent_ref = self.request.agent_ref;
-        let (starts, resumed, is_nested) =
-            if let LoopEvent::SessionStart { resumed, is_nested, .. } = self.request.event {
-                (true, *resumed, *is_nested)
+        let (starts, resumed, is_nested, model) =
+            if let LoopEvent::SessionStart { resumed, is_nested, model } = self.request.event {
+                (true, *resumed, *is_nested, model.as_deref())
             } else {
-                (false, false, self.agent.is_nested)
+                (false, false, self.agent.is_nested, None)
             };
         if self.is_new || (starts && !self.is_duplicate) {
             let missed_start = self.is_new && agent_ref.marks_batches && agent_ref.sub_agent.is_none() && !starts;
@@ -194,6 +198,7 @@ impl<'a> AgentDraft<'a> {
                 hook_source,
                 delivered_by,
                 missed_start,
+                model_family: model.and_then(model_family).map(|family| short(&family)),
             });
             if missed_start {
                 self.draft.notices.push(format!(
@@ -263,6 +268,7 @@ impl<'a> AgentDraft<'a> {
             }
             LoopEvent::Hook { name } => self.hook_run(name)?,
             LoopEvent::Stop { blocked, running, end } => self.stop(*blocked, running.as_deref(), *end)?,
+            LoopEvent::ProviderFault(fault) => self.provider_fault(fault)?,
             LoopEvent::Compaction { .. } | LoopEvent::SessionEnd { .. } if self.is_duplicate => Verdict::Pass,
             LoopEvent::Compaction { trigger } => {
                 self.record(AgentFact::Compacted { trigger: trigger.clone(), hook_source: self.hook_source() });
@@ -405,6 +411,9 @@ impl<'a> AgentDraft<'a> {
         if let Some(denied) = self.deny_hook_started_session()? {
             return Ok(denied);
         }
+        if let Some(denied) = self.begin_session()? {
+            return Ok(denied);
+        }
         // A new prompt is a new task: HALF_OPEN circuits of the last one close, unless a person resumed them.
         self.lapse(|pattern, cause| pattern.nature() == Nature::Loop && cause != HalfOpenCause::Person);
         self.lapse_idle_continuation();
@@ -430,7 +439,7 @@ impl<'a> AgentDraft<'a> {
         if self.agent.circuits.escalations.is_empty() {
             return;
         }
-        self.lapse_limits(&["concurrent", "depth", "spacing", "tampering"]);
+        self.lapse_limits(&["concurrent", "depth", "spacing", "same_task", "tampering"]);
         let session_max = self.limits.agents.session_spawns_max(self.limits.preset);
         let spawns = self.tree.as_ref().map_or(0, |tree| tree.spawns);
         if session_max.is_none_or(|max| spawns < u64::from(max)) {

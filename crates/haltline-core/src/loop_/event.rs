@@ -6,6 +6,7 @@ use crate::ConstraintId;
 use crate::attempt::Touched;
 use crate::constraint::RuleFile;
 use crate::identity::{Action, CallResult, ModelText};
+use crate::loop_::{ProviderAccount, ProviderFault};
 
 /// Which agent an event belongs to, and how its client delivers events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub struct AgentRef {
     pub call_ids: CallIds,
     /// The configuration that delivered the event, if known: a client may deliver the same event from several.
     pub hook_source: Option<String>,
+    /// Whose allowance the agent's requests use, if that is known.
+    pub account: Option<ProviderAccount>,
+    /// The `haltline run` that started the client, if one did.
+    pub run: Option<String>,
 }
 
 /// Whether a client's call ids can be used to recognise a call.
@@ -199,6 +204,8 @@ pub enum LoopEvent {
         running: Option<Vec<String>>,
         end: TurnEnd,
     },
+    /// A model service answered with a limit or an error of its own, which ended the turn.
+    ProviderFault(ProviderFault),
     /// The client compacted the conversation.
     Compaction {
         /// What caused it, such as `auto`.
@@ -256,6 +263,7 @@ impl LoopEvent {
             | LoopEvent::SpawnStart { .. }
             | LoopEvent::SpawnEnd { .. }
             | LoopEvent::Hook { .. }
+            | LoopEvent::ProviderFault(_)
             | LoopEvent::Cleanup { .. }
             | LoopEvent::HooksRemoved { .. }
             | LoopEvent::Forged { .. } => None,
@@ -279,6 +287,7 @@ impl LoopEvent {
             | LoopEvent::ToolStart { .. }
             | LoopEvent::SpawnStart { .. }
             | LoopEvent::Hook { .. }
+            | LoopEvent::ProviderFault(_)
             | LoopEvent::Cleanup { .. }
             | LoopEvent::HooksRemoved { .. }
             | LoopEvent::Forged { .. } => false,
@@ -299,6 +308,7 @@ impl LoopEvent {
             LoopEvent::SpawnEnd { .. } => "spawn_end",
             LoopEvent::Hook { .. } => "hook",
             LoopEvent::Stop { .. } => "stop",
+            LoopEvent::ProviderFault(_) => "provider_fault",
             LoopEvent::Compaction { .. } => "compaction",
             LoopEvent::Cleanup { .. } => "cleanup",
             LoopEvent::HooksRemoved { .. } => "hooks_removed",

@@ -78,7 +78,25 @@ pub struct AgentLimits {
     pub depth_max: u32,
     /// Minimum time between two spawns that are not of one parallel batch.
     pub spacing_s: u32,
+    /// haltline warns and then denies if the same task is given to another sub-agent.
+    pub is_same_task_denied: bool,
     pub on_full: OnFull,
+}
+
+/// How long the circuits of a model service stay OPEN if the service does not say when it answers again (L7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderLimits {
+    pub enabled: bool,
+    /// The first cooldown after a limit.
+    pub cooldown_s: u32,
+    /// The first cooldown while the service is overloaded.
+    pub overload_cooldown_s: u32,
+}
+
+impl Default for ProviderLimits {
+    fn default() -> Self {
+        Self { enabled: true, cooldown_s: 300, overload_cooldown_s: 30 }
+    }
 }
 
 /// Limits on calls to external services (L7).
@@ -217,6 +235,9 @@ pub struct Limits {
     /// How fast a session may spend.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spend_rate: SpendRateLimits,
+    /// Circuits of model services.
+    #[serde(default)]
+    pub provider: ProviderLimits,
     /// How many completed calls are kept for each agent.
     pub history_max: u32,
     /// How long a probe may take before another call may replace it.
@@ -253,6 +274,7 @@ impl Default for Limits {
                 spawns_max: 0,
                 depth_max: 3,
                 spacing_s: 10,
+                is_same_task_denied: true,
                 on_full: OnFull::Deny,
             },
             api: ApiLimits {
@@ -275,6 +297,7 @@ impl Default for Limits {
             },
             budgets: Budgets::default(),
             spend_rate: SpendRateLimits::default(),
+            provider: ProviderLimits::default(),
             history_max: 50,
             probe_lease_s: 600,
         }

@@ -171,7 +171,8 @@ fn remedies(explanation: &Explanation, incident: &str, has_circuit: bool) -> Vec
             lines.push(format!("haltline resume {incident} [--hint TEXT]   allow one more call"));
         }
     }
-    if has_circuit && *pattern != Pattern::AgentSpawn {
+    let is_shared = matches!(pattern, Pattern::AgentSpawn | Pattern::ProviderLimit | Pattern::ProviderOverload);
+    if has_circuit && !is_shared {
         lines.push(format!("haltline false-positive {incident}   never stop this call again in this project"));
     }
     if *pattern == Pattern::AgentSpawn && *code != "HL-SPAWN-05" {

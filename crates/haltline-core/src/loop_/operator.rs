@@ -3,7 +3,7 @@
 use super::decide::tampering_key;
 use super::{
     AgentFact, AgentTreeFact, CircuitFact, Circuits, Exemption, ExemptionFact, Exemptions, HalfOpenCause, Pattern,
-    TrippedCircuit,
+    ProviderFact, TrippedCircuit,
 };
 use crate::identity::Digest;
 use crate::{CircuitName, Decision, Fact, Halt, Memory, Moment, Operator, Recorded, Rejection, State, Texts, Verdict};
@@ -70,9 +70,11 @@ pub fn decide(
         return Err(Rejection::NoIncident.into());
     };
     let is_tree = state.and_then(State::as_tree).is_some();
-    let wrap = |fact: CircuitFact| match is_tree {
-        true => Fact::Tree(AgentTreeFact::Circuit(fact)),
-        false => Fact::Agent(AgentFact::Circuit(fact)),
+    let is_provider = state.and_then(State::as_provider).is_some();
+    let wrap = |fact: CircuitFact| match (is_tree, is_provider) {
+        (_, true) => Fact::Provider(ProviderFact::Circuit(fact)),
+        (true, false) => Fact::Tree(AgentTreeFact::Circuit(fact)),
+        (false, false) => Fact::Agent(AgentFact::Circuit(fact)),
     };
     let record = |circuit: CircuitName, fact: Fact| {
         let texts = Texts { text: operator.reason.clone(), ..Texts::default() };

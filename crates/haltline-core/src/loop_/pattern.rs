@@ -54,6 +54,10 @@ pub enum Pattern {
     Denials,
     /// The session's budget is used up.
     Budget,
+    /// A model service said that the account has reached its limit.
+    ProviderLimit,
+    /// A model service is overloaded.
+    ProviderOverload,
     /// A constraint guards the action.
     Constraint,
     /// The agent tries to change or control haltline itself.

@@ -259,6 +259,12 @@ impl Pattern {
                 ..limit("denials", "HL-DENY-01", Nature::Loop, |limits| limits.denials.cooldown_s)
             },
             Pattern::Budget => limit("budget", "HL-BUDGET-02", Nature::Resource, |limits| limits.repeat.cooldown_s),
+            Pattern::ProviderLimit => {
+                limit("provider_limit", "HL-PROVIDER-01", Nature::Resource, |limits| limits.provider.cooldown_s)
+            }
+            Pattern::ProviderOverload => limit("provider_overload", "HL-PROVIDER-02", Nature::Resource, |limits| {
+                limits.provider.overload_cooldown_s
+            }),
             Pattern::Constraint => limit("constraint", "HL-CON-02", Nature::Rule, |limits| limits.repeat.cooldown_s),
             Pattern::Tampering => limit("tampering", "HL-OWN-01", Nature::Rule, |limits| limits.repeat.cooldown_s),
         }

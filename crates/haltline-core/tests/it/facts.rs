@@ -89,7 +89,10 @@ fn table() -> Vec<(Fact, &'static str, bool)> {
         crate::claim::facts::rows(moment()),
     ];
     let all = facts.into_iter().chain(trust).chain(breakers.into_iter().flatten()).chain(control);
-    all.chain(ledger()).collect()
+    all.chain(ledger())
+        .chain(crate::loop_::facts::providers(moment()))
+        .chain(crate::loop_::facts::fan_out(moment()))
+        .collect()
 }
 
 fn ledger() -> Vec<(Fact, &'static str, bool)> {
@@ -122,7 +125,11 @@ fn ledger() -> Vec<(Fact, &'static str, bool)> {
         (LedgerFact::Raised { raise }, "budget_raised", true),
     ];
     let tree = [
-        (AgentTreeFact::Spent { tokens: Some(5), micros: Some(7), is_paced: true }, "spent", false),
+        (
+            AgentTreeFact::Spent { tokens: Some(5), micros: Some(7), is_paced: true, is_sub_agent: false },
+            "spent",
+            false,
+        ),
         (AgentTreeFact::Called, "called", false),
         (AgentTreeFact::PromptBudgetBegan, "prompt_budget_began", false),
     ];

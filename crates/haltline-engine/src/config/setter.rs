@@ -105,7 +105,8 @@ mod tests {
             let affects_decisions = match key.name {
                 "mode" | "memory.tool_history_max" => true,
                 "constraint.directory" | "constraint.mirror" | "loop.interrupt" | "run.grace_seconds" => false,
-                _other => ["constraint", "loop", "agents", "api", "budget", "phase", "claim", "run"].contains(&table),
+                _other => ["constraint", "loop", "agents", "api", "budget", "provider", "phase", "claim", "run"]
+                    .contains(&table),
             };
             assert_eq!(policy != Policy::default(), affects_decisions, "{}", key.name);
             assert!(!affects_decisions || !policies.contains(&policy), "{} moves what another key moves", key.name);

@@ -7,6 +7,7 @@ use haltline_core::{CircuitName, IncidentEnd, Instant, Moment, State, code_page,
 use super::timeline::{Timeline, trip_of};
 use super::{Incident, IncidentBreaker, IncidentEvent, IncidentState};
 use crate::claims::claim_options;
+use crate::control::everywhere;
 use crate::engine::Engine;
 use crate::notify::{phase_run_options, slice_options};
 use crate::project::ProjectKey;
@@ -299,7 +300,7 @@ fn live_state(row: &State, id: &str, now: Moment) -> Option<IncidentState> {
         return None;
     }
     Some(match row {
-        State::Agent(_) | State::Tree(_) => {
+        State::Agent(_) | State::Tree(_) | State::Provider(_) => {
             let circuits = row.circuits()?;
             match circuits.tripped_by(id).map(|tripped| circuits.state_at(tripped.trip.key, now)) {
                 Some(CircuitState::HalfOpen(..) | CircuitState::Probing(_)) => IncidentState::HalfOpen,
@@ -336,7 +337,16 @@ impl<S: Store> Engine<S> {
             known.map_or_else(String::new, |project| project.identity.display().to_string())
         };
         let mut records = Vec::new();
-        for stored in self.store().incidents((!is_all).then_some(own))? {
+        let mut stored = self.store().incidents((!is_all).then_some(own))?;
+        let everything = everywhere(self.state_folder()).key;
+        if !is_all && everything != own {
+            stored.extend(self.store().incidents(Some(everything))?);
+        }
+        for mut stored in stored {
+            if stored.row.is_machine_wide() {
+                // It concerns every project of the machine, and a person can act on it in each.
+                stored.project = own;
+            }
             let (key, row) = (stored.project, stored.row.clone());
             let state = if stored.end.is_none() { self.store().circuit(key, &row)? } else { None };
             records.push(IncidentRecord::from_stored(stored, name(key)).with_row(state.as_ref(), now));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use haltline_core::identity::Digest;
+use haltline_core::loop_::ProviderFact;
 use haltline_core::loop_::{
     self, AgentFact, AgentTreeFact, CircuitFact, CircuitState, Circuits, Ending, HalfOpenCause, Pattern, Trip,
 };
@@ -62,7 +63,9 @@ pub(crate) fn from_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident
                 let excess = results.len().saturating_sub(64);
                 results.drain(..excess);
             }
-            Fact::Agent(AgentFact::Circuit(fact)) | Fact::Tree(AgentTreeFact::Circuit(fact)) => {
+            Fact::Agent(AgentFact::Circuit(fact))
+            | Fact::Tree(AgentTreeFact::Circuit(fact))
+            | Fact::Provider(ProviderFact::Circuit(fact)) => {
                 let known = incidents.len();
                 add_fact(&mut incidents, &results, row, &fact, &event(kind), (content.at, turn));
                 if let Some(incident) = incidents.get_mut(known) {

@@ -151,6 +151,7 @@ fn is_counted_violation(recorded: &Recorded) -> bool {
         | Fact::Pipeline(_)
         | Fact::Trust(_)
         | Fact::Control(_)
-        | Fact::Ledger(_) => false,
+        | Fact::Ledger(_)
+        | Fact::Provider(_) => false,
     }
 }

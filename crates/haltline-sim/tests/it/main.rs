@@ -6,6 +6,7 @@ mod corpus;
 mod fuzz_corpus;
 #[path = "../../src/bin/stand-in-agent/pattern.rs"]
 mod pattern;
+mod provider_circuits;
 mod ralph_library;
 mod run_loop;
 mod screens;

@@ -36,7 +36,7 @@ pub fn run(context: &Context, command: &Status) -> Result<ExitCode, Failure> {
     }
     let (store, project, config) = (engine.store(), engine.project(), engine.config());
     let day_ago = engine.now().at.plus_millis(-SESSION_MS);
-    let rows = store.circuits(project.key)?;
+    let rows = engine.rows()?;
     let constraints = active_ids(&project.root, config.constraint_directory(), &config.policy().constraint);
     let overview = Overview::from_rows(store, project.key, &rows, engine.now(), constraints)?;
     let recorded = RecordedTrips::read(store, project.key, day_ago)?;

@@ -61,7 +61,8 @@ fn view(context: &Context, record: &IncidentRecord) -> Result<WhyView, Failure> 
             | State::Pipeline(_)
             | State::Trust(_)
             | State::Control(_)
-            | State::Ledger(_),
+            | State::Ledger(_)
+            | State::Provider(_),
         )
         | None => {}
     }

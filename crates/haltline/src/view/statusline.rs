@@ -71,6 +71,8 @@ pub fn pattern_words(pattern: Pattern) -> &'static str {
         Pattern::AgentSpawn => "sub-agents at once",
         Pattern::ExternalApi => "API calls",
         Pattern::Budget => "budget",
+        Pattern::ProviderLimit => "provider limit",
+        Pattern::ProviderOverload => "provider overloaded",
         Pattern::Constraint => "constraint",
         Pattern::Tampering => "tampering",
     }

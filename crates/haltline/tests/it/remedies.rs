@@ -245,6 +245,31 @@ fn case(code: &str) -> Option<Case> {
             vec![event("message", ",\"cost_usd\":1.5")],
             start(90, "Read", "{\"file_path\":\"a\"}"),
         ),
+        "HL-BUDGET-07" => events(
+            "[budget.fan_out]\nusd_hard = 1.0\n",
+            vec![
+                start(1, "Task", "{\"prompt\":\"a\"}"),
+                event("spawn_start", ",\"child\":\"a1\""),
+                event("message", ",\"agent\":\"a1\",\"cost_usd\":1.5"),
+            ],
+            last_spawn(),
+        ),
+        "HL-SPAWN-07" => events(
+            "",
+            vec![
+                start(1, "Task", "{\"prompt\":\"a\"}"),
+                event("spawn_start", ",\"child\":\"a1\""),
+                start(2, "Task", "{\"prompt\":\"a\"}"),
+            ],
+            start(90, "Task", "{\"prompt\":\"a\"}"),
+        ),
+        "HL-PROVIDER-01" | "HL-PROVIDER-02" => {
+            let error = if code == "HL-PROVIDER-01" { "limit" } else { "overloaded" };
+            let at_provider =
+                |line: String| line.replace("\"session\":\"s\"", "\"session\":\"s\",\"provider\":\"anthropic\"");
+            let fault = at_provider(event("stop", &format!(",\"error\":\"{error}\"")));
+            events("[provider]\noverload_cooldown_seconds = 3600\n", vec![fault], at_provider(last_spawn()))
+        }
         "HL-CON-02" => Some(Case::Commands {
             config: "[constraint]\ndedup_seconds = 0\n",
             before: vec![vec!["constraint", "record", "rule", "--action", "git push --force"]],

@@ -12,6 +12,8 @@ struct StoredAgent {
     client: String,
     #[serde(rename = "root", default, skip_serializing_if = "Option::is_none")]
     root_session: Option<String>,
+    #[serde(rename = "model", default, skip_serializing_if = "Option::is_none")]
+    model_family: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_nested: bool,
     #[serde(rename = "seen")]
@@ -114,6 +116,7 @@ impl From<StoredAgent> for AgentState {
         Self {
             client: stored.client,
             root_session: stored.root_session,
+            model_family: stored.model_family,
             is_nested: stored.is_nested,
             last_seen: stored.last_seen,
             first_seen: stored.first_seen,

@@ -17,6 +17,8 @@ pub(super) enum Exceeded {
     Limit(BudgetLine),
     /// The minute under way has cost too much: what it has cost, and when it ends.
     SpendRate(u64, crate::Instant),
+    /// The sub-agents that run have cost too much: what they have cost, and the limit.
+    FanOut(u64, u64),
 }
 
 const SAVE: &str = "save your work with edits and `git commit`, say what is left to do, and stop.";
@@ -93,7 +95,8 @@ impl AgentDraft<'_> {
         let tokens = usage.map(|usage| usage.weighted_tokens());
         self.need_tree()?;
         let is_paced = micros.is_some();
-        self.record_in_tree(AgentTreeFact::Spent { tokens, micros, is_paced });
+        let is_sub_agent = self.request.agent_ref.sub_agent.is_some() && self.limits.budgets.fan_out_micros.is_some();
+        self.record_in_tree(AgentTreeFact::Spent { tokens, micros, is_paced, is_sub_agent });
         if self.limits.budgets.is_shared_set() {
             let charge = Charge {
                 agent: self.agent_digest(),
@@ -182,7 +185,17 @@ impl AgentDraft<'_> {
         let rate = rate.and_then(|rate| rate.too_fast(&self.limits.spend_rate, self.now));
         let is_over = |line: &BudgetLine| line.is_exceeded() || (is_new_work && line.is_reserved_up());
         let line = self.budget_lines().into_iter().find(is_over);
-        line.map(Exceeded::Limit).or(rate.map(|(micros, until)| Exceeded::SpendRate(micros, until)))
+        let fan_out = self.fan_out_exceeded(is_new_work);
+        line.map(Exceeded::Limit).or(fan_out).or(rate.map(|(micros, until)| Exceeded::SpendRate(micros, until)))
+    }
+
+    /// What the sub-agents that run have cost, if that is too much: it concerns them, and whoever starts another one.
+    fn fan_out_exceeded(&self, is_new_work: bool) -> Option<Exceeded> {
+        let hard = self.limits.budgets.fan_out_micros?;
+        let spent = self.tree.as_ref().map_or(0, |tree| tree.fan_out_micros);
+        let is_concerned = is_new_work || self.request.agent_ref.sub_agent.is_some();
+        let is_over = self.tree.as_ref().is_some_and(|tree| tree.live() > 0) && spent >= hard;
+        (is_concerned && is_over).then_some(Exceeded::FanOut(spent, hard))
     }
 
     /// The denial once a hard limit is reached and the calls allowed for saving work are used up.
@@ -215,6 +228,13 @@ impl AgentDraft<'_> {
                 let code = if line.scope == BudgetScope::Session { "HL-BUDGET-02" } else { "HL-BUDGET-04" };
                 let explanation = Explanation::new(Pattern::Budget, code, fact, SAVE, NOTHING_NEW);
                 (explanation.raise(&format!("{}_hard", line.key()), hard), line.until.map_or(Retry::Person, Retry::At))
+            }
+            Exceeded::FanOut(micros, hard) => {
+                let (spent, hard) = (messages::dollars(micros), messages::dollars(hard));
+                let fact = format!("the sub-agents that run together have cost {spent} of {hard}");
+                let explanation =
+                    Explanation::new(Pattern::Budget, "HL-BUDGET-07", fact, SAVE, "start another sub-agent.");
+                (explanation.raise("budget.fan_out.usd_hard", hard), Retry::Person)
             }
             Exceeded::SpendRate(micros, until) => {
                 let hard = messages::dollars(self.limits.spend_rate.hard_micros.unwrap_or_default());
@@ -307,6 +327,7 @@ impl AgentDraft<'_> {
             "budget week",
             "budget project",
             "budget velocity",
+            "budget fan_out",
         ]);
     }
 }
@@ -317,6 +338,7 @@ impl Exceeded {
             Exceeded::Limit(line) if line.scope == BudgetScope::Session => limit_key("budget"),
             Exceeded::Limit(line) => limit_key(&format!("budget {}", line.scope.as_str())),
             Exceeded::SpendRate(..) => limit_key("budget velocity"),
+            Exceeded::FanOut(..) => limit_key("budget fan_out"),
         }
     }
 }

@@ -73,6 +73,9 @@ impl AgentDraft<'_> {
             return if blocked { self.repeat_stop_verdict() } else { Ok(Verdict::Pass) };
         }
         self.close_in_flight()?;
+        if self.agent.totals.calls == 0 {
+            self.provider_answered()?;
+        }
         self.release_reservation(&self.agent_row.clone())?;
         // If the client does not say what kept the agent going, it was a prompt that no person wrote.
         let was_kept_going = self.agent.activity == Activity::KeptGoing;

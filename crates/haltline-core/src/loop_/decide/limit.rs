@@ -72,7 +72,7 @@ impl AgentDraft<'_> {
             return;
         }
         if is_spawn {
-            self.lapse_limits(&["spawns", "depth", "concurrent", "spacing"]);
+            self.lapse_limits(&["spawns", "depth", "concurrent", "spacing", "same_task"]);
         }
         if is_api {
             self.lapse_limits(&["api_calls", "api_cost"]);

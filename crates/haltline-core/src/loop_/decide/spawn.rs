@@ -11,6 +11,8 @@ use crate::{Elapsed, State};
 const AGENT_IDLE_MS: u64 = 30 * 60 * 1000;
 /// haltline warns at half of a limit only if the limit is at least this high.
 const TOTAL_WARNED_MIN: u32 = 4;
+/// So often sub-agents may fail at a task in the same way before haltline warns.
+const TASK_FAILURES: u32 = 2;
 
 fn spawn_key() -> Digest {
     limit_key("agent_spawn")
@@ -227,9 +229,9 @@ impl AgentDraft<'_> {
     }
 
     /// Reserves room for a sub-agent that is about to start.
-    pub(super) fn permit_spawn(&mut self, call: Digest, turn: u64) -> Result<(), Halt> {
+    pub(super) fn permit_spawn(&mut self, call: Digest, turn: u64, task: Option<Digest>) -> Result<(), Halt> {
         let depth = self.tree.as_ref().map_or(0, |tree| tree.depth(self.request.agent_ref.sub_agent.as_deref())) + 1;
-        let permit = Permit { call, depth, since: self.now };
+        let permit = Permit { call, depth, since: self.now, task };
         if self.agent.circuits.state_at(spawn_key(), self.now).is_half_open() {
             self.start_probe(spawn_key(), call);
         }
@@ -248,6 +250,10 @@ impl AgentDraft<'_> {
     /// Handles the end of a call that starts a sub-agent.
     pub(super) fn complete_spawn(&mut self, in_flight: &InFlightCall, result: &CallResult) -> Result<(), Halt> {
         self.need_tree()?;
+        if !result.is_sub_agent_running {
+            self.end_provider_probe(in_flight.id, result.outcome == Outcome::Ok)?;
+        }
+        self.count_task(in_flight, result);
         let Some(tree) = &self.tree else { return Ok(()) };
         let permit = tree.permits.iter().find(|permit| permit.call == in_flight.id).copied();
         if result.outcome != Outcome::Ok {
@@ -270,6 +276,78 @@ impl AgentDraft<'_> {
             (None, None) => {}
         }
         Ok(())
+    }
+
+    /// Counts how often a task failed in the same way.
+    fn count_task(&mut self, in_flight: &InFlightCall, result: &CallResult) {
+        let task = in_flight.identity;
+        let Some(tree) = self.tree.as_ref().filter(|_| self.watches_tasks()) else { return };
+        let has_failed = tree.tasks.iter().any(|known| known.identity == task && known.failures > 0);
+        match result.outcome {
+            Outcome::Failed => self.record_in_tree(AgentTreeFact::TaskFailed { task, result: result.normal }),
+            Outcome::Ok if has_failed && !result.is_sub_agent_running => {
+                self.record_in_tree(AgentTreeFact::TaskDone { task });
+            }
+            Outcome::Ok
+            | Outcome::Rejected
+            | Outcome::Denied
+            | Outcome::Cancelled
+            | Outcome::RateLimited
+            | Outcome::Unknown => {}
+        }
+    }
+
+    fn watches_tasks(&self) -> bool {
+        self.limits.agents.is_same_task_denied && !self.is_literal()
+    }
+
+    /// What speaks against giving a task to another sub-agent, and whether haltline warned of it before.
+    fn repeated_task(&self, task: Digest) -> Option<(Explanation, bool)> {
+        let tree = self.tree.as_ref().filter(|tree| self.watches_tasks() && !tree.is_bypassed)?;
+        let known = tree.tasks.iter().find(|known| known.identity == task);
+        let running = tree.sub_agents.iter().find(|agent| agent.task == Some(task) && !agent.is_ending);
+        let failures = known.map_or(0, |known| known.failures);
+        let fact = match running {
+            Some(agent) => format!("the sub-agent `{}` is working on the same task", short(&agent.id)),
+            None if tree.permits.iter().any(|permit| permit.task == Some(task)) => {
+                "a sub-agent that is about to start has the same task".to_owned()
+            }
+            None if failures >= TASK_FAILURES => {
+                format!("sub-agents failed at the same task {failures} times, each time in the same way")
+            }
+            None => return None,
+        };
+        let instead = match running {
+            Some(_) => "wait for its result, or give this one another part of the work.",
+            None => "change the task, or do the work yourself.",
+        };
+        let explanation =
+            Explanation::new(Pattern::AgentSpawn, "HL-SPAWN-07", fact, instead, "give the task to another sub-agent.");
+        Some((explanation, known.is_some_and(|known| known.is_warned)))
+    }
+
+    /// Denies a spawn if its task is taken, or has failed again and again, and haltline warned of that.
+    pub(super) fn deny_repeated_task(&mut self, task: Digest) -> Result<Option<Verdict>, Halt> {
+        if !matches!(self.repeated_task(task), Some((_, true))) {
+            return Ok(None);
+        }
+        self.forget_idle_agents()?;
+        let Some((explanation, _)) = self.repeated_task(task) else { return Ok(None) };
+        let key = limit_key("same_task");
+        if self.has_allowance(Pattern::AgentSpawn, key) {
+            return Ok(None);
+        }
+        Ok(Some(self.deny_at_limit(explanation, key, 1, Retry::Person)))
+    }
+
+    /// Warns once of a task that is taken, or has failed again and again.
+    pub(super) fn task_warning(&mut self, task: Digest) -> Option<LimitWarning> {
+        let (explanation, is_warned) = self.repeated_task(task)?;
+        if is_warned {
+            return None;
+        }
+        self.record_in_tree(AgentTreeFact::TaskRepeated { task });
+        Some((explanation, limit_key("same_task"), 1))
     }
 
     /// Records that a spawn that haltline had let through did not happen.
@@ -301,7 +379,7 @@ impl AgentDraft<'_> {
             }
             self.use_allowances();
             self.lapse_passed_limits(true, false);
-            self.permit_spawn(call, self.agent.turn.number)?;
+            self.permit_spawn(call, self.agent.turn.number, None)?;
             if self.agent.circuits.probed_by(call).is_some() {
                 // The client reports no end of the spawn, so its start is the probe's success.
                 self.recover(spawn_key());

@@ -45,6 +45,9 @@ impl AgentDraft<'_> {
         self.call = Some(call);
         self.response = start.response.map(|response| Digest::from_parts(&[response.as_bytes()]));
         self.is_duplicate = self.was_denied(call, start.response);
+        if self.agent.totals.calls == 0 {
+            self.provider_answered()?;
+        }
         let before = self.draft.length();
         let mut traits = self.call_traits(start.action);
         let way_out = self.add_way_out_traits(start.action, &mut traits);
@@ -99,7 +102,8 @@ impl AgentDraft<'_> {
         self.start_probes(&obstacles, call);
         self.admit(start, call, traits, turn);
         if traits.is_spawn {
-            self.permit_spawn(call, turn)?;
+            self.probe_provider(call)?;
+            self.permit_spawn(call, turn, Some(start.action.identity))?;
         }
         if traits.is_api {
             self.count_api_call(call)?;
@@ -285,6 +289,16 @@ impl AgentDraft<'_> {
             return Ok(Some(verdict));
         }
         if traits.is_spawn
+            && let Some(verdict) = self.deny_new_work(Some(start.action.shown.clone()))?
+        {
+            return Ok(Some(verdict));
+        }
+        if traits.is_spawn
+            && let Some(verdict) = self.deny_repeated_task(start.action.identity)?
+        {
+            return Ok(Some(verdict));
+        }
+        if traits.is_spawn
             && let Some(verdict) = self.check_spawn_limits()?
         {
             return Ok(Some(verdict));
@@ -409,8 +423,9 @@ impl AgentDraft<'_> {
                 return Ok(Some(Warning { explanation, key: found.key, count: found.attempt }));
             }
         }
+        let task = if traits.is_spawn { self.task_warning(action.identity) } else { None };
         let rate = if traits.is_spawn && !self.is_literal() { self.spawn_rate_warning() } else { None };
         let cost = if traits.is_api { self.api_cost_warning() } else { None };
-        Ok(rate.or(cost).map(|(explanation, key, count)| Warning { explanation, key, count }))
+        Ok(task.or(rate).or(cost).map(|(explanation, key, count)| Warning { explanation, key, count }))
     }
 }

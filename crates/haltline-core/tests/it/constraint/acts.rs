@@ -85,7 +85,8 @@ fn summarize(result: &Result<Decision, Rejection>) -> ActResult {
                 | Fact::Pipeline(_)
                 | Fact::Trust(_)
                 | Fact::Control(_)
-                | Fact::Ledger(_) => None,
+                | Fact::Ledger(_)
+                | Fact::Provider(_) => None,
             });
             let has_tripped = facts().any(|fact| matches!(fact, Fact::Constraint(ConstraintFact::Tripped { .. })));
             ActResult { word: decision.verdict.as_str(), weight, has_tripped }

@@ -215,7 +215,8 @@ fn incident(recorded: &Recorded) -> Option<String> {
         | Fact::Pipeline(_)
         | Fact::Trust(_)
         | Fact::Control(_)
-        | Fact::Ledger(_) => None,
+        | Fact::Ledger(_)
+        | Fact::Provider(_) => None,
     }
 }
 

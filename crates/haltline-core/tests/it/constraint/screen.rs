@@ -69,7 +69,8 @@ impl ConstraintRules {
             | Fact::Pipeline(_)
             | Fact::Trust(_)
             | Fact::Control(_)
-            | Fact::Ledger(_) => None,
+            | Fact::Ledger(_)
+            | Fact::Provider(_) => None,
         })
     }
 

@@ -4,7 +4,7 @@
 use haltline_core::identity::{Digest, ModelText, Outcome, WordHash, WordSet};
 use haltline_core::loop_::{
     AgentFact, AgentTreeFact, CallTraits, CircuitFact, Ending, EscalationLevel, Exemption, ExemptionFact,
-    HalfOpenCause, InFlightCall, Pattern, Permit, Probe, Progress, Trip, TurnEnd,
+    HalfOpenCause, InFlightCall, Pattern, Permit, Probe, Progress, ProviderFact, Trip, TurnEnd,
 };
 use haltline_core::{Fact, Moment};
 
@@ -36,6 +36,52 @@ pub fn rows(now: Moment) -> Vec<Row> {
         .chain(incidents(now))
         .chain(continuation().map(|(fact, word)| (Fact::Agent(fact), word, false)))
         .collect()
+}
+
+/// Facts about the tasks of sub-agents and what sub-agents cost.
+pub fn fan_out(now: Moment) -> [Row; 5] {
+    let task = Digest(33);
+    let permit = Permit { call: CALL, depth: 1, since: now, task: Some(task) };
+    let facts = [
+        (AgentTreeFact::Permitted { permit, agent: KEY, turn: 4 }, "spawn_permitted"),
+        (AgentTreeFact::TaskFailed { task, result: Digest(44) }, "task_failed"),
+        (AgentTreeFact::TaskDone { task }, "task_done"),
+        (AgentTreeFact::TaskRepeated { task }, "task_repeated"),
+        (AgentTreeFact::Spent { tokens: Some(5), micros: Some(7), is_paced: false, is_sub_agent: true }, "spent"),
+    ];
+    facts.map(|(fact, word)| (Fact::Tree(fact), word, false))
+}
+
+/// Facts about model services.
+pub fn providers(now: Moment) -> [Row; 3] {
+    let circuit = |fact| Fact::Provider(ProviderFact::Circuit(fact));
+    let pattern = Pattern::ProviderLimit;
+    let trip = Trip {
+        incident: incident(),
+        pattern,
+        key: KEY,
+        normal: None,
+        calls: Vec::new(),
+        since: now,
+        cooldown_ms: 3_600_000,
+        count: 1,
+        streak: 1,
+    };
+    let began = AgentFact::Began {
+        client: "claude-code".to_owned(),
+        root_session: None,
+        is_nested: false,
+        resumed: false,
+        hook_source: None,
+        delivered_by: None,
+        missed_start: false,
+        model_family: Some("claude-opus".to_owned()),
+    };
+    [
+        (circuit(CircuitFact::Tripped { trip }), "tripped", true),
+        (circuit(CircuitFact::Recovered { incident: incident() }), "recovered", true),
+        (Fact::Agent(began), "began", false),
+    ]
 }
 
 /// Facts about what an incident is about and about what people allow, which later versions added.
@@ -119,6 +165,7 @@ fn hook_sources() -> [(AgentFact, &'static str); 7] {
                 hook_source: None,
                 delivered_by: hook_source,
                 missed_start: unseen,
+                model_family: None,
             },
             "began",
         ),
@@ -233,6 +280,7 @@ fn agent() -> [(AgentFact, &'static str); 23] {
                 hook_source: None,
                 delivered_by: None,
                 missed_start: false,
+                model_family: None,
             },
             "began",
         ),
@@ -245,6 +293,7 @@ fn agent() -> [(AgentFact, &'static str); 23] {
                 hook_source: None,
                 delivered_by: None,
                 missed_start: true,
+                model_family: None,
             },
             "began",
         ),
@@ -257,6 +306,7 @@ fn agent() -> [(AgentFact, &'static str); 23] {
                 hook_source: Some(Digest(7)),
                 delivered_by: None,
                 missed_start: false,
+                model_family: None,
             },
             "began",
         ),
@@ -332,7 +382,7 @@ fn circuits(now: Moment) -> [(CircuitFact, &'static str, bool); 14] {
 }
 
 fn tree(now: Moment) -> [(AgentTreeFact, &'static str, bool); 17] {
-    let permit = Permit { call: CALL, depth: 1, since: now };
+    let permit = Permit { call: CALL, depth: 1, since: now, task: None };
     let id = || "a1".to_owned();
     [
         (AgentTreeFact::Bypass { on: true }, "bypassed", true),
@@ -346,8 +396,12 @@ fn tree(now: Moment) -> [(AgentTreeFact, &'static str, bool); 17] {
         (AgentTreeFact::SubAgentEnding { id: id() }, "agent_ending", false),
         (AgentTreeFact::ApiCalled { call: CALL, micros: None, keep: 10 }, "api_called", false),
         (AgentTreeFact::ApiCharged { call: CALL, micros: Some(20_000) }, "api_settled", false),
-        (AgentTreeFact::Spent { tokens: Some(500), micros: Some(12_300), is_paced: false }, "spent", false),
-        (AgentTreeFact::Spent { tokens: None, micros: None, is_paced: false }, "spent", false),
+        (
+            AgentTreeFact::Spent { tokens: Some(500), micros: Some(12_300), is_paced: false, is_sub_agent: false },
+            "spent",
+            false,
+        ),
+        (AgentTreeFact::Spent { tokens: None, micros: None, is_paced: false, is_sub_agent: false }, "spent", false),
         (AgentTreeFact::Turn, "turn", false),
         (AgentTreeFact::Saved, "saved", false),
         (AgentTreeFact::LimitWarned { key: KEY }, "told", false),

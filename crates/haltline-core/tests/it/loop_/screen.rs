@@ -21,6 +21,9 @@ impl Screen for LoopRules {
         let number = match key {
             "circuits" => return Some(circuits(agent_state.map(|agent_state| &agent_state.circuits), now)),
             "shared" => return Some(circuits(tree.map(|tree| &tree.circuits), now)),
+            "provider" => {
+                return Some(circuits(self.world.provider().map(|provider| &provider.circuits), now));
+            }
             "notifies" => return Some(self.notifies(expected)),
             "turn" => agent_state.map(|agent_state| agent_state.turn.number),
             "calls" => agent_state.map(|agent_state| agent_state.totals.calls),

@@ -2,7 +2,10 @@
 
 use haltline_core::identity::{Action, CallResult, DeniedBy, ModelText, Outcome as CallOutcome};
 use haltline_core::ledger::{BudgetScope, BudgetUnit};
-use haltline_core::loop_::{BatchEnd, CallIds, Limits, LoopEvent, TranscriptRange, TurnEnd, Usage, Verb};
+use haltline_core::loop_::{
+    BatchEnd, CallIds, FaultKind, Limits, LoopEvent, ProviderAccount, ProviderFault, ProviderRequest, TranscriptRange,
+    TurnEnd, Usage, Verb,
+};
 use haltline_core::{Decision, Mode, Rejection};
 use serde_json::json;
 
@@ -40,6 +43,11 @@ impl Vocabulary for LoopRules {
             }
             "agent" => world.agent.sub_agent = Some(words.next()?).filter(|name| name != "main"),
             "client-name" => world.agent.client = words.next()?,
+            "run" => world.agent.run = Some(words.next()?),
+            "account" => {
+                let (provider, account) = (words.next()?, words.next()?);
+                world.agent.account = Some(ProviderAccount { provider, account });
+            }
             "client" => {
                 world.agent.hook_source = None;
                 (world.agent.marks_batches, world.agent.call_ids) = match words.next()?.as_str() {
@@ -141,13 +149,24 @@ impl LoopRules {
             }
             "transcript" => transcript_range(words)?,
             "begins" => {
-                LoopEvent::SessionStart { model: None, resumed: words.take("resumed"), is_nested: words.take("nested") }
+                let model = words.after("with", Words::next)?;
+                LoopEvent::SessionStart { model, resumed: words.take("resumed"), is_nested: words.take("nested") }
             }
             "speaks" => {
                 let text = ModelText::from_text(&words.quoted()?);
                 LoopEvent::Message { usage: None, cost: None, model: None, range: None, last_response: None, text }
             }
             "asks-model" => LoopEvent::ModelStart,
+            "limit" | "overload" => LoopEvent::ProviderFault(provider_fault(&word, words, world)?),
+            "loop" => {
+                let what = match words.next()?.as_str() {
+                    "begins" => ProviderRequest::Begin,
+                    "answered" => ProviderRequest::Answered,
+                    "unanswered" => ProviderRequest::Unanswered,
+                    kind => ProviderRequest::Fault(provider_fault(kind, words, world)?),
+                };
+                return Ok(Ok(world.loop_request(what)));
+            }
             "ends" => LoopEvent::SessionEnd { reason: "exit".to_owned() },
             "compaction" => LoopEvent::Compaction { trigger: "auto".to_owned() },
             "raises" => {
@@ -169,12 +188,27 @@ impl LoopRules {
     }
 }
 
+/// `limit until 3h`, `limit until 3h for-all`, `overload`.
+fn provider_fault(kind: &str, words: &mut Words, world: &Sessions) -> Result<ProviderFault, String> {
+    let kind = match kind {
+        "limit" => FaultKind::Limit,
+        "overload" => FaultKind::Overload,
+        unknown => return Err(format!("{unknown:?}: expected limit or overload")),
+    };
+    let until = words.after("until", Words::duration)?.map(|wait| world.clock.now().plus_millis(wait).at);
+    Ok(ProviderFault { kind, until, is_account_wide: words.take("for-all") })
+}
+
 fn budget_scope(name: &str) -> Result<BudgetScope, String> {
     BudgetScope::ALL.into_iter().find(|scope| scope.as_str() == name).ok_or(format!("{name:?} is no budget"))
 }
 
 /// Sets a limit of a budget.
 fn set_budget(limits: &mut Limits, scope: &str, unit: &str, kind: &str, amount: u64) -> Result<(), String> {
+    if scope == "fan-out" {
+        limits.budgets.fan_out_micros = Some(amount);
+        return Ok(());
+    }
     if scope == "minute" {
         limits.spend_rate.hard_micros = Some(amount);
         return Ok(());

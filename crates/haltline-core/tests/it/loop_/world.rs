@@ -6,7 +6,8 @@ use haltline_core::attempt::Touched;
 use haltline_core::identity::{Action, CallResult};
 use haltline_core::ledger::{BudgetScope, BudgetUnit, Calendar, LedgerEvent, Window};
 use haltline_core::loop_::{
-    AgentRef, AgentState, AgentTree, BatchEnd, CallContext, CallIds, LoopEvent, Protections, Verb,
+    AgentRef, AgentState, AgentTree, BatchEnd, CallContext, CallIds, LoopEvent, Protections, Provider, ProviderEvent,
+    ProviderRequest, Verb,
 };
 use haltline_core::{CircuitName, Decision, Event, Fact, Instant, Policy, Recorded, Rejection, State};
 
@@ -74,6 +75,21 @@ impl Sessions {
             Ok(decision) => decision,
             Err(rejection) => unreachable!("a raise is never rejected: {rejection:?}"),
         }
+    }
+
+    /// `haltline run --loop` asks whether an iteration may begin, or reports how one ended.
+    pub fn loop_request(&mut self, what: ProviderRequest) -> Decision {
+        let account = self.agent.account.clone().unwrap_or_default();
+        let event = ProviderEvent { account, requester: self.agent.session.clone(), what };
+        match self.handle(&Event::Provider(event)) {
+            Ok(decision) => decision,
+            Err(rejection) => unreachable!("a loop is never rejected: {rejection:?}"),
+        }
+    }
+
+    /// The circuits of the agent's account.
+    pub fn provider(&self) -> Option<&Provider> {
+        self.rows.get(&self.agent.account.as_ref()?.row()).and_then(State::as_provider)
     }
 
     /// A person acts on the newest incident.

@@ -57,6 +57,9 @@ const TABLES: &[&[Key]] = &[
     budget_keys!(week: "a week of this machine"),
     budget_keys!(project: "this project"),
     &[
+        money("budget.fan_out.usd_hard", 0, 0, Looser::HigherOrZero)
+            .help("haltline denies calls of sub-agents, and new sub-agents, when those that run together have cost this many dollars; 0 means no limit.")
+            .sets(Setter::Budget(|policy| &mut policy.loop_.budgets.fan_out_micros)),
         number("budget.velocity.warn_times", 0, 1000, 5, Looser::HigherOrZero)
             .help(
                 "haltline warns when a minute costs this many times the session's median minute, and at least a dollar; 0 never warns.",

@@ -2,7 +2,7 @@
 
 use haltline_core::loop_::OnFull;
 
-use super::{money, number};
+use super::{money, number, switch};
 use crate::config::key::{Key, Kind, Looser};
 use crate::config::setter::Setter;
 
@@ -24,6 +24,9 @@ pub(super) const KEYS: &[Key] = &[
     number("agents.spawn_cooldown_seconds", 0, 3600, 10, Looser::Lower)
         .help("haltline warns if a sub-agent starts within this many seconds of the last one, except in one parallel batch.")
         .sets(Setter::Number(|policy| &mut policy.loop_.agents.spacing_s)),
+    switch("agents.deny_same_task", true)
+        .help("Warns, then denies, if a task is given to another sub-agent while one works on it, or after sub-agents failed at it twice in the same way.")
+        .sets(Setter::Flag(|policy| &mut policy.loop_.agents.is_same_task_denied)),
     Key::new("agents.on_full", Kind::Choice(&["deny", "stop_oldest"]))
         .looser(Looser::Choice("stop_oldest"))
         .help("deny: haltline denies a new sub-agent above the limit. stop_oldest: haltline ends the oldest sub-agent at its next call.")
@@ -69,6 +72,15 @@ pub(super) const KEYS: &[Key] = &[
     number("budget.saving_calls", 0, 1000, 5, Looser::Higher)
         .help("After a hard limit, haltline allows this many calls that save work.")
         .sets(Setter::Number(|policy| &mut policy.loop_.budget.saving_calls)),
+    switch("provider.enabled", true)
+        .help("When a model service says that an account has reached its limit, or is overloaded, denies new sub-agents and sessions on this machine until it answers again.")
+        .sets(Setter::Flag(|policy| &mut policy.loop_.provider.enabled)),
+    number("provider.cooldown_seconds", 1, 604_800, 300, Looser::Lower)
+        .help("First cooldown after a limit whose end the service does not state. Later ones in a row last 2, 6, 12 and 60 times as long.")
+        .sets(Setter::Number(|policy| &mut policy.loop_.provider.cooldown_s)),
+    number("provider.overload_cooldown_seconds", 1, 86_400, 30, Looser::Lower)
+        .help("First cooldown while the service is overloaded. Later ones in a row last 2, 6, 12 and 60 times as long.")
+        .sets(Setter::Number(|policy| &mut policy.loop_.provider.overload_cooldown_s)),
     Key::new("memory.directory", Kind::Folder(".claude/memory"))
         .help("Folder in which an agent keeps telemetry and session states, below the project's root. haltline keeps it below 5 MB."),
     number("memory.telemetry_max_lines", 10, 1_000_000, 1000, Looser::AnyChange)

@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod pause;
+mod provider;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -181,6 +182,9 @@ impl LoopRunner<'_> {
         before.problems().for_each(|problem| self.say(&problem));
         loop {
             if let Some(end) = self.limit_reached() {
+                return Ok(end);
+            }
+            if let Some(end) = self.await_provider(inbox)? {
                 return Ok(end);
             }
             let start = Some(Start { tree: Some(iteration::digest(&before)) });

@@ -29,6 +29,7 @@ impl LoopRunner<'_> {
         counts: Option<TestCounts>,
     ) -> Result<Option<End>, Failure> {
         let FinishedIteration { ended, client_report, over } = finished;
+        self.report_answer(client_report)?;
         let metrics = counts.map(tests::metrics).unwrap_or_default();
         let limit = self.command.iteration_time;
         let observed = ObservedIteration { ended, client_report, changes, after, metrics, limit };
