@@ -9,8 +9,8 @@ use haltline_core::loop_::{AgentRef, LoopEvent};
 use serde_json::{Map, Value, json};
 
 use crate::install::Layout;
+use crate::provider::StatedFault;
 use crate::self_test::SelfTest;
-use crate::service::ServiceFault;
 use crate::transcript_reader::TranscriptReader;
 use crate::{Client, PromptCommand};
 
@@ -202,7 +202,7 @@ pub struct ParsedHook {
     pub pending_outcome: Option<PendingOutcome>,
     pub config_file: Option<String>,
     /// Why the model service ended the turn, if it did.
-    pub service_fault: Option<ServiceFault>,
+    pub stated_fault: Option<StatedFault>,
     /// The prompt, if it is a command to haltline.
     pub prompt_command: Option<PromptCommand>,
 }
@@ -227,7 +227,7 @@ impl ParsedHook {
             transcript_path: None,
             pending_outcome: None,
             config_file: None,
-            service_fault: None,
+            stated_fault: None,
             prompt_command: None,
         }
     }

@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 
 pub use request::Request;
 
-use crate::{bypass, json, price, service};
+use crate::{bypass, json, price, provider};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainEvent {
@@ -258,8 +258,8 @@ impl<'a> Fields<'a> {
     /// The account whose allowance the agent uses: as the line says, or as its client is known for.
     fn account(&self) -> Result<Option<ProviderAccount>, PlainError> {
         let client = self.text("client")?.unwrap_or_default();
-        let provider = self.text("provider")?.or_else(|| service::service_of(&client).map(str::to_owned));
-        let account = self.text("account")?.unwrap_or_else(|| service::LOGIN.to_owned());
+        let provider = self.text("provider")?.or_else(|| provider::provider_of(&client).map(str::to_owned));
+        let account = self.text("account")?.unwrap_or_else(|| provider::LOGIN.to_owned());
         Ok(provider.map(|provider| ProviderAccount { provider, account }))
     }
 

@@ -61,6 +61,6 @@ pub use operator::{TripSubject, Verb, decide as decide_verb, decide_revoke};
 pub use own_protection::denial_on_failure;
 pub use pattern::{Nature, Pattern};
 pub use provider::{
-    FaultKind, Provider, ProviderAccount, ProviderEvent, ProviderFact, ProviderFault, ProviderRequest, model_family,
+    FaultKind, Provider, ProviderAccount, ProviderEvent, ProviderFact, ProviderFault, ProviderRequest, model_series,
 };
 pub use way_out::{WAYS_OUT, WayOut, is_way_out};

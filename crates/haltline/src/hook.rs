@@ -8,8 +8,8 @@ pub mod notice_once;
 mod prompt_command;
 mod provenance;
 pub mod self_protection;
-mod service_fault;
 mod settings_watch;
+mod stated_fault;
 mod stop;
 mod stream;
 mod suspension;
@@ -359,7 +359,7 @@ impl Hook {
 
     /// Adds to the event what the payload does not say but the machine does.
     fn complete_event(&self, parsed: &mut ParsedHook) {
-        service_fault::complete(parsed, || self.engine.now().at);
+        stated_fault::complete(parsed, || self.engine.now().at);
         if let Some(LoopEvent::SessionStart { is_nested, .. }) = &mut parsed.loop_event {
             *is_nested = self_protection::record_session(self.paths(), &mut parsed.hook);
         }
@@ -456,7 +456,7 @@ impl Hook {
             let Ok(mut parsed) = (client.protocol().read)(payload) else { return true };
             parsed.hook.agent.hook_source = hook_source.map(str::to_owned);
             transcript::complete_outcome(&mut parsed);
-            service_fault::complete(&mut parsed, || self.engine.now().at);
+            stated_fault::complete(&mut parsed, || self.engine.now().at);
             let Some(event) = parsed.loop_event.take() else { return true };
             let agent = &parsed.hook.agent;
             match self.at_call_site(&parsed, is_start(&event), |site| self.engine.count_agent_event(agent, event, site))

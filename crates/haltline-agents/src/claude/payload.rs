@@ -8,7 +8,7 @@ use crate::call::Call;
 use crate::hook::{EventSet, HookCall, HookEvent, ParsedHook, ReadError};
 use crate::json::{self, Unread};
 use crate::payload::{self, EventNames, Fields, Payload};
-use crate::service::ServiceFault;
+use crate::provider::StatedFault;
 use crate::transcript::record;
 use crate::{Client, bypass, copilot};
 
@@ -52,22 +52,22 @@ pub fn read(stdin: &[u8]) -> Result<ParsedHook, ReadError> {
     let agent = AgentRef { sub_agent: fields.sub_agent(event), marks_batches: true, ..agent };
     let payload = Payload::new(fields, HookCall { client: Client::Claude, event, name, agent });
     let loop_event = loop_event(&payload);
-    let service_fault = if event == HookEvent::StopFailed { service_fault(&payload.fields) } else { None };
+    let stated_fault = if event == HookEvent::StopFailed { stated_fault(&payload.fields) } else { None };
     let is_config = event == HookEvent::SettingsChanged;
     Ok(ParsedHook {
         transcript_path: transcript_path(&payload),
         config_file: if is_config { json::non_empty_text(fields.file_path) } else { None },
-        service_fault,
+        stated_fault,
         ..payload.into_parsed(loop_event)
     })
 }
 
 /// What the service answered when it ended the turn: the client's name for it, and the text that the person sees.
-fn service_fault(fields: &Fields<'_>) -> Option<ServiceFault> {
+fn stated_fault(fields: &Fields<'_>) -> Option<StatedFault> {
     let error = json::non_empty_text(fields.error);
     let texts = [fields.last_assistant_message, fields.error_details].map(json::owned_text);
     let message = texts.into_iter().flatten().collect::<Vec<_>>().join("\n");
-    ServiceFault::from_message(&message, error.as_deref())
+    StatedFault::from_message(&message, error.as_deref())
 }
 
 /// Copilot CLI also runs the hooks in a project's Claude settings, next to its own, and a call must get the same id

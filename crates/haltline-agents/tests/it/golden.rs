@@ -82,7 +82,7 @@ fn describe_parsed_hook(parsed: &ParsedHook) -> String {
     let mut text = format!("  {name} of {} {agent}, {}, {batched}\n", agent_ref.session, agent_ref.client);
     let what = parsed.loop_event.as_ref().map_or("nothing to decide".to_owned(), describe_event);
     writeln!(text, "  {what}").expect("a String takes it");
-    let fault = parsed.service_fault.as_ref();
+    let fault = parsed.stated_fault.as_ref();
     for (name, value) in [
         ("service fault", &fault.map(|fault| format!("{:?} {:?}", fault.kind, fault.reset))),
         ("folder", &parsed.folder),

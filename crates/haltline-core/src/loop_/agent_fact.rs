@@ -69,9 +69,9 @@ pub enum AgentFact {
         /// haltline did not see the session start: somebody installed it while the session ran, or removed its store.
         #[serde(rename = "unseen", default, skip_serializing_if = "std::ops::Not::not")]
         missed_start: bool,
-        /// The family of the model, if the client says it.
+        /// The series of the model, if the client says it.
         #[serde(rename = "model", default, skip_serializing_if = "Option::is_none")]
-        model_family: Option<String>,
+        model_series: Option<String>,
     },
     /// The policy differs from the one at the last event.
     PolicyChanged {

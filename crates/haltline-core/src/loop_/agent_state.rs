@@ -63,8 +63,8 @@ pub struct AgentState {
     pub client: String,
     /// The root session of the agent's tree; `None` if that is the agent's own session.
     pub root_session: Option<String>,
-    /// The family of its model, if the client said it.
-    pub model_family: Option<String>,
+    /// The series of its model, if the client said it.
+    pub model_series: Option<String>,
     /// True if an agent started the client itself.
     pub is_nested: bool,
     /// When the last event came.
@@ -168,11 +168,11 @@ impl AgentState {
         agent.last_seen = at;
         match fact {
             AgentFact::Began {
-                client, root_session: root, is_nested, hook_source, delivered_by, model_family, ..
+                client, root_session: root, is_nested, hook_source, delivered_by, model_series, ..
             } => {
                 agent.client.clone_from(client);
-                if model_family.is_some() {
-                    agent.model_family.clone_from(model_family);
+                if model_series.is_some() {
+                    agent.model_series.clone_from(model_series);
                 }
                 agent.root_session.clone_from(root);
                 agent.is_nested = *is_nested;

@@ -23,7 +23,7 @@ use super::circuits::{ALERT_STREAK, CircuitFact, CircuitState, Circuits, HalfOpe
 use super::messages::{self, Explanation};
 use super::{
     Activity, AgentFact, AgentRef, AgentState, AgentTree, AgentTreeFact, CallContext, CallIds, Gain, Limits, LoopEvent,
-    Nature, Pattern, Preset, SubAgent, TranscriptRange, TurnEnd, Usage, WindowLimits, model_family, own_protection,
+    Nature, Pattern, Preset, SubAgent, TranscriptRange, TurnEnd, Usage, WindowLimits, model_series, own_protection,
     pattern,
 };
 use crate::circuit::{EscalationLevel, cooldown_ms_in_streak, incident_id_for_key};
@@ -198,7 +198,7 @@ impl<'a> AgentDraft<'a> {
                 hook_source,
                 delivered_by,
                 missed_start,
-                model_family: model.and_then(model_family).map(|family| short(&family)),
+                model_series: model.and_then(model_series).map(|series| short(&series)),
             });
             if missed_start {
                 self.draft.notices.push(format!(

@@ -1,7 +1,7 @@
 //! Circuits of model services: a service that answered with a limit, or is overloaded, gets no new work from any session
 //! of the machine until the stated time (L7).
 //!
-//! Each account has a row, which all projects share. It has one circuit for each kind of fault and family of models. A
+//! Each account has a row, which all projects share. It has one circuit for each kind of fault and series of models. A
 //! decision asks for it only when work begins (a sub-agent, a session, an iteration of `haltline run --loop`), and when an
 //! agent that has just begun shows that the service answers. Agents at work go on, so that they can save.
 
@@ -55,9 +55,9 @@ impl FaultKind {
         self.pattern().row().code
     }
 
-    /// The key of the circuit for a family of models; `None` stands for all models of the account.
-    fn key(self, family: Option<&str>) -> Digest {
-        Digest::from_parts(&[b"provider", self.pattern().as_str().as_bytes(), family.unwrap_or_default().as_bytes()])
+    /// The key of the circuit for a series of models; `None` stands for all models of the account.
+    fn key(self, series: Option<&str>) -> Digest {
+        Digest::from_parts(&[b"provider", self.pattern().as_str().as_bytes(), series.unwrap_or_default().as_bytes()])
     }
 }
 
@@ -71,8 +71,8 @@ pub struct ProviderFault {
     pub is_account_wide: bool,
 }
 
-/// The family of a model: its name without versions and dates, so that `claude-opus-5-5` and `claude-opus-5-1` are one.
-pub fn model_family(model: &str) -> Option<String> {
+/// The series of a model: its name without versions and dates, so that `claude-opus-5-5` and `claude-opus-5-1` are one.
+pub fn model_series(model: &str) -> Option<String> {
     let name = model.rsplit('/').next().unwrap_or(model);
     let name = name.split(['[', '@', ':']).next().unwrap_or(name).to_ascii_lowercase();
     let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|letter| letter.is_ascii_alphabetic());
@@ -156,7 +156,7 @@ pub fn decide(memory: &Memory, policy: &Policy, event: &ProviderEvent, now: Mome
     }
     let row = memory.require(&event.account.row())?.and_then(|state| state.as_provider()).cloned();
     let requester = run_key(&event.requester);
-    let mut gate = ProviderGate { account: &event.account, family: None, run: None, provider: row, now };
+    let mut gate = ProviderGate { account: &event.account, series: None, run: None, provider: row, now };
     let verdict = match &event.what {
         ProviderRequest::Begin => match gate.obstacle() {
             Some(obstacle) => {
@@ -214,8 +214,8 @@ pub(super) enum ProbeEnd {
 /// The circuits of one account as a decision reads and changes them.
 pub(super) struct ProviderGate<'a> {
     pub account: &'a ProviderAccount,
-    /// The family of the agent's model, if it is known.
-    pub family: Option<&'a str>,
+    /// The series of the agent's model, if it is known.
+    pub series: Option<&'a str>,
     /// The `haltline run` that the agent works for. What that run probes, the agent probes.
     pub run: Option<Digest>,
     pub provider: Option<Provider>,
@@ -225,8 +225,8 @@ pub(super) struct ProviderGate<'a> {
 impl ProviderGate<'_> {
     /// The circuits that concern the agent. An unknown model is only stopped by what concerns all models.
     fn circuits(&self) -> impl Iterator<Item = (FaultKind, Digest, Option<&str>)> {
-        let families = [Some(None), self.family.map(Some)].into_iter().flatten();
-        families.flat_map(|family| FaultKind::ALL.map(|kind| (kind, kind.key(family), family)))
+        let all_series = [Some(None), self.series.map(Some)].into_iter().flatten();
+        all_series.flat_map(|series| FaultKind::ALL.map(|kind| (kind, kind.key(series), series)))
     }
 
     /// True if the run that the agent works for is the probe.
@@ -239,9 +239,9 @@ impl ProviderGate<'_> {
         self.provider.as_ref().map_or(CircuitState::Closed, |provider| provider.circuits.state_at(key, self.now))
     }
 
-    fn explain(&self, kind: FaultKind, family: Option<&str>, is_probing: bool) -> Explanation {
+    fn explain(&self, kind: FaultKind, series: Option<&str>, is_probing: bool) -> Explanation {
         let provider = &self.account.provider;
-        let models = family.map_or_else(String::new, |family| format!(" for {family}"));
+        let models = series.map_or_else(String::new, |series| format!(" for {series}"));
         let fact = match (kind, is_probing) {
             (FaultKind::Limit, false) => format!("{provider} said that this account has reached its limit{models}"),
             (FaultKind::Limit, true) => {
@@ -260,12 +260,12 @@ impl ProviderGate<'_> {
 
     /// The first circuit that lets no new work begin.
     pub fn obstacle(&self) -> Option<Obstacle> {
-        self.circuits().find_map(|(kind, key, family)| {
+        self.circuits().find_map(|(kind, key, series)| {
             let state = self.state_at(key);
             let trip = state.denying_trip().filter(|_| !self.is_own_probe(key))?.clone();
             let is_probing = matches!(state, CircuitState::Probing(_));
             let retry = Retry::At(if is_probing { self.lease_end(key).unwrap_or(trip.until()) } else { trip.until() });
-            Some(Obstacle { explanation: self.explain(kind, family, is_probing), trip, retry })
+            Some(Obstacle { explanation: self.explain(kind, series, is_probing), trip, retry })
         })
     }
 
@@ -318,13 +318,13 @@ impl ProviderGate<'_> {
         fault: &ProviderFault,
         limits: &ProviderLimits,
     ) -> Option<(Explanation, Trip)> {
-        let family = self.family.filter(|_| !fault.is_account_wide).map(str::to_owned);
-        let key = fault.kind.key(family.as_deref());
+        let series = self.series.filter(|_| !fault.is_account_wide).map(str::to_owned);
+        let key = fault.kind.key(series.as_deref());
         let (row, none, pattern) = (self.account.row(), Circuits::default(), fault.kind.pattern());
         let circuits = self.provider.as_ref().map_or(&none, |provider| &provider.circuits);
         let is_open = |key: Digest| matches!(circuits.state_at(key, self.now), CircuitState::Open(_));
         // Whoever does not know the model may report what an agent has reported.
-        let is_unspecific = self.family.is_none() && !fault.is_account_wide;
+        let is_unspecific = self.series.is_none() && !fault.is_account_wide;
         let mut same_kind = circuits.tripped.iter().filter(|tripped| tripped.trip.pattern == pattern);
         if is_open(key) || (is_unspecific && same_kind.any(|tripped| is_open(tripped.trip.key))) {
             return None;
@@ -349,7 +349,7 @@ impl ProviderGate<'_> {
             count: 1,
             streak,
         };
-        let explanation = self.explain(fault.kind, family.as_deref(), false);
+        let explanation = self.explain(fault.kind, series.as_deref(), false);
         draft.notify(&row, &trip.incident);
         let text = Some(explanation.fact.clone());
         self.record(draft, self.now, CircuitFact::Tripped { trip: trip.clone() }, text);
@@ -388,8 +388,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_family_of_a_model_is_its_name_without_version() {
-        for (model, family) in [
+    fn the_series_of_a_model_is_its_name_without_version() {
+        for (model, series) in [
             ("claude-opus-5-5-20261001", Some("claude-opus")),
             ("claude-sonnet-4-5[1m]", Some("claude-sonnet")),
             ("anthropic/claude-haiku-4.5", Some("claude-haiku")),
@@ -398,7 +398,7 @@ mod tests {
             ("o3", None),
             ("", None),
         ] {
-            assert_eq!(model_family(model).as_deref(), family, "{model}");
+            assert_eq!(model_series(model).as_deref(), series, "{model}");
         }
     }
 }

@@ -13,7 +13,7 @@ struct StoredAgent {
     #[serde(rename = "root", default, skip_serializing_if = "Option::is_none")]
     root_session: Option<String>,
     #[serde(rename = "model", default, skip_serializing_if = "Option::is_none")]
-    model_family: Option<String>,
+    model_series: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_nested: bool,
     #[serde(rename = "seen")]
@@ -116,7 +116,7 @@ impl From<StoredAgent> for AgentState {
         Self {
             client: stored.client,
             root_session: stored.root_session,
-            model_family: stored.model_family,
+            model_series: stored.model_series,
             is_nested: stored.is_nested,
             last_seen: stored.last_seen,
             first_seen: stored.first_seen,

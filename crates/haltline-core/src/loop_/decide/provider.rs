@@ -26,9 +26,9 @@ impl AgentDraft<'_> {
             Some(provider) => Some(provider),
             None => self.memory.require(&account.row())?.and_then(|state| state.as_provider()).cloned(),
         };
-        let family = self.agent.model_family.clone();
+        let series = self.agent.model_series.clone();
         let run = self.own_run();
-        let mut gate = ProviderGate { account: &account, family: family.as_deref(), run, provider, now: self.now };
+        let mut gate = ProviderGate { account: &account, series: series.as_deref(), run, provider, now: self.now };
         let decided = decide(&mut gate, &mut self.draft);
         self.provider = gate.provider;
         Ok(Some(decided))

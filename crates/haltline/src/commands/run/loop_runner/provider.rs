@@ -5,7 +5,7 @@ use std::path::Path;
 
 use haltline_agents::Client;
 use haltline_agents::headless::{Ending, HeadlessReport};
-use haltline_agents::service::{ServiceFault, account_of};
+use haltline_agents::provider::{StatedFault, account_of};
 use haltline_core::loop_::{ProviderAccount, ProviderEvent, ProviderRequest};
 use haltline_core::{Event, Retry, Verdict};
 
@@ -53,7 +53,7 @@ impl LoopRunner<'_> {
 
     /// Reports what the service answered the iteration.
     pub(super) fn report_answer(&self, client_report: &HeadlessReport) -> Result<(), Failure> {
-        let what = match (ServiceFault::from_ending(&client_report.ending), &client_report.ending) {
+        let what = match (StatedFault::from_ending(&client_report.ending), &client_report.ending) {
             (Some(fault), _) => {
                 let now = self.context.engine.now().at;
                 let until = fault.reset.as_ref().map(|reset| stated_instant(reset, now));

@@ -8,10 +8,10 @@ use crate::headless::{Ending, Reset, ending_of_message};
 
 /// A client, the service that it uses unless a person set it up otherwise, and the environment variables that choose the
 /// account.
-type ClientService = (&'static str, &'static str, &'static [&'static str]);
+type ClientProvider = (&'static str, &'static str, &'static [&'static str]);
 
 /// Clients that can use any service are not in the table.
-const SERVICES: &[ClientService] = &[
+const PROVIDERS: &[ClientProvider] = &[
     (
         "claude-code",
         "anthropic",
@@ -35,13 +35,13 @@ const SERVICES: &[ClientService] = &[
 pub(crate) const LOGIN: &str = "login";
 
 /// The service that a client uses, if that is known.
-pub(crate) fn service_of(client: &str) -> Option<&'static str> {
-    SERVICES.iter().find(|(name, ..)| *name == client).map(|(_, service, _)| *service)
+pub(crate) fn provider_of(client: &str) -> Option<&'static str> {
+    PROVIDERS.iter().find(|(name, ..)| *name == client).map(|(_, service, _)| *service)
 }
 
 /// The account whose allowance a client's requests use. Keys appear in it only as a digest.
 pub fn account_of(client: &str, variable: impl Fn(&str) -> Option<String>) -> Option<ProviderAccount> {
-    let (_, service, names) = SERVICES.iter().find(|(name, ..)| *name == client)?;
+    let (_, service, names) = PROVIDERS.iter().find(|(name, ..)| *name == client)?;
     let set: Vec<(&str, String)> = names.iter().filter_map(|name| Some((*name, variable(name)?))).collect();
     let parts: Vec<&[u8]> = set.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]).collect();
     let account = if set.is_empty() { LOGIN.to_owned() } else { haltline_core::digest_hex(&parts, 4) };
@@ -50,7 +50,7 @@ pub fn account_of(client: &str, variable: impl Fn(&str) -> Option<String>) -> Op
 
 /// What a service answered instead of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceFault {
+pub struct StatedFault {
     pub kind: FaultKind,
     /// When it answers again, as it says.
     pub reset: Option<Reset>,
@@ -63,7 +63,7 @@ const ACCOUNT_WIDE: [&str; 6] =
 
 const OVERLOADS: [&str; 5] = ["overloaded", "529", "503", "service unavailable", "temporarily limiting requests"];
 
-impl ServiceFault {
+impl StatedFault {
     /// The fault that a client's message about itself means, with the client's name for the error if it has one.
     pub fn from_message(message: &str, error_name: Option<&str>) -> Option<Self> {
         Self::from_ending(&ending_of_message(message, error_name)?)
@@ -117,9 +117,9 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_overloads_are_told_from_other_errors() {
+    fn limits_and_overloads_are_distinguished_from_other_errors() {
         let kind = |message: &str, name: Option<&str>| {
-            ServiceFault::from_message(message, name).map(|fault| (fault.kind, fault.is_account_wide))
+            StatedFault::from_message(message, name).map(|fault| (fault.kind, fault.is_account_wide))
         };
         for (message, name, expected) in [
             ("You've hit your limit · resets 3pm", None, Some((FaultKind::Limit, true))),
