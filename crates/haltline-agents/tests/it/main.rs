@@ -14,6 +14,7 @@ mod headless;
 mod install;
 mod opencode;
 mod plain;
+mod plugins;
 mod price;
 mod process_markers;
 mod qwen;

@@ -15,6 +15,7 @@ mod client_install;
 mod client_loop;
 mod client_opencode;
 mod client_packages;
+mod client_plugins;
 mod client_promises;
 mod client_provenance;
 mod client_qwen;
