@@ -51,6 +51,8 @@ impl<S: Store> Engine<S> {
     /// overwritten unread.
     fn import_and_write(&self, mirror: &Mirror) -> Result<(), MirrorError> {
         let _lock = mirror.lock()?;
+        // If the store is damaged, this repairs it. What follows must come from one store, not from before and after.
+        self.store().circuits(self.project().key)?;
         let head = self.store().head(self.project().key)?;
         let folded_until = self.store().anchor(self.project().key)?.folded_until;
         let (foreign_file, kept) = mirror.read_foreign(head, self.now())?;

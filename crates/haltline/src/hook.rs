@@ -474,7 +474,10 @@ impl Hook {
                 "haltline: the store was busy for so long that {lost} events of this project did not fit into the spool; \
                  they are not counted"
             );
-            self.notice_files.defer_notice(None, self.engine.project().key, &notice);
+            let project = self.engine.project().key;
+            if self.notice_files.defer_notice(None, project, &notice) {
+                spool::forget_lost(&self.state_folder, project, lost);
+            }
         }
         busy.map_or(Ok(drained), |error| Err(EngineError::Store(error)))
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use haltline_core::{CircuitName, State, apply};
+use haltline_core::{CircuitName, Instant, State, apply};
 use rusqlite::{Connection, OpenFlags, Row, params};
 use rustix::fs::{Access, access};
 
@@ -16,7 +16,7 @@ use super::entry::{Entry, Head};
 use super::incident_table::{self, StoredIncident};
 use super::rows::{ENTRY_COLUMNS, MESSAGE_COLUMNS, SEQ_MAX, head_at, insert_entry, read_entry, read_message};
 use super::sqlite::Sqlite;
-use super::{StoreError, Undelivered, latch, schema};
+use super::{StoreError, Undelivered, folded, latch, schema};
 use crate::file::{set_aside, set_aside_files, time_label, with_suffix};
 
 /// What was saved from a damaged or missing store.
@@ -48,6 +48,8 @@ struct Rescued {
     circuits: BTreeMap<(i64, CircuitName), (u64, State)>,
     /// The states a fold starts from, each with the number of the fact after which it starts.
     anchors: BTreeMap<(i64, CircuitName), (u64, State)>,
+    /// The time of the newest violation that was folded into an anchor.
+    folded_until: BTreeMap<(i64, CircuitName), Instant>,
     facts: BTreeMap<(i64, u64), Entry>,
     /// By id and project.
     messages: BTreeMap<(i64, i64), Undelivered>,
@@ -69,8 +71,8 @@ impl Salvage {
         rescued.merge_latches(&store.latch_folder());
         let rebuilt = store.folder().join("state.db.rebuilt");
         remove_database(&rebuilt);
-        rescued.write(&rebuilt).map_err(|error| store.database_error(error))?;
         let now = store.options.clock.now().at;
+        rescued.write(&rebuilt, now).map_err(|error| store.database_error(error))?;
         let damaged = store.folder().join(format!("state.db.damaged-{}", time_label(now)));
         for suffix in ["-wal", "-shm"] {
             // The log belongs to the damaged file; next to the rebuilt one, SQLite would replay it into that.
@@ -96,7 +98,8 @@ impl Salvage {
         if rescued.latched == 0 {
             return Ok(None);
         }
-        rescued.fill(connection).map_err(|error| store.database_error(error))?;
+        let now = store.options.clock.now().at;
+        rescued.fill(connection, now).map_err(|error| store.database_error(error))?;
         Ok(Some(Self { kept: None, circuits: rescued.latched, latched: rescued.latched, facts: 0 }))
     }
 }
@@ -118,10 +121,14 @@ impl Rescued {
             Ok(())
         });
         for_each_row(&connection, "SELECT project, name, state FROM anchor ORDER BY project, name", |row| {
-            let (project, state): (i64, String) = (row.get(0)?, row.get(2)?);
-            if let Ok(state) = serde_json::from_str(&state) {
+            let (project, text): (i64, String) = (row.get(0)?, row.get(2)?);
+            let key = (project, CircuitName::from_stored(row.get(1)?));
+            if let Some(until) = folded::until(&text) {
+                self.folded_until.insert(key.clone(), until);
+            }
+            if let Ok(state) = serde_json::from_str(&text) {
                 let seq = anchor_seqs.get(&project).copied().unwrap_or_default();
-                self.anchors.insert((project, CircuitName::from_stored(row.get(1)?)), (seq, state));
+                self.anchors.insert(key, (seq, state));
             }
             Ok(())
         });
@@ -200,11 +207,11 @@ impl Rescued {
         }
     }
 
-    fn write(&self, path: &Path) -> rusqlite::Result<()> {
+    fn write(&self, path: &Path, now: Instant) -> rusqlite::Result<()> {
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         schema::migrate(&connection)?;
-        self.fill(&connection)?;
+        self.fill(&connection, now)?;
         // The file is about to be renamed, so its log must be folded in first.
         connection.pragma_update(None, "wal_checkpoint", "TRUNCATE").ok();
         connection.close().map_err(|(_, error)| error)
@@ -212,7 +219,7 @@ impl Rescued {
 
     /// Writes everything into a new database. The anchor is the present state, because lost facts cannot be folded
     /// again.
-    fn fill(&self, connection: &Connection) -> rusqlite::Result<()> {
+    fn fill(&self, connection: &Connection, now: Instant) -> rusqlite::Result<()> {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         for (project, (identity, head)) in &self.projects {
             let oldest = self.facts.range((*project, 0)..).next().filter(|((owner, _), _)| owner == project);
@@ -226,7 +233,9 @@ impl Rescued {
             let text = serde_json::to_string(state).expect("states hold nothing that JSON cannot");
             connection
                 .execute("INSERT INTO circuit VALUES (?1, ?2, ?3, ?4)", params![project, name.as_str(), last, text])?;
-            connection.execute("INSERT INTO anchor VALUES (?1, ?2, ?3)", params![project, name.as_str(), text])?;
+            let before = self.folded_until.get(&(*project, name.clone())).copied();
+            let anchor = folded::rebuilt_row(before, state, now);
+            connection.execute("INSERT INTO anchor VALUES (?1, ?2, ?3)", params![project, name.as_str(), anchor])?;
         }
         for ((project, _), entry) in &self.facts {
             insert_entry(connection, *project, entry)?;

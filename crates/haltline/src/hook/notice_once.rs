@@ -89,9 +89,10 @@ impl NoticeFiles {
         })
     }
 
-    /// Keeps a notice for the next answer of a hook: in this session if it is known, else in this project.
-    pub fn defer_notice(&self, session: Option<&str>, project: ProjectKey, notice: &str) {
-        self.defer(&session.map_or_else(|| project_file(project), notices_file), notice);
+    /// Keeps a notice for the next answer of a hook: in this session if it is known, else in this project. Returns whether
+    /// it could be kept.
+    pub fn defer_notice(&self, session: Option<&str>, project: ProjectKey, notice: &str) -> bool {
+        self.defer(&session.map_or_else(|| project_file(project), notices_file), notice)
     }
 
     /// Takes the notices that wait for any session of this project.
@@ -172,13 +173,13 @@ impl NoticeFiles {
         }
     }
 
-    fn defer(&self, name: &str, text: &str) {
+    fn defer(&self, name: &str, text: &str) -> bool {
         let append = |folder: &Path| {
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(name));
             file.and_then(|mut file| writeln!(file, "{text}"))
         };
         // If the text cannot be deferred anywhere, it is still in the journal.
-        self.folders().any(|folder| append(folder).is_ok());
+        self.folders().any(|folder| append(folder).is_ok())
     }
 
     /// Removes and returns the deferred text; only the first caller gets it.

@@ -35,6 +35,7 @@ mod loop_commands;
 mod memory;
 mod notify;
 mod operator;
+mod operator_commands;
 mod pause;
 mod processes;
 mod protocol;
