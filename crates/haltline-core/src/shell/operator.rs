@@ -4,7 +4,7 @@ use super::{Program, Script, base, wrapper};
 use crate::glob_matches;
 
 /// Verbs that only a person may use, in any of haltline's command groups.
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "reset",
     "retire",
     "override",
@@ -19,6 +19,7 @@ const VERBS: [&str; 16] = [
     "unpause",
     "false-positive",
     "uninstall",
+    "update",
     "purge",
     "revoke",
 ];
@@ -143,7 +144,11 @@ fn verb_of(words: &[String], program: &Program) -> Option<String> {
         };
     }
     // Lists of what waits and of what is exempt change nothing.
-    let only_lists = matches!(first, "trust" | "false-positive") && with(arguments, "--list");
+    let only_lists = match first {
+        "trust" | "false-positive" => with(arguments, "--list"),
+        "update" => with(arguments, "--check"),
+        &_ => false,
+    };
     (VERBS.contains(&first) && !only_lists).then(|| first.to_owned())
 }
 
