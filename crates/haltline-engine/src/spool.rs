@@ -136,13 +136,13 @@ pub fn drain(
 
 /// Forgets so many lost events, because the person will read of them. Call this once that is certain: a process that is
 /// killed before makes the next one say it again.
-pub fn forget_lost(state_folder: &Path, project: ProjectKey, told: u64) {
+pub fn forget_lost(state_folder: &Path, project: ProjectKey, reported: u64) {
     let folder = folder(state_folder, project);
-    let (lost, mine) = (folder.join(LOST), folder.join("lost.told"));
+    let (lost, mine) = (folder.join(LOST), folder.join("lost.counted"));
     let Ok(Some(_guard)) = wait_in_queue(&state_folder.join("spool.lock"), Duration::ZERO) else { return };
     // Whoever counts another one meanwhile begins a new file.
     if fs::rename(&lost, &mine).is_ok() {
-        let since = fs::symlink_metadata(&mine).map_or(0, |lost| lost.len()).saturating_sub(told);
+        let since = fs::symlink_metadata(&mine).map_or(0, |lost| lost.len()).saturating_sub(reported);
         if since > 0 {
             let dots = vec![b'.'; usize::try_from(since).unwrap_or_default()];
             append_regular(&lost).and_then(|mut lost| lost.write_all(&dots)).ok();

@@ -469,12 +469,10 @@ impl Hook {
             }
         });
         if drained.lost > 0 {
-            let lost = drained.lost;
+            let (lost, project) = (drained.lost, self.engine.project().key);
             let notice = format!(
-                "haltline: the store was busy for so long that {lost} events of this project did not fit into the spool; \
-                 they are not counted"
+                "haltline: the store was busy for so long that {lost} events did not fit into the spool and are not counted"
             );
-            let project = self.engine.project().key;
             if self.notice_files.defer_notice(None, project, &notice) {
                 spool::forget_lost(&self.state_folder, project, lost);
             }
@@ -561,7 +559,6 @@ impl Hook {
         self.notice_files.answer(hook_call, &verdict, notice)
     }
 
-    /// What the last known state says to the start of a call that could not be committed.
     /// True for the start of a call by which the agent ends, reports, asks or saves: haltline never denies it.
     fn is_way_out(&self, hook_call: &HookCall, payload: &[u8]) -> bool {
         let Ok(parsed) = (hook_call.client.protocol().read)(payload) else { return false };
@@ -570,6 +567,7 @@ impl Hook {
             if is_way_out(&hook_call.agent.client, &action.tool, limits))
     }
 
+    /// What the last known state says to the start of a call that could not be committed.
     fn denial_by_last_known_state(&self, hook_call: &HookCall, payload: &[u8]) -> Option<Verdict> {
         let mut parsed = (hook_call.client.protocol().read)(payload).ok()?;
         let event = parsed.loop_event.take().filter(is_start)?;

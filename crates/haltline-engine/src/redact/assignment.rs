@@ -365,7 +365,8 @@ fn at_argument(text: &str, at: usize, found: &mut impl FnMut(Range<usize>)) -> O
 fn at_tag(text: &str, at: usize, found: &mut impl FnMut(Range<usize>)) -> Option<usize> {
     let bytes = text.as_bytes();
     let floor = at.saturating_sub(NAME_BYTES_MAX * 2);
-    let open = at - 1 - bytes[floor..at].iter().rev().position(|byte| *byte == b'<')?;
+    let tag_bytes = bytes[floor..at].iter().rev().position(|byte| *byte == b'<')?;
+    let open = at - 1 - tag_bytes;
     let tag = &text[open + 1..at];
     if tag.starts_with(['/', '!', '?']) || tag.ends_with('/') || tag.contains('\n') {
         return None;
