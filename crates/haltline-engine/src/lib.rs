@@ -58,6 +58,7 @@ pub use incident::{
 };
 pub use network::network_kind;
 pub use notify::{DEFAULT_RUN, DeliveryAttempt, phase_run_options, slice_options};
+pub use out_of_scope::is_written_by_haltline;
 pub use overview::{
     BreakerName, CircuitCounts, Overview, RecordedTrip, RecordedTrips, SESSION_MS, UnclosedCircuit, agent_tree_row,
 };

@@ -51,7 +51,7 @@ pub(crate) fn changed_since(root: &Path, since: Instant) -> Vec<String> {
 }
 
 /// True for the files that haltline itself keeps in a project.
-fn is_written_by_haltline(path: &Path) -> bool {
+pub fn is_written_by_haltline(path: &Path) -> bool {
     let is_state_file = path.file_name().is_some_and(|name| {
         name == STATE_FILE || name == ARCHIVE_FILE || name == session_file::NAME || name == INCIDENTS_FILE
     });

@@ -44,6 +44,9 @@ pub fn run(command: &Backtest, folder: Option<&Path>, is_json: bool, clock: Cloc
     let found = if command.paths.is_empty() { own_transcripts() } else { files::find(&command.paths) };
     let mut progress = Progress::new(&Arc::default(), 0, is_json);
     found.problems.iter().for_each(|problem| progress.warn(problem));
+    if found.recordings.is_empty() && command.paths.is_empty() && found.problems.is_empty() {
+        return print_nothing_found(is_json);
+    }
     if found.recordings.is_empty() {
         return Err(Failure::Plain(nothing_to_read_message(&command.paths, &found)));
     }
@@ -190,9 +193,23 @@ fn own_transcripts() -> Found {
     files::find_own(&locations.unwrap_or_default())
 }
 
+/// Says that no known client has transcripts here, which is no error.
+fn print_nothing_found(is_json: bool) -> Result<ExitCode, Failure> {
+    let mut out = std::io::stdout().lock();
+    if is_json {
+        let view = serde_json::json!({ "schema": SCHEMA, "found": false, "message": NOTHING_FOUND });
+        writeln!(out, "{view}")?;
+    } else {
+        writeln!(out, "{NOTHING_FOUND}")?;
+    }
+    Ok(exit_code::SUCCESS)
+}
+
+const NOTHING_FOUND: &str =
+    "haltline found no transcripts of a known client here. Name files or folders: haltline backtest PATH";
+
 fn nothing_to_read_message(paths: &[PathBuf], found: &Found) -> String {
     match (paths, found.problems.is_empty()) {
-        ([], _) => "haltline found no transcripts of a known client; name files or folders to read".to_owned(),
         (_, false) => "haltline could read nothing".to_owned(),
         (paths, true) => {
             let names: Vec<String> =

@@ -42,8 +42,7 @@ fn test(context: &Context) -> Result<ExitCode, Failure> {
     let attempts = context.engine.send_sample_notification();
     if attempts.is_empty() {
         return Err(Failure::Plain(
-            "no notification target: set notify.to in your configuration (`haltline config path` says where it is)"
-                .to_owned(),
+            "no notification target: haltline config set notify.to '[\"desktop\"]' sets one".to_owned(),
         ));
     }
     let targets: Vec<TargetView> = attempts

@@ -1,20 +1,24 @@
 //! `haltline status`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 use haltline_core::constraint::StateName;
 use haltline_core::loop_::{AgentTree, Nature, Pattern};
-use haltline_core::{CircuitName, Instant, State};
+use haltline_core::{CircuitName, ConstraintId, Instant, State};
 use haltline_engine::constraint_file::active_ids;
+use haltline_engine::project::{Project, ProjectKey};
 use haltline_engine::store::{SCHEMA_VERSION, Store};
 use haltline_engine::{
-    BreakerName, Overview, RecordedTrips, SESSION_MS, agent_tree_row, network_kind, set_aside_files,
+    BreakerName, ConfigReading, Engine, Overview, OwnFiles, RecordedTrips, SESSION_MS, agent_tree_row, network_kind,
+    set_aside_files,
 };
 
 use super::{constraint, doctor, memory, pause, phase, trust};
 use crate::cli::Status;
-use crate::context::Context;
+use crate::context::{Context, PROJECT_MARKERS, STORE_TIMEOUT};
+use crate::environment;
 use crate::error::Failure;
 use crate::front::text;
 use crate::unwatched;
@@ -86,7 +90,8 @@ fn all_projects(context: &Context) -> Result<ExitCode, Failure> {
     let (store, now) = (engine.store(), engine.now());
     let mut projects = Vec::new();
     for project in store.projects()? {
-        let overview = Overview::read(store, project.key, now, None)?;
+        let constraints = constraints_of(context, &project.identity, project.key)?;
+        let overview = Overview::read(store, project.key, now, constraints)?;
         let recorded = RecordedTrips::read(store, project.key, now.at.plus_millis(-SESSION_MS))?;
         let overview = OverviewView::new(&overview, &recorded);
         projects.push(ProjectView { project: project.identity.display().to_string(), overview });
@@ -95,6 +100,21 @@ fn all_projects(context: &Context) -> Result<ExitCode, Failure> {
     let is_installed = doctor::is_installed(context)?;
     let view = ProjectsView { schema: SCHEMA, at: now.at.to_string(), is_installed, projects };
     context.print(&view, text::all_projects)
+}
+
+/// The active constraints of a project, if its folder is still there.
+fn constraints_of(context: &Context, identity: &Path, key: ProjectKey) -> Result<Vec<ConstraintId>, Failure> {
+    let engine = &context.engine;
+    let folder = identity.parent().filter(|_| identity.ends_with(".git")).unwrap_or(identity);
+    let Some(project) = Project::find(folder, PROJECT_MARKERS).ok().filter(|found| found.key == key) else {
+        return Ok(Vec::new());
+    };
+    let own_files =
+        OwnFiles { state_folder: engine.state_folder().to_owned(), user_config: environment::user_config()? };
+    let root = project.root.clone();
+    let other = Engine::open(own_files, project, STORE_TIMEOUT, ConfigReading::Files, engine.clock());
+    let config = other.config();
+    Ok(active_ids(&root, config.constraint_directory(), &config.policy().constraint))
 }
 
 fn store_view(context: &Context) -> Result<StoreView, Failure> {

@@ -97,3 +97,15 @@ fn status_of_all_projects_shows_those_that_need_somebody_first() {
     assert_eq!(projects[0]["needs"][0]["circuit"].as_str(), Some("constraint/no-x"), "{all:#}");
     assert_eq!(projects[1]["summary"]["open"].as_u64(), Some(0), "{all:#}");
 }
+
+#[test]
+fn status_of_all_projects_counts_as_the_status_of_one_does() {
+    let site = Site::new();
+    site.constraint("counted", "violation_threshold: 1");
+    site.record("counted", "git push --force");
+    site.constraint("untouched", "violation_threshold: 5");
+    let one = site.run(&["status", "--json"]).json();
+    let all = site.run(&["status", "--all", "--json"]).json();
+    assert_eq!(one["summary"], all["projects"][0]["summary"], "{all}");
+    assert_eq!((&one["summary"]["open"], &one["summary"]["closed"]), (&serde_json::json!(1), &serde_json::json!(1)));
+}

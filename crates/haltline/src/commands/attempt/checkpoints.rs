@@ -11,6 +11,7 @@ use std::path::Path;
 use haltline_core::attempt::{Rollback, TestName};
 use haltline_core::{Instant, digest_hex};
 use haltline_engine::checkpoint::{Checkpoint, CheckpointError, Checkpoints, RollBackOptions};
+use haltline_engine::is_written_by_haltline;
 use haltline_engine::slice::SliceLocation;
 
 use crate::context::Context;
@@ -113,7 +114,8 @@ impl SliceCheckpoints {
             None => Ok(None),
         });
         match changed {
-            Ok(Some(changed)) => {
+            Ok(Some(mut changed)) => {
+                changed.paths.retain(|path| !is_written_by_haltline(path));
                 let files: Vec<String> = changed.paths.iter().take(FILES_MAX).map(path_text).collect();
                 let more = changed.more + (changed.paths.len() - files.len()) as u64;
                 TouchedFiles { files, more }
