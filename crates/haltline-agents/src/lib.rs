@@ -39,4 +39,4 @@ pub mod turn_end;
 
 pub use client::Client;
 pub use process_markers::{PROCESS_MARKERS, ProcessMarkers, RUN_MARKER, marker_in, markers_of_program, session_in};
-pub use prompt_command::PromptCommand;
+pub use prompt_command::{OperatorCommand, PromptCommand};

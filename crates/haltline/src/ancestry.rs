@@ -213,20 +213,24 @@ pub fn recorded_client(state_folder: &Path, name: &str, session: &str) -> Option
 /// The value of `HALTLINE` that switches haltline off for a client.
 pub const OFF: &str = "off";
 
-/// True if a person started this client with `HALTLINE=off`: the variable is in the client's own environment, and
-/// neither the environment nor an ancestor shows that an agent started the client. Below an agent the variable is ignored.
+/// True if a person started this client with `HALTLINE=off`: the variable is in the client's own environment. Below an
+/// agent the variable is ignored.
 pub fn is_switched_off(state_folder: &Path, client: &AncestorProcess, name: &str) -> bool {
-    if client.variable("HALTLINE").as_deref() != Some(OFF) {
-        return false;
-    }
+    client.variable("HALTLINE").as_deref() == Some(OFF) && is_started_by_person(state_folder, client, name)
+}
+
+/// True if neither the environment nor an ancestor of this client shows that an agent started it.
+pub fn is_started_by_person(state_folder: &Path, client: &AncestorProcess, name: &str) -> bool {
     if haltline_agents::marker_in(|marker| client.variable(marker).is_some()).is_some() {
         return false;
     }
     let is_recorded = |process: &AncestorProcess| process.record_path(state_folder).exists();
     let above = ancestors_of(Some(client.parent).filter(|&parent| parent > 1));
-    // A client may start itself through a launcher of the same name, which no hook has recorded.
+    // A client may start itself through a launcher of the same name, which no hook has recorded. A command of an agent has
+    // left its client's session of the operating system.
+    let is_launcher = |process: &AncestorProcess| process.is_client(name) && process.session == client.session;
     above.enumerate().all(|(index, process)| {
-        !is_recorded(&process) && (!process.is_agent() || (index == 0 && process.is_client(name)))
+        !is_recorded(&process) && (!process.is_agent() || (index == 0 && is_launcher(&process)))
     })
 }
 
@@ -252,9 +256,14 @@ pub fn running_clients(state_folder: &Path) -> Vec<AncestorProcess> {
 
 /// True if a client that still runs has recorded this session.
 pub fn is_session_running(state_folder: &Path, session: &str) -> bool {
-    let has_session =
-        |client: &AncestorProcess| client.client_record(state_folder).is_some_and(|record| record.has_session(session));
-    running_clients(state_folder).iter().any(has_session)
+    !clients_of_session(state_folder, session).is_empty()
+}
+
+/// The clients that still run and have recorded this session: one, unless a person opened the session twice.
+pub fn clients_of_session(state_folder: &Path, session: &str) -> Vec<AncestorProcess> {
+    let mut clients = running_clients(state_folder);
+    clients.retain(|client| client.client_record(state_folder).is_some_and(|record| record.has_session(session)));
+    clients
 }
 
 /// True if this process runs below a client in which sessions began. `haltline run` is recorded without any.

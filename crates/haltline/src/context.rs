@@ -25,7 +25,7 @@ use crate::origin;
 use crate::view::{AuditView, SCHEMA};
 
 /// How long a command waits for other writers of the store (E2).
-const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Without git, the nearest folder that contains one of these is the project, for hooks and commands alike (E14).
 pub const PROJECT_MARKERS: &[&str] = &[PROJECT_FILE, "docs/constraints", ".claude"];
@@ -60,11 +60,16 @@ impl Context {
 
     /// Like [`Context::open`], for a front that prints nothing.
     pub fn open_quietly(folder: &Path, clock: Clock) -> Result<Self, Failure> {
-        let project = Project::find(folder, PROJECT_MARKERS)
-            .map_err(|error| Failure::Plain(format!("folder {}: {error}", folder.display())))?;
         let own_files =
             OwnFiles { state_folder: environment::state_folder()?, user_config: environment::user_config()? };
-        let engine = Engine::open(own_files, project, STORE_TIMEOUT, ConfigReading::Files, clock);
+        Self::open_with(own_files, folder, STORE_TIMEOUT, clock)
+    }
+
+    /// Like [`Context::open_quietly`], for a hook, whose command line names its files and whose client waits.
+    pub fn open_with(own_files: OwnFiles, folder: &Path, timeout: Duration, clock: Clock) -> Result<Self, Failure> {
+        let project = Project::find(folder, PROJECT_MARKERS)
+            .map_err(|error| Failure::Plain(format!("folder {}: {error}", folder.display())))?;
+        let engine = Engine::open(own_files, project, timeout, ConfigReading::Files, clock);
         engine.record_seen_values();
         let folder = std::path::absolute(folder)?;
         Ok(Self { engine, is_json: true, folder, output: Output::Standard, person: None })
@@ -92,7 +97,12 @@ impl Context {
         as_text: impl FnOnce(&V) -> String,
     ) -> Result<ExitCode, Failure> {
         if let Output::Kept(kept) = &self.output {
-            serde_json::to_writer(&mut *kept.borrow_mut(), view).map_err(std::io::Error::from)?;
+            let mut kept = kept.borrow_mut();
+            if self.is_json {
+                serde_json::to_writer(&mut *kept, view).map_err(std::io::Error::from)?;
+            } else {
+                kept.extend(text::without_colour(&as_text(view)).into_bytes());
+            }
             return Ok(exit_code::SUCCESS);
         }
         let mut out = std::io::stdout().lock();
@@ -104,6 +114,14 @@ impl Context {
         }
         out.flush()?;
         Ok(exit_code::SUCCESS)
+    }
+
+    /// Prints lines beside the result: to standard error, or before the kept text.
+    pub fn note(&self, lines: &str) {
+        match &self.output {
+            Output::Kept(kept) if !self.is_json => kept.borrow_mut().extend(format!("{lines}\n").into_bytes()),
+            Output::Standard | Output::Kept(_) => text::note(lines),
+        }
     }
 
     /// Prints that there is nothing to show, which is no error.
@@ -120,17 +138,20 @@ impl Context {
     /// Like [`Context::confirm`], with the proof that the action needs. While a client runs, the person reads there that
     /// the action was carried out: an agent that passed for a person does not remain unnoticed.
     fn confirm_with(&self, proof: Proof, verb: &str, reason: Option<&str>) -> Result<Operator, Failure> {
-        let operator = match &self.person {
-            Some(person) => Operator { reason: reason.map(str::to_owned), ..person.clone() },
+        let (operator, place) = match &self.person {
+            Some(person) => (Operator { reason: reason.map(str::to_owned), ..person.clone() }, String::new()),
             None if matches!(self.output, Output::Kept(_)) => {
                 return Err(Failure::NotOperator(format!("`haltline {verb}` is for people")));
             }
-            None => operator::confirm(verb, reason, proof, || self.unattended())?,
+            None => {
+                let operator = operator::confirm(verb, reason, proof, || self.unattended())?;
+                (operator, ", not in this session".to_owned())
+            }
         };
         if !origin::running_clients(&environment::state_folders()).is_empty() {
             let now = self.engine.now().at;
             let notice = format!(
-                "haltline: `haltline {verb}` was run at {} by {}, not in this session. If that was not you: haltline journal show",
+                "haltline: `haltline {verb}` was run at {} by {}{place}. If that was not you: haltline journal show",
                 local_time::clock_time(now, now),
                 operator.who,
             );

@@ -232,6 +232,7 @@ struct Hook {
     is_state_named: bool,
     folder: PathBuf,
     notice_files: NoticeFiles,
+    clock: Clock,
 }
 
 impl Hook {
@@ -253,7 +254,7 @@ impl Hook {
         engine.set_watch(suspension::watch(&parsed.hook, &state_folder));
         let notice_files = NoticeFiles::new(Some(&state_folder));
         let is_state_named = arguments.state_folder.is_some();
-        Ok(Self { engine, state_folder, config_file, is_state_named, folder, notice_files })
+        Ok(Self { engine, state_folder, config_file, is_state_named, folder, notice_files, clock })
     }
 
     fn paths(&self) -> HookPaths<'_> {
@@ -262,11 +263,10 @@ impl Hook {
     }
 
     fn handle(&self, mut parsed: ParsedHook, hook_call: &HookCall, payload: &[u8]) -> Result<Answer, EngineError> {
-        if let Some(command) = &parsed.prompt_command {
-            let text = prompt_command::text(command, &self.folder, &self.state_folder, &self.config_file);
-            if let Some(line) = prompt_command::answer(hook_call, text) {
-                return Ok(Some(line).into());
-            }
+        if let Some(command) = &parsed.prompt_command
+            && let Some(line) = prompt_command::carry_out(self, command, hook_call)
+        {
+            return Ok(Some(line).into());
         }
         if spool::has_events(&self.state_folder, self.engine.project().key)
             && self.drain_spool()?.is_partial

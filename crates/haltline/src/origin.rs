@@ -111,6 +111,14 @@ pub fn current() -> Origin {
     trees.judge(&chain, |server| trees.is_attached(server))
 }
 
+/// Who started this client, as far as the machine can tell.
+pub fn of_client(client: &AncestorProcess, state_folder: &Path) -> Origin {
+    let mut folders = environment::state_folders();
+    folders.insert(state_folder.to_owned());
+    let trees = ClientTrees::new(&running_clients(&folders));
+    trees.judge(&chain_of(Some(client.clone())), |server| trees.is_attached(server))
+}
+
 /// What shows that this process runs inside an agent.
 pub fn agent_sign() -> Option<String> {
     if let Some(marker) = haltline_agents::marker_in(|name| variable(name).is_some()) {

@@ -79,6 +79,17 @@ fn is_for_agents(command: &Command) -> bool {
     }
 }
 
+/// Runs a command for a hook and returns the text that a person reads, without colour. Fails like the command.
+pub fn text(mut context: Context, arguments: &[&str], person: Option<Operator>) -> Result<String, Failure> {
+    let line = ["haltline"].iter().chain(arguments);
+    let arguments = Arguments::try_parse_from(line).map_err(|error| Failure::Usage(error.to_string()))?;
+    (context.is_json, context.output, context.person) = (false, Output::Kept(RefCell::default()), person);
+    commands::run_in(&context, arguments.command)?;
+    context.defer_trip_notices();
+    let Output::Kept(kept) = &context.output else { return Ok(String::new()) };
+    Ok(String::from_utf8_lossy(&kept.take()).trim_end().to_owned())
+}
+
 /// True for the operator actions that a front offers.
 fn is_action(command: &Command) -> bool {
     match command {

@@ -9,6 +9,8 @@ use crate::shell::{Script, wrapper};
 const COMMANDS: [&str; 7] = ["command", "cmd", "script", "commands", "shell_command", "commandLine", "command_line"];
 /// JSON members that hold code of a language that the call does not name.
 const CODE: [&str; 3] = ["code", "source_code", "snippet"];
+/// JSON members that hold a prompt, which a client's own tool may send to the session later.
+const PROMPTS: [&str; 3] = ["prompt", "message", "text"];
 /// Beginnings of the names of tools that only look.
 const READERS: [&str; 16] = [
     "read", "get", "list", "view", "search", "find", "stat", "open", "fetch", "show", "describe", "query", "cat",
@@ -53,6 +55,13 @@ pub(super) fn script(node: &Node<'_>) -> Option<Script> {
         // It may be a shell's code or another language's: both readings count.
         add(Script::parse(&text));
         add(Script::parse(&wrapper::quoted(&["python".to_owned(), "-c".to_owned(), text.into_owned()])));
+    }
+    // A prompt that is a command to haltline counts as that command: `/haltline resume`.
+    for text in PROMPTS.iter().filter_map(|name| node.get(name)).filter_map(|value| value.whole_text()) {
+        let line = text.trim().trim_start_matches('/');
+        if line.split_whitespace().next() == Some("haltline") {
+            add(Script::parse(line));
+        }
     }
     script
 }

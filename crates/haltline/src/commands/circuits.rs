@@ -100,7 +100,7 @@ fn go_on(
         return Err(Failure::for_incident(id, EngineError::Rejected(Rejection::NoIncident)));
     }
     let scope = row.scope();
-    let which = || text::note(&format!("Incident {id} of {row}:"));
+    let which = || context.note(&format!("Incident {id} of {row}:"));
     match record.breaker() {
         "constraint" => {
             which();
@@ -125,7 +125,7 @@ fn go_on(
             let reset = AttemptReset { slice, hint: guidance, keep_tree: true, with_commits: false, reason };
             let code = attempt::run(context, Attempt::Reset(reset))?;
             if !context.is_json {
-                text::note(
+                context.note(
                     "Your files stay as they are. `haltline attempt rollback` restores them from the checkpoint.",
                 );
             }

@@ -78,6 +78,11 @@ pub fn for_stderr(text: &str) -> String {
     if std::io::stderr().is_terminal() { page::paint(&safe) } else { page::without_marks(&safe) }
 }
 
+/// The text of a page without the marks that become its colours.
+pub fn without_colour(text: &str) -> String {
+    page::without_marks(text)
+}
+
 /// Adds the page's colours to a text whose bytes must stay.
 pub fn with_colour(text: &str) -> String {
     page::paint(text)

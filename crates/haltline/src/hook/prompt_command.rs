@@ -1,57 +1,74 @@
-//! Answers `/haltline status`, `/haltline why` and `/circuit-status` in the client, when a person types them as a prompt:
-//! at once, without a model request, and without counting anything (L11).
+//! Carries out `/haltline` commands and `/circuit-status` in the client, when a person types them as a prompt: at once,
+//! without a model request, and without counting the prompt (L11).
 //!
-//! The client shows the reason why a hook blocks a prompt, so the text is that reason. haltline's own program writes it,
-//! as it does in a terminal. Verbs that change something are not carried out here: nothing proves that a person typed
-//! the prompt (E6).
+//! The client shows the reason why a hook blocks a prompt, so the command's output is that reason. The commands are those
+//! of the terminal, run in this process. An operator action needs a proof that a person typed the prompt (E6); without
+//! one, the answer says what to type in a terminal.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
-
-use haltline_agents::PromptCommand;
 use haltline_agents::hook::HookCall;
-use haltline_core::{CircuitName, Reason, Retry, Verdict};
+use haltline_agents::{OperatorCommand, PromptCommand};
+use haltline_core::{CircuitName, Operator, Reason, Retry, Verdict};
+use haltline_engine::OwnFiles;
 
-/// The client's answer that shows the text, or `None` if the client's hook cannot show one.
-pub fn answer(hook_call: &HookCall, text: String) -> Option<String> {
+use super::{Hook, STORE_TIMEOUT, provenance};
+use crate::context::Context;
+use crate::error::Failure;
+use crate::front::text::{ColorChoice, set_screen};
+use crate::{operator, request};
+
+/// The client's answer that shows a text, or `None` if the client's hook cannot show one.
+fn answer(hook_call: &HookCall, text: String) -> Option<String> {
     let circuit = CircuitName::agent(&hook_call.agent.session, None);
     let verdict = Verdict::Deny(Reason { circuit, code: "", text, retry: Retry::Now });
     (hook_call.client.protocol().answer)(hook_call, &verdict, None)
 }
 
-/// What the person reads.
-pub fn text(command: &PromptCommand, folder: &Path, state_folder: &Path, config_file: &Path) -> String {
-    let run = |arguments: &[&str]| run_haltline(arguments, folder, state_folder, config_file);
-    match command {
-        PromptCommand::Status => run(&["status"]),
-        PromptCommand::Why { incident: Some(incident) } => run(&["why", incident]),
-        PromptCommand::Why { incident: None } => run(&["why"]),
-        PromptCommand::Terminal { verb, arguments } => format!(
-            "`haltline {verb}` changes what haltline decides, so type it in your own terminal. Type there:\n  haltline {verb}{}\n`/haltline why` shows the incident and its id.",
-            arguments.iter().map(|argument| format!(" {argument}")).collect::<String>(),
-        ),
+/// Carries out the command and returns the client's answer. `None` if the client cannot show it: then the prompt is
+/// one like any other, and nothing is carried out.
+pub fn carry_out(hook: &Hook, command: &PromptCommand, hook_call: &HookCall) -> Option<String> {
+    answer(hook_call, String::new())?;
+    set_screen(ColorChoice::Never, hook.clock);
+    let text = match command {
+        PromptCommand::Show(words) => run(hook, words, None),
+        PromptCommand::Act(action) if provenance::is_prompt_of_person(&hook.state_folder, hook_call) => {
+            let who = format!("{}, by a prompt in {}", operator::account(), hook_call.client.title());
+            let words: Vec<String> = [action.verb.to_owned()].into_iter().chain(action.arguments.clone()).collect();
+            run(hook, &words, Some(Operator { who, reason: None }))
+        }
+        PromptCommand::Act(action) => {
+            format!("haltline cannot prove here that you typed this, so it changed nothing. {}", in_terminal(action))
+        }
+        PromptCommand::Terminal(action) => in_terminal(action),
         PromptCommand::Help => HELP.to_owned(),
-    }
+    };
+    answer(hook_call, text)
 }
 
-const HELP: &str = "haltline answers these here, without asking the model:
-  /haltline status              what it counts, and what is open
-  /haltline why [INCIDENT]      why it stopped the agent
-In your own terminal:
-  haltline resume [INCIDENT] [--hint TEXT]    allow one attempt now
-  haltline false-positive INCIDENT            never stop this call again in this project";
+fn run(hook: &Hook, words: &[String], person: Option<Operator>) -> String {
+    let own_files = OwnFiles { state_folder: hook.state_folder.clone(), user_config: hook.config_file.clone() };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let context = Context::open_with(own_files, &hook.folder, STORE_TIMEOUT, hook.clock);
+    context
+        .and_then(|context| request::text(context, &words, person))
+        .unwrap_or_else(|failure: Failure| failure.to_string())
+}
 
-fn run_haltline(arguments: &[&str], folder: &Path, state_folder: &Path, config_file: &Path) -> String {
-    let output = std::env::current_exe().and_then(|own| {
-        let mut command = Command::new(own);
-        command.arg("-C").arg(folder).args(arguments);
-        command.env("HALTLINE_STATE_DIR", state_folder).env("HALTLINE_CONFIG", config_file);
-        command.stdin(Stdio::null()).output()
+/// What the person types instead.
+fn in_terminal(action: &OperatorCommand) -> String {
+    let verb = action.verb;
+    let arguments = action.arguments.iter().map(|argument| match argument.split_once('=') {
+        Some((option, text)) => format!(" {option} '{}'", text.replace('\'', "'\\''")),
+        None => format!(" {argument}"),
     });
-    match output {
-        // An empty store is an answer as well: `why` says on standard error that nothing has tripped.
-        Ok(output) if output.stdout.is_empty() => String::from_utf8_lossy(&output.stderr).trim_end().to_owned(),
-        Ok(output) => String::from_utf8_lossy(&output.stdout).trim_end().to_owned(),
-        Err(error) => format!("haltline could not start itself: {error}"),
-    }
+    format!(
+        "Type in your own terminal:\n  haltline {verb}{}\n`/haltline why` shows the incident and its id.",
+        arguments.collect::<String>()
+    )
 }
+
+const HELP: &str = "haltline answers these prompts itself, without a request to the model:
+  /haltline status                            what haltline counts, and what is open
+  /haltline why [INCIDENT]                    why haltline stopped the agent
+  /haltline resume [INCIDENT] [--hint TEXT]   allow one attempt now
+  /haltline false-positive [INCIDENT]         never stop this call again in this project
+In your own terminal: haltline reset, haltline pause, haltline unpause";

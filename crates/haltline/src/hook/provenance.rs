@@ -15,6 +15,7 @@ use haltline_agents::hook::{EventSet, HookCall, HookEvent};
 use nix::unistd::{Pid, getsid};
 
 use crate::ancestry::{self, AncestorProcess};
+use crate::origin::{self, Origin};
 
 /// The events that could free an agent: they reset counts, lift limits, close circuits, or end something that is counted.
 const CHECKED: EventSet = EventSet::of(&[
@@ -52,6 +53,27 @@ pub fn of_event(state_folder: &Path, hook_call: &HookCall) -> Provenance {
     let input = Input::current();
     let ancestors = ancestry::ancestors();
     of_session(state_folder, &hook_call.agent.session, hook_call.client.name(), input, ancestors)
+}
+
+/// True if this hook's prompt is proven to be a person's: it comes from the one client that runs the session, through a
+/// channel that no command of an agent has, and a person started that client. What haltline believes in doubt
+/// ([`Provenance::Unknown`]) is not proven.
+pub fn is_prompt_of_person(state_folder: &Path, hook_call: &HookCall) -> bool {
+    let (session, name) = (hook_call.agent.session.as_str(), hook_call.client.name());
+    let clients = ancestry::clients_of_session(state_folder, session);
+    let [client] = clients.as_slice() else { return false };
+    let ancestors: Vec<AncestorProcess> = ancestry::ancestors().collect();
+    let Some(index) = ancestors.iter().position(|ancestor| ancestor == client) else { return false };
+    let channel = Channel::of(Input::current(), client, &ancestors[..index]);
+    let is_client = hook_call.event == HookEvent::Prompt
+        && channel.is_proof()
+        && client.client_record(state_folder).is_some_and(|record| record.channel() == Some(channel.word()));
+    is_client
+        && ancestry::is_started_by_person(state_folder, client, name)
+        && match origin::of_client(client, state_folder) {
+            Origin::Person | Origin::Doubtful(_) => true,
+            Origin::Agent(_) | Origin::Lost(_) | Origin::Scheduled(_) => false,
+        }
 }
 
 fn of_session(
@@ -161,6 +183,15 @@ impl Channel {
                 if own == getsid(Some(Pid::from_raw(client.id))) { Self::Pipe } else { Self::PipeInNewSession }
             }
             Input::Socket { .. } | Input::Pipe | Input::Other => Self::Other,
+        }
+    }
+
+    /// True if no command of an agent can have this channel to the client: it cannot make a socket as the client, nor
+    /// return to the client's session of the operating system.
+    fn is_proof(self) -> bool {
+        match self {
+            Self::Socket | Self::Pipe => true,
+            Self::PipeInNewSession | Self::Other => false,
         }
     }
 

@@ -39,8 +39,9 @@ fn prompts_to_haltline_are_answered_by_the_hook_and_count_for_nothing() {
         ("/circuit-status", "npm test"),
         ("/haltline status", "npm test"),
         ("/haltline why", "npm test"),
-        ("/haltline resume 12ab --hint mock", "haltline resume 12ab --hint mock"),
-        ("/haltline false-positive 12ab", "in your own terminal"),
+        ("/haltline resume 12ab --hint mock the jwt", "haltline resume 12ab --hint 'mock the jwt'"),
+        ("/haltline false-positive 12ab", "haltline cannot prove here that you typed this"),
+        ("/haltline pause 30m", "Type in your own terminal:\n  haltline pause 30m"),
         ("/haltline", "/haltline why [INCIDENT]"),
         ("haltline status", "npm test"),
     ] {
