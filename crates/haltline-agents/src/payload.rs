@@ -110,9 +110,10 @@ impl<'a> Payload<'a> {
                 running: None,
                 end: TurnEnd::Idle,
             }),
-            HookEvent::Compaction => {
-                Some(LoopEvent::Compaction { trigger: json::owned_text(fields.trigger).unwrap_or_default() })
-            }
+            HookEvent::Compaction => Some(LoopEvent::Compaction {
+                trigger: json::owned_text(fields.trigger).unwrap_or_default(),
+                has_shrunk: None,
+            }),
             HookEvent::SessionEnd => {
                 Some(LoopEvent::SessionEnd { reason: json::owned_text(fields.reason).unwrap_or_default() })
             }

@@ -158,7 +158,13 @@ fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainErr
             let end = if fields.flag("waiting")? { TurnEnd::Waiting } else { TurnEnd::Idle };
             LoopEvent::Stop { blocked: fields.flag("blocked")?, running: None, end }
         }
-        "compaction" => LoopEvent::Compaction { trigger: fields.text("trigger")?.unwrap_or_default() },
+        "compaction" => {
+            let expected = "a whole number, 0 or more";
+            let before: Option<u64> = fields.number("tokens_before", expected)?;
+            let after: Option<u64> = fields.number("tokens_after", expected)?;
+            let has_shrunk = before.zip(after).map(|(before, after)| after < before - before / 20);
+            LoopEvent::Compaction { trigger: fields.text("trigger")?.unwrap_or_default(), has_shrunk }
+        }
         "session_end" => LoopEvent::SessionEnd { reason: fields.text("reason")?.unwrap_or_default() },
         "violation" => return fields.constraint(true),
         "clean" => return fields.constraint(false),

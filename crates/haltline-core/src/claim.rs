@@ -22,8 +22,8 @@ pub use apply::apply;
 pub use change::{Change, Changes, Confidence, ConfidenceError};
 pub use decide::{ClaimRequest, decide};
 pub use dispute::{
-    Dispute, ExaminationOutcome, Examined, OpenExamination, Queued, ResolvedDispute, Settlement, TRIP_CODE,
-    TRIP_PATTERN, Trigger, dispute_text,
+    Dispute, DisputeCause, ExaminationOutcome, Examined, OpenExamination, Queued, ResolvedDispute, Settlement, Trigger,
+    dispute_text,
 };
 pub use limits::Limits;
 pub use name::{ClaimId, NameError, PipelineName, StageName};
@@ -277,6 +277,9 @@ pub struct Reviewed {
     pub weight: Weight,
     /// Rounds on this objection without a change, including this one.
     pub count: u32,
+    /// True if the objection is new and about what the last change touched.
+    #[serde(rename = "fed", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_about_change: bool,
 }
 
 /// How a round affects the count.

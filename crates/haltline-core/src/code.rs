@@ -169,6 +169,14 @@ pub const CODE_PAGES: &[CodePage] = &[
         "Say once what is done or what is missing, and end the turn. A person can answer what is missing, or end what continues the agent: remove the goal, the timer or the Stop hook.",
     ),
     page(
+        "HL-LOOP-13",
+        "loop",
+        "cache_misses",
+        &["loop.cache_misses"],
+        "Several large prompts in a row were not in the model service's cache, so that each was paid for in full.",
+        "Look for what changes the beginning of the conversation in every turn: a hook that adds text, tools that come and go, a changed setting.",
+    ),
+    page(
         "HL-FAIL-01",
         "loop",
         "tool_failure",
@@ -554,6 +562,14 @@ pub const CODE_PAGES: &[CodePage] = &[
         &["claim"],
         "The claim became DISPUTED: too many rounds on one objection changed nothing.",
         "Continue with the other claims. Resolve this one with new data, drop it, or ask a person.",
+    ),
+    page(
+        "HL-CLAIM-06",
+        "claim",
+        "review_rounds",
+        &["claim.rounds_max"],
+        "The claim became DISPUTED: it had its last round, and its reviewers still object.",
+        "Continue with the other claims. `haltline claim show ID` says how many objections were about what the last change touched. Resolve this one with new data, drop it, or ask a person.",
     ),
     page(
         "HL-CLAIM-02",

@@ -138,7 +138,7 @@ pub fn incident_start(after: &State, recorded: &Recorded) -> Option<(IncidentSta
             explained(start(&trip.incident, pattern, code, trip.since.at, count, None), attempt::trip_text(trip))
         }),
         State::Claim(claim) => claim.dispute().map(|dispute| {
-            let (pattern, code) = (claim::TRIP_PATTERN, claim::TRIP_CODE);
+            let (pattern, code) = (dispute.cause.pattern(), dispute.cause.code());
             let begun = start(&dispute.incident, pattern, code, dispute.since.at, dispute.count, None);
             explained(begun, claim::dispute_text(dispute))
         }),

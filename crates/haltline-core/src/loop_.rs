@@ -50,12 +50,12 @@ pub use event::{
 pub use exemptions::{Exemption, ExemptionFact, Exemptions};
 pub use in_flight_call::{CallTraits, InFlightCall};
 pub use limits::{
-    AgentLimits, ApiLimits, Bound, Budget, DenialLimits, Limits, OnFull, Preset, ProviderLimits, WarnDenyLimits,
-    WindowLimits,
+    AgentLimits, ApiLimits, Bound, Budget, CacheMissLimits, DenialLimits, Limits, OnFull, Preset, ProviderLimits,
+    WarnDenyLimits, WindowLimits,
 };
 pub(crate) use messages::FOR_PERSON;
 pub use messages::{TURN_ENDS, dollars};
-pub use model_output::{CostGrowth, RepeatedText};
+pub use model_output::{CacheMisses, CostGrowth, RepeatedText};
 pub use no_progress::{NoProgress, RepeatedError};
 pub use operator::{TripSubject, Verb, decide as decide_verb, decide_revoke};
 pub use own_protection::denial_on_failure;

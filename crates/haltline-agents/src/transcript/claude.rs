@@ -206,7 +206,7 @@ impl ClaudeReader {
     fn read_note(&mut self, line: &Line<'_>, entries: &mut Vec<Entry>) {
         if record::is_text(line.subtype, "compact_boundary") {
             let trigger = json::member_text(line.compact_metadata, "trigger").unwrap_or_default();
-            entries.push(self.context(line).entry(LoopEvent::Compaction { trigger }));
+            entries.push(self.context(line).entry(LoopEvent::Compaction { trigger, has_shrunk: None }));
         } else if record::is_text(line.subtype, "stop_hook_summary") {
             let stop = LoopEvent::Stop { blocked: self.is_kept_going, running: None, end: TurnEnd::Idle };
             entries.push(self.context(line).entry(stop));

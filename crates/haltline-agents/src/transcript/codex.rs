@@ -89,7 +89,7 @@ impl CodexReader {
             self.context.folder = json::non_empty_text(context.cwd).or(self.context.folder.take());
             self.model = json::non_empty_text(context.model).or(self.model.take());
         } else if record::is_text(line.r#type, "compacted") {
-            entries.push(self.context.entry(LoopEvent::Compaction { trigger: String::new() }));
+            entries.push(self.context.entry(LoopEvent::Compaction { trigger: String::new(), has_shrunk: None }));
         }
     }
 

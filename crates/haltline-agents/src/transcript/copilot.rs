@@ -136,7 +136,7 @@ impl CopilotReader {
                 let last_response = json::non_empty_text(used.api_call_id);
                 Some(record::usage_event(used.usage(), model.as_deref(), &self.prices, last_response))
             }
-            "session.compaction_complete" => Some(LoopEvent::Compaction { trigger: String::new() }),
+            "session.compaction_complete" => Some(LoopEvent::Compaction { trigger: String::new(), has_shrunk: None }),
             "session.shutdown" => Some(LoopEvent::SessionEnd {
                 reason: json::non_empty_text(data.kind).unwrap_or_else(|| "shutdown".to_owned()),
             }),

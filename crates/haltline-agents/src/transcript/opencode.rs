@@ -80,7 +80,7 @@ impl OpenCodeReader {
         let parts: Vec<Part<'_>> = message.parts.map(record::elements).unwrap_or_default();
         if let Some(compaction) = parts.iter().find(|part| record::is_text(part.r#type, "compaction")) {
             let trigger = if json::is_true(compaction.auto) { "auto" } else { "manual" };
-            entries.push(self.context.entry(LoopEvent::Compaction { trigger: trigger.to_owned() }));
+            entries.push(self.context.entry(LoopEvent::Compaction { trigger: trigger.to_owned(), has_shrunk: None }));
         }
         if record::is_text(info.role, "user") {
             entries.extend(self.prompt(&parts).map(|prompt| self.context.entry(prompt)));

@@ -65,7 +65,7 @@ impl QwenReader {
         } else if record::is_text(line.r#type, "user") && line.agent_id.is_none() {
             entries.extend(prompt(line.subtype, &parts).map(|prompt| context.entry(prompt)));
         } else if record::is_text(line.subtype, "chat_compression") {
-            entries.push(context.entry(LoopEvent::Compaction { trigger: String::new() }));
+            entries.push(context.entry(LoopEvent::Compaction { trigger: String::new(), has_shrunk: None }));
         }
     }
 

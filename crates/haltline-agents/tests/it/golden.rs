@@ -60,7 +60,7 @@ fn describe_event(event: &LoopEvent) -> String {
             let waiting = if *end == TurnEnd::Waiting { " waiting" } else { "" };
             format!("{word} blocked {blocked} running {running:?}{waiting}")
         }
-        LoopEvent::Compaction { trigger } => format!("{word} {trigger}"),
+        LoopEvent::Compaction { trigger, .. } => format!("{word} {trigger}"),
         LoopEvent::Cleanup { .. }
         | LoopEvent::HooksRemoved { .. }
         | LoopEvent::Forged { .. }

@@ -49,7 +49,12 @@ fn sessions_prompts_and_turns_are_read() {
     assert_reads_as(r#""type":"prompt","source":"user","text":"go\nSUDO PARALLEL""#, prompt(true, true));
     assert_reads_as(r#""type":"prompt","source":"system","text":"SUDO PARALLEL""#, prompt(false, false));
     assert_reads_as(r#""type":"hook","name":"lint""#, LoopEvent::Hook { name: "lint".to_owned() });
-    assert_reads_as(r#""type":"compaction","trigger":"auto""#, LoopEvent::Compaction { trigger: "auto".to_owned() });
+    let compaction = |has_shrunk| LoopEvent::Compaction { trigger: "auto".to_owned(), has_shrunk };
+    assert_reads_as(r#""type":"compaction","trigger":"auto""#, compaction(None));
+    let sizes =
+        |after: u32| format!(r#""type":"compaction","trigger":"auto","tokens_before":1000,"tokens_after":{after}"#);
+    assert_reads_as(&sizes(940), compaction(Some(true)));
+    assert_reads_as(&sizes(950), compaction(Some(false)));
     assert_reads_as(r#""type":"session_end""#, LoopEvent::SessionEnd { reason: String::new() });
     assert_reads_as(
         r#""type":"spawn_start","child":"c","depth":2"#,

@@ -94,7 +94,7 @@ fn event_text(event: &LoopEvent) -> String {
             let waiting = if *end == TurnEnd::Waiting { " waiting" } else { "" };
             format!("{word} blocked {blocked} running {running:?}{waiting}")
         }
-        LoopEvent::Compaction { trigger } => format!("{word} {trigger}"),
+        LoopEvent::Compaction { trigger, .. } => format!("{word} {trigger}"),
         LoopEvent::SessionEnd { reason } => format!("{word} {reason}"),
         LoopEvent::Hook { name } => format!("{word} {name}"),
         LoopEvent::Batch { .. }

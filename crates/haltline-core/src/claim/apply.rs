@@ -1,8 +1,8 @@
 //! How each fact changes a claim. Nothing is decided here.
 
 use super::{
-    Changes, Claim, ClaimState, Denial, Dispute, ExaminationOutcome, Examined, Fact, HistoryLine, Objection,
-    OpenExamination, Queued, ResolvedDispute, Reviewed, Settlement, Status, Weight,
+    Changes, Claim, ClaimState, Denial, Dispute, DisputeCause, ExaminationOutcome, Examined, Fact, HistoryLine,
+    Objection, OpenExamination, Queued, ResolvedDispute, Reviewed, Settlement, Status, Weight,
 };
 use crate::circuit::{increment, keep_newest};
 use crate::counted;
@@ -102,6 +102,17 @@ fn review(claim: &mut Claim, reviewed: &Reviewed, at: Instant) {
         // Recorded, without any other effect (E12).
         Weight::Stale => return increment(&mut totals.stale),
     }
+    let is_named_before = reviewed.round.as_ref().is_some_and(|name| claim.round_names.contains(name));
+    if !is_named_before {
+        claim.rounds_so_far = claim.rounds_so_far.saturating_add(1);
+        claim.round_names.extend(reviewed.round.clone());
+        keep_newest(&mut claim.round_names, Claim::CHANGED_IN_MAX);
+    }
+    let is_new = claim.objection(reviewed.objection).is_none();
+    if is_new && claim.last_change.is_some() {
+        increment(&mut claim.totals.after_change);
+        claim.totals.about_change = claim.totals.about_change.saturating_add(u64::from(reviewed.is_about_change));
+    }
     if let Some(answer) = &reviewed.answer {
         claim.position = Some(answer.clone());
     }
@@ -161,6 +172,11 @@ fn change(claim: &mut Claim, changes: &Changes, at: Instant) {
     if changes.is_empty() {
         return;
     }
+    let added = [&changes.new_evidence, &changes.test_run, &changes.claim_text].map(Option::as_deref);
+    let added: Vec<&str> = added.into_iter().flatten().collect();
+    if !added.is_empty() {
+        claim.last_change = Some(added.join("\n"));
+    }
     claim.evidence.extend(changes.new_evidence.clone());
     claim.tests.extend(changes.test_run.clone());
     claim.confidence = changes.confidence.or(claim.confidence);
@@ -179,6 +195,7 @@ fn restart_counts(claim: &mut Claim) {
 }
 
 fn resolve(claim: &mut Claim, how: &Settlement, to: Status, at: Instant) {
+    (claim.rounds_so_far, claim.round_names) = (0, Vec::new());
     let ClaimState::Disputed(dispute) = std::mem::replace(&mut claim.state, ClaimState::Free(to)) else { return };
     increment(&mut claim.generation);
     claim.updated = at;
@@ -239,8 +256,12 @@ fn history_text(claim: &Claim, fact: &Fact) -> String {
 }
 
 fn dispute_line(dispute: &Dispute, end: &str) -> String {
-    let Dispute { objection, count, incident, .. } = dispute;
-    format!("{} on O-{objection} without a change, incident {incident}: {end}", counted(*count, "round"))
+    let Dispute { objection, count, incident, cause, .. } = dispute;
+    let rounds = counted(*count, "round");
+    match cause {
+        DisputeCause::Objection => format!("{rounds} on O-{objection} without a change, incident {incident}: {end}"),
+        DisputeCause::Rounds => format!("{rounds}, the last on O-{objection}, incident {incident}: {end}"),
+    }
 }
 
 fn review_line(reviewed: &Reviewed) -> String {

@@ -27,6 +27,8 @@ pub struct Dispute {
     pub count: u32,
     /// The limit that the count reached.
     pub limit: u32,
+    #[serde(default, skip_serializing_if = "DisputeCause::is_objection")]
+    pub cause: DisputeCause,
     pub before: Status,
     /// Changes that wait until the dispute ends, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -40,6 +42,39 @@ pub struct Dispute {
     /// The last re-examinations that ended, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examined: Vec<Examined>,
+}
+
+/// What made a claim DISPUTED.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DisputeCause {
+    /// Rounds on one objection changed nothing.
+    #[default]
+    Objection,
+    /// The claim had its last round, and its reviewers still object.
+    Rounds,
+}
+
+impl DisputeCause {
+    fn is_objection(&self) -> bool {
+        *self == DisputeCause::Objection
+    }
+
+    /// The pattern of the incident.
+    pub fn pattern(self) -> &'static str {
+        match self {
+            DisputeCause::Objection => "gossip_loop",
+            DisputeCause::Rounds => "review_rounds",
+        }
+    }
+
+    /// The code of the incident.
+    pub fn code(self) -> &'static str {
+        match self {
+            DisputeCause::Objection => "HL-CLAIM-01",
+            DisputeCause::Rounds => "HL-CLAIM-06",
+        }
+    }
 }
 
 /// A queued change: a claim that this one depends on fell.
@@ -106,14 +141,15 @@ impl ExaminationOutcome {
     }
 }
 
-/// The pattern of a claim's incident.
-pub const TRIP_PATTERN: &str = "gossip_loop";
-/// The code of a claim's incident.
-pub const TRIP_CODE: &str = "HL-CLAIM-01";
-
 /// Why a claim became DISPUTED.
 pub fn dispute_text(dispute: &Dispute) -> String {
-    format!("{} on objection O-{} changed nothing", counted(dispute.count, "round"), dispute.objection)
+    let rounds = counted(dispute.count, "round");
+    match dispute.cause {
+        DisputeCause::Objection => format!("{rounds} on objection O-{} changed nothing", dispute.objection),
+        DisputeCause::Rounds => {
+            format!("{rounds} did not end the review; the last objection is O-{}", dispute.objection)
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,8 +8,15 @@ pub struct Limits {
     pub circuit_breaker_rounds: u32,
     /// Why the number of rounds is above three; without a reason three apply.
     pub circuit_breaker_rounds_reason: String,
+    /// Rounds on one claim, whatever the objections, that make it DISPUTED; 0 means no ceiling.
+    #[serde(default = "rounds_max")]
+    pub rounds_max: u32,
     /// The stage that cannot close while a claim is DISPUTED.
     pub final_stage: String,
+}
+
+fn rounds_max() -> u32 {
+    Limits::ROUNDS_MAX
 }
 
 impl Default for Limits {
@@ -17,6 +24,7 @@ impl Default for Limits {
         Self {
             circuit_breaker_rounds: Self::ROUNDS,
             circuit_breaker_rounds_reason: String::new(),
+            rounds_max: Self::ROUNDS_MAX,
             final_stage: Self::FINAL_STAGE.to_owned(),
         }
     }
@@ -25,6 +33,8 @@ impl Default for Limits {
 impl Limits {
     /// Seed 004's number of rounds.
     pub const ROUNDS: u32 = 3;
+    /// A review that has not ended after so many rounds ends no other way.
+    pub const ROUNDS_MAX: u32 = 8;
     /// Seed 004's final stage.
     pub const FINAL_STAGE: &'static str = "S5";
     /// Limit on one text in bytes. A longer text is an error; haltline never cuts it.
@@ -47,10 +57,16 @@ impl Limits {
         if self.is_raised() && !self.has_reason() { Self::ROUNDS } else { self.circuit_breaker_rounds.max(1) }
     }
 
+    /// The rounds on one claim after which it is DISPUTED: never fewer than those on one objection.
+    pub fn ceiling(&self) -> Option<u32> {
+        (self.rounds_max > 0).then(|| self.rounds_max.max(self.rounds()))
+    }
+
     /// True if all values are the defaults. Every hook calls this, so it allocates nothing.
     pub(crate) fn is_default(&self) -> bool {
-        let Self { circuit_breaker_rounds, circuit_breaker_rounds_reason, final_stage } = self;
+        let Self { circuit_breaker_rounds, circuit_breaker_rounds_reason, rounds_max, final_stage } = self;
         *circuit_breaker_rounds == Self::ROUNDS
+            && *rounds_max == Self::ROUNDS_MAX
             && circuit_breaker_rounds_reason.is_empty()
             && final_stage == Self::FINAL_STAGE
     }
@@ -76,6 +92,7 @@ mod tests {
         assert!(plain.is_default());
         for changed in [
             Limits { circuit_breaker_rounds: 4, ..plain.clone() },
+            Limits { rounds_max: 9, ..plain.clone() },
             Limits { circuit_breaker_rounds_reason: "x".to_owned(), ..plain.clone() },
             Limits { final_stage: "S6".to_owned(), ..plain },
         ] {

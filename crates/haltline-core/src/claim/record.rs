@@ -35,6 +35,15 @@ pub struct Claim {
     /// The names of the last rounds in which it changed: other reports of those rounds do not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_in: Vec<String>,
+    /// Rounds since it was made, or since its last dispute ended.
+    #[serde(rename = "rounds", default, skip_serializing_if = "is_zero")]
+    pub rounds_so_far: u32,
+    /// The names of the last of these rounds: other reports of them do not count.
+    #[serde(rename = "in_rounds", default, skip_serializing_if = "Vec::is_empty")]
+    pub round_names: Vec<String>,
+    /// What the last change added, verbatim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_change: Option<String>,
     /// The last answer to any objection, verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<String>,
@@ -95,6 +104,20 @@ pub struct Totals {
     pub disputes: u64,
     /// Disputes that observe mode did not enforce.
     pub would_dispute: u64,
+    /// Objections that were raised first after a change.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub after_change: u64,
+    /// Those of them that are about what the change touched.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub about_change: u64,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Claim {
@@ -135,8 +158,11 @@ impl Claim {
         let lists = [&self.evidence, &self.tests, &self.assumptions];
         let listed: usize = lists.iter().flat_map(|list| list.iter()).map(String::len).sum();
         let objections: usize = self.objections.iter().map(|objection| objection.text.len()).sum();
-        let position =
-            [&self.position, &self.reason].iter().filter_map(|text| text.as_ref()).map(String::len).sum::<usize>();
+        let position = [&self.position, &self.reason, &self.last_change]
+            .iter()
+            .filter_map(|text| text.as_ref())
+            .map(String::len)
+            .sum::<usize>();
         let settled: u64 =
             self.resolved_disputes.iter().map(|old| old.dispute.bytes() + old.how.text().len() as u64).sum();
         let dispute = self.dispute().map_or(0, Dispute::bytes);

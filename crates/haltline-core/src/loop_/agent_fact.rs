@@ -117,6 +117,14 @@ pub enum AgentFact {
         #[serde(rename = "end", default, skip_serializing_if = "Option::is_none")]
         end_id: Option<Digest>,
     },
+    /// The model service had to read a large prompt in full.
+    PromptUncached {
+        /// What it cost, in millionths of a dollar; `None` if unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        micros: Option<u64>,
+    },
+    /// The model service read a prompt from its cache again.
+    PromptCached,
     /// All calls of one response have ended.
     TurnEnded,
     HookRan {
@@ -142,6 +150,9 @@ pub enum AgentFact {
         trigger: String,
         #[serde(rename = "door", default, skip_serializing_if = "Option::is_none")]
         hook_source: Option<Digest>,
+        /// True if it came right after another one, or did not make the conversation shorter.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_useless: bool,
     },
     /// A sub-agent of this agent ended: that is news.
     #[serde(rename = "news")]
@@ -201,6 +212,8 @@ impl AgentFact {
             AgentFact::Unended { .. } => unsynced("unended"),
             AgentFact::EndWithoutStart { .. } => unsynced("stray_end"),
             AgentFact::PermissionDenied { .. } => unsynced("denied"),
+            AgentFact::PromptUncached { .. } => unsynced("prompt_uncached"),
+            AgentFact::PromptCached => unsynced("prompt_cached"),
             AgentFact::TurnEnded => unsynced("turn_ended"),
             AgentFact::HookRan { .. } => unsynced("hook_ran"),
             AgentFact::Spawned { .. } => unsynced("spawned"),

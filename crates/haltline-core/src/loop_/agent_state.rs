@@ -21,8 +21,8 @@ use super::completed_call::CallFlag;
 use super::decide::futile_key;
 use super::no_progress::{self, CountedResult, NoProgress};
 use super::{
-    AgentFact, Compaction, CompletedCall, Continuation, CostGrowth, Ending, Gain, InFlightCall, Nature, Pattern,
-    Progress, RepeatedText, UnidentifiedEvent,
+    AgentFact, CacheMisses, Compaction, CompletedCall, Continuation, CostGrowth, Ending, Gain, InFlightCall, Nature,
+    Pattern, Progress, RepeatedText, UnidentifiedEvent,
 };
 use crate::circuit::{EscalationLevel, increment, keep_newest};
 use crate::identity::{Action, Digest, Outcome};
@@ -93,6 +93,7 @@ pub struct AgentState {
     /// The model's last text, and how often it came.
     pub repeated_text: RepeatedText,
     pub cost_growth: CostGrowth,
+    pub cache_misses: CacheMisses,
     /// What came of turns that no person began.
     pub continuation: Continuation,
     pub hook_runs: HookRuns,
@@ -239,9 +240,11 @@ impl AgentState {
                 agent.activity = Activity::TurnEnded;
                 agent.hook_runs.on_stop(*blocked);
             }
-            AgentFact::Compacted { hook_source, .. } => {
+            AgentFact::PromptUncached { micros } => agent.cache_misses.add(*micros),
+            AgentFact::PromptCached => agent.cache_misses = CacheMisses::default(),
+            AgentFact::Compacted { hook_source, is_useless, .. } => {
                 agent.deliveries.remember_source(UnidentifiedEvent::Compaction, *hook_source, at);
-                agent.compaction.compacted();
+                agent.compaction.compacted(*is_useless);
                 agent.has_new_compaction = true;
                 agent.clear_no_progress();
             }

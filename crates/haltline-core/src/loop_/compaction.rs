@@ -14,6 +14,9 @@ pub struct Compaction {
     /// How many of these calls had a result that the agent had before.
     #[serde(rename = "known", default)]
     pub repeats: u32,
+    /// True if a compaction came before, since the person's last prompt.
+    #[serde(rename = "again", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repeated: bool,
 }
 
 impl Compaction {
@@ -22,11 +25,16 @@ impl Compaction {
         self.repeats = self.repeats.saturating_add(u32::from(is_repeat));
     }
 
+    /// True if a compaction now would come with no call since the last one.
+    pub(super) fn is_empty(&self) -> bool {
+        self.is_repeated && self.calls == 0
+    }
+
     /// The conversation was compacted. It was fruitless if at least half of the calls since the last compaction were
-    /// repeats.
-    pub(super) fn compacted(&mut self) {
-        let is_fruitless = self.calls > 0 && self.repeats.saturating_mul(2) >= self.calls;
+    /// repeats, and `is_useless` if it brought nothing for certain.
+    pub(super) fn compacted(&mut self, is_useless: bool) {
+        let is_fruitless = is_useless || (self.calls > 0 && self.repeats.saturating_mul(2) >= self.calls);
         let fruitless = if is_fruitless { self.fruitless.saturating_add(1) } else { 0 };
-        *self = Self { fruitless, calls: 0, repeats: 0 };
+        *self = Self { fruitless, calls: 0, repeats: 0, is_repeated: true };
     }
 }

@@ -6,6 +6,7 @@
 
 mod budget;
 mod circuit;
+mod context;
 mod continuation;
 mod end;
 mod hook;
@@ -237,10 +238,12 @@ impl<'a> AgentDraft<'a> {
                     self.count_spending(*usage, *cost, model.as_deref())?;
                 }
                 self.record_output(*usage, *cost, text.as_ref());
-                match (self.warn_of_budget()?, cost) {
+                let uncached = self.count_cache(*usage, *cost);
+                let verdict = match (self.warn_of_budget()?, cost) {
                     (Verdict::Pass, Some(_)) => self.warn_of_spend_rate().unwrap_or(Verdict::Pass),
                     (verdict, _) => verdict,
-                }
+                };
+                verdict.or_stricter(uncached.unwrap_or(Verdict::Pass))
             }
             LoopEvent::ModelStart => self.model_start()?,
             LoopEvent::ToolStart { call, response, action, context: CallContext::Gathered(protections) } => {
@@ -270,10 +273,7 @@ impl<'a> AgentDraft<'a> {
             LoopEvent::Stop { blocked, running, end } => self.stop(*blocked, running.as_deref(), *end)?,
             LoopEvent::ProviderFault(fault) => self.provider_fault(fault)?,
             LoopEvent::Compaction { .. } | LoopEvent::SessionEnd { .. } if self.is_duplicate => Verdict::Pass,
-            LoopEvent::Compaction { trigger } => {
-                self.record(AgentFact::Compacted { trigger: trigger.clone(), hook_source: self.hook_source() });
-                Verdict::Pass
-            }
+            LoopEvent::Compaction { trigger, has_shrunk } => self.compaction(trigger, *has_shrunk),
             LoopEvent::Cleanup { files_rotated, sessions_pruned, bytes_freed } => {
                 self.record(AgentFact::MemoryCleaned {
                     files_rotated: *files_rotated,

@@ -210,6 +210,8 @@ pub enum LoopEvent {
     Compaction {
         /// What caused it, such as `auto`.
         trigger: String,
+        /// Whether it made the conversation shorter, if the client says it.
+        has_shrunk: Option<bool>,
     },
     /// haltline cleaned up old files of the memory folder (L9).
     Cleanup {

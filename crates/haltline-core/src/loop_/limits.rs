@@ -99,6 +99,22 @@ impl Default for ProviderLimits {
     }
 }
 
+/// When prompts that miss the model service's cache are worth a warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheMissLimits {
+    pub enabled: bool,
+    /// haltline warns at this many in a row.
+    pub warn: u32,
+    /// Smaller prompts do not count.
+    pub tokens_min: u32,
+}
+
+impl Default for CacheMissLimits {
+    fn default() -> Self {
+        Self { enabled: true, warn: 5, tokens_min: 20_000 }
+    }
+}
+
 /// Limits on calls to external services (L7).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiLimits {
@@ -217,6 +233,9 @@ pub struct Limits {
     pub cost_growth: WarnDenyLimits,
     /// The same text over and over.
     pub chanting: WarnDenyLimits,
+    /// Prompts that miss the cache.
+    #[serde(default)]
+    pub cache_misses: CacheMissLimits,
     /// Turn ends in a row without a call that changed or found out anything; `deny` is the one at which haltline ends the
     /// turn for good.
     pub idle_continuation: WarnDenyLimits,
@@ -266,6 +285,7 @@ impl Default for Limits {
             compaction: warn_deny(3, 4),
             cost_growth: WarnDenyLimits { enabled: false, ..warn_deny(3, 10) },
             chanting: WarnDenyLimits { enabled: false, ..warn_deny(3, 6) },
+            cache_misses: CacheMissLimits::default(),
             idle_continuation: warn_deny(2, 4),
             denials: DenialLimits { enabled: true, in_a_row: 3, of_recent: 10, recent: 50, cooldown_s: 10 },
             agents: AgentLimits {

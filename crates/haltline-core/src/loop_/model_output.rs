@@ -34,6 +34,23 @@ impl RepeatedText {
     }
 }
 
+/// Prompts in a row that the model service had to read in full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheMisses {
+    #[serde(rename = "row", default)]
+    pub in_a_row: u32,
+    /// What they cost, in millionths of a dollar, as far as prices are known.
+    #[serde(default)]
+    pub micros: u64,
+}
+
+impl CacheMisses {
+    pub(super) fn add(&mut self, micros: Option<u64>) {
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.micros = self.micros.saturating_add(micros.unwrap_or_default());
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostGrowth {
     /// How many responses there were before the last one.

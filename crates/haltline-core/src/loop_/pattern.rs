@@ -48,6 +48,8 @@ pub enum Pattern {
     CostGrowth,
     /// The model writes the same text over and over.
     Chanting,
+    /// One large prompt after another is not in the model service's cache.
+    CacheMisses,
     /// The agent is continued again and again, and no call changes or finds out anything.
     IdleContinuation,
     /// Permission rules deny the agent's calls again and again.

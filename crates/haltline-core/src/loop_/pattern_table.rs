@@ -235,6 +235,9 @@ impl Pattern {
                 },
                 ..calls("chanting", "HL-LOOP-12", ClosedBy::AnyResult, |limits| limits.chanting.cooldown_s)
             },
+            Pattern::CacheMisses => {
+                limit("cache_misses", "HL-LOOP-13", Nature::Resource, |limits| limits.repeat.cooldown_s)
+            }
             Pattern::IdleContinuation => PatternRow {
                 is_probed_after_write: false,
                 explanation: ExplanationTexts {

@@ -92,6 +92,8 @@ fn table() -> Vec<(Fact, &'static str, bool)> {
     all.chain(ledger())
         .chain(crate::loop_::facts::providers(moment()))
         .chain(crate::loop_::facts::fan_out(moment()))
+        .chain(crate::claim::facts::rounds(moment()))
+        .chain(crate::loop_::facts::context(moment()))
         .collect()
 }
 

@@ -150,8 +150,8 @@ pub(crate) fn of_claim(row: &CircuitName, id: &str, claim: &Claim) -> Option<Inc
     };
     let state = if resolved.is_some() { IncidentState::Closed } else { IncidentState::Disputed };
     Some(Incident {
-        pattern: Some(claim::TRIP_PATTERN),
-        code: Some(claim::TRIP_CODE),
+        pattern: Some(dispute.cause.pattern()),
+        code: Some(dispute.cause.code()),
         tripped: Some(dispute.since.at),
         count: dispute.count,
         reason: Some(claim::dispute_text(dispute)),

@@ -79,6 +79,8 @@ pub(crate) fn from_history(row: &CircuitName, history: &[Entry]) -> Vec<Incident
                 | AgentFact::Unended { .. }
                 | AgentFact::EndWithoutStart { .. }
                 | AgentFact::PermissionDenied { .. }
+                | AgentFact::PromptUncached { .. }
+                | AgentFact::PromptCached
                 | AgentFact::TurnEnded
                 | AgentFact::SubAgentReported
                 | AgentFact::HooksRemoved

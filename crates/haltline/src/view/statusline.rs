@@ -64,6 +64,7 @@ pub fn pattern_words(pattern: Pattern) -> &'static str {
         Pattern::Compaction => "compactions without news",
         Pattern::CostGrowth => "growing cost",
         Pattern::Chanting => "same words",
+        Pattern::CacheMisses => "cache misses",
         Pattern::IdleContinuation => "turns without news",
         Pattern::SequentialTools => "same tool in a row",
         Pattern::HookRecursion => "same hook",

@@ -313,12 +313,12 @@ fn case(code: &str) -> Option<Case> {
         }),
         "HL-PHASE-03" | "HL-PHASE-04" | "HL-PHASE-05" | "HL-PHASE-06" => Some(Case::As("HL-PHASE-02")),
         "HL-ATTEMPT-02" | "HL-ATTEMPT-03" => Some(Case::As("HL-ATTEMPT-01")),
-        "HL-CLAIM-02" | "HL-CLAIM-03" => Some(Case::As("HL-CLAIM-01")),
+        "HL-CLAIM-02" | "HL-CLAIM-03" | "HL-CLAIM-06" => Some(Case::As("HL-CLAIM-01")),
         // Warnings, results of operator actions, and denials that a person lifts outside haltline.
-        "HL-BUDGET-01" | "HL-BUDGET-03" | "HL-BUDGET-05" | "HL-SPAWN-06" | "HL-OWN-01" | "HL-OWN-02" | "HL-OWN-03"
-        | "HL-OWN-04" | "HL-OWN-05" | "HL-RESUME-01" | "HL-STOP-01" | "HL-CON-01" | "HL-CON-03" | "HL-CON-04"
-        | "HL-PHASE-01" | "HL-PHASE-07" | "HL-PHASE-08" | "HL-ATTEMPT-04" | "HL-ATTEMPT-05" | "HL-ATTEMPT-06"
-        | "HL-ATTEMPT-07" | "HL-ATTEMPT-08" | "HL-CLAIM-04" | "HL-CLAIM-05" => Some(Case::Informs),
+        "HL-BUDGET-01" | "HL-BUDGET-03" | "HL-BUDGET-05" | "HL-LOOP-13" | "HL-SPAWN-06" | "HL-OWN-01" | "HL-OWN-02"
+        | "HL-OWN-03" | "HL-OWN-04" | "HL-OWN-05" | "HL-RESUME-01" | "HL-STOP-01" | "HL-CON-01" | "HL-CON-03"
+        | "HL-CON-04" | "HL-PHASE-01" | "HL-PHASE-07" | "HL-PHASE-08" | "HL-ATTEMPT-04" | "HL-ATTEMPT-05"
+        | "HL-ATTEMPT-06" | "HL-ATTEMPT-07" | "HL-ATTEMPT-08" | "HL-CLAIM-04" | "HL-CLAIM-05" => Some(Case::Informs),
         _unknown => None,
     }
 }

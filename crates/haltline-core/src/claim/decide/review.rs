@@ -7,7 +7,8 @@ use super::{check_changes, label, optional};
 use crate::Mode;
 use crate::claim::objection::{find, find_reference};
 use crate::claim::{
-    Claim, ClaimId, Dispute, Fact, ListedStatus, Objection, PipelineFact, Problem, Reviewed, Round, Status, Weight,
+    Claim, ClaimId, ClaimState, Dispute, DisputeCause, Fact, ListedStatus, Objection, PipelineFact, Problem, Reviewed,
+    Round, Status, Weight, dispute_text,
 };
 use crate::identity::wording_digest;
 use crate::{Halt, Verdict};
@@ -19,6 +20,7 @@ pub(super) fn round(draft: &mut ClaimDraft<'_>, round: &Round) -> Result<Verdict
         Ok(status) => status,
         Err(verdict) => return Ok(verdict),
     };
+    let rounds_before = draft.claim(id)?.rounds_so_far;
     let reviewed = evaluate_round(draft.claim(id)?, round)?;
     let (weight, number, count) = (reviewed.weight, reviewed.objection, reviewed.count);
     let is_joined = !reviewed.joined.is_empty();
@@ -31,12 +33,21 @@ pub(super) fn round(draft: &mut ClaimDraft<'_>, round: &Round) -> Result<Verdict
         Weight::Repeated => is_joined,
         Weight::Changed | Weight::Stale => false,
     };
+    let (rounds, ceiling) = (draft.claim(id)?.rounds_so_far, draft.policy.claim.ceiling().unwrap_or(u32::MAX));
+    let is_last_round = rounds >= ceiling && weight != Weight::Stale;
     let verdict = if may_fire && count >= limit {
-        let dispute = dispute(draft, id, number, status)?;
+        let dispute = dispute(draft, id, number, (count, limit), DisputeCause::Objection, status)?;
         match draft.policy.mode {
             Mode::Enforce => freeze(draft, id, dispute),
             // haltline warns once, not with every round that follows.
             Mode::Observe if counted_before < limit || is_joined => would_freeze(draft, id, dispute),
+            Mode::Observe => Verdict::Pass,
+        }
+    } else if is_last_round && !is_over(draft.claim(id)?) {
+        let dispute = dispute(draft, id, number, (rounds, ceiling), DisputeCause::Rounds, status)?;
+        match draft.policy.mode {
+            Mode::Enforce => freeze(draft, id, dispute),
+            Mode::Observe if rounds_before < ceiling => would_freeze(draft, id, dispute),
             Mode::Observe => Verdict::Pass,
         }
     } else {
@@ -86,6 +97,7 @@ fn evaluate_round(claim: &Claim, round: &Round) -> Result<Reviewed, Halt> {
         Some(_) | None => (Weight::Counted, so_far.saturating_add(1)),
     };
     let known = claim.objection(objection).map(|known| known.text.as_str());
+    let is_about_change = !is_known && stated.text.as_deref().is_some_and(|text| is_about_last_change(claim, text));
     Ok(Reviewed {
         objection,
         joined: if weight == Weight::Stale { Vec::new() } else { joined },
@@ -98,6 +110,7 @@ fn evaluate_round(claim: &Claim, round: &Round) -> Result<Reviewed, Halt> {
         changes,
         weight,
         count,
+        is_about_change,
     })
 }
 
@@ -110,11 +123,38 @@ fn counted(all: &[&Objection]) -> u32 {
     sum.saturating_sub(twice)
 }
 
+/// True if at least half of the objection's longer words are in what the last change added: the change brought it about.
+fn is_about_last_change(claim: &Claim, objection: &str) -> bool {
+    let Some(change) = &claim.last_change else { return false };
+    let words = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        words.filter(|word| word.chars().count() >= LONG_WORD).map(str::to_lowercase).collect()
+    };
+    let (objected, changed) = (words(objection), words(change));
+    let shared = objected.intersection(&changed).count();
+    shared > 0 && shared * 2 >= objected.len()
+}
+
+/// Shorter words are in most texts.
+const LONG_WORD: usize = 4;
+
+/// True if nothing is left to review.
+fn is_over(claim: &Claim) -> bool {
+    claim.dispute().is_some() || claim.state == ClaimState::Free(Status::Killed)
+}
+
 /// The dispute after the round that reached the limit. Both positions are stored verbatim.
-fn dispute(draft: &mut ClaimDraft<'_>, id: &ClaimId, number: u32, before: Status) -> Result<Dispute, Halt> {
+fn dispute(
+    draft: &mut ClaimDraft<'_>,
+    id: &ClaimId,
+    number: u32,
+    (count, limit): (u32, u32),
+    cause: DisputeCause,
+    before: Status,
+) -> Result<Dispute, Halt> {
     let claim = draft.claim(id)?;
     let objection = claim.objection(number);
-    let (reason, count) = objection.map(|known| (known.text.clone(), known.count)).unwrap_or_default();
+    let reason = objection.map(|known| known.text.clone()).unwrap_or_default();
     let (position, generation) = (claim.position.clone(), claim.generation);
     Ok(Dispute {
         incident: draft.incident(id, generation),
@@ -125,7 +165,8 @@ fn dispute(draft: &mut ClaimDraft<'_>, id: &ClaimId, number: u32, before: Status
         reason,
         position,
         count,
-        limit: draft.policy.claim.rounds(),
+        limit,
+        cause,
         before,
         queued: Vec::new(),
         examinations: Vec::new(),
@@ -135,20 +176,19 @@ fn dispute(draft: &mut ClaimDraft<'_>, id: &ClaimId, number: u32, before: Status
 }
 
 fn freeze(draft: &mut ClaimDraft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
-    let Dispute { incident, count, objection, .. } = &dispute;
+    let (incident, code) = (&dispute.incident, dispute.cause.code());
     let text = format!(
-        "{id} is now DISPUTED (incident {incident}): {count} rounds on objection O-{objection} changed nothing. haltline froze it; the review of all other claims continues"
+        "{id} is now DISPUTED (incident {incident}): {}. haltline froze it; the review of all other claims continues",
+        dispute_text(&dispute)
     );
     draft.push(id, Fact::Disputed { dispute: Box::new(dispute) });
     draft.push_pipeline(PipelineFact::Moved { claim: id.clone(), to: ListedStatus::Disputed });
-    draft.warn(id, "HL-CLAIM-01", text)
+    draft.warn(id, code, text)
 }
 
 fn would_freeze(draft: &mut ClaimDraft<'_>, id: &ClaimId, dispute: Dispute) -> Verdict {
-    let Dispute { count, objection, .. } = &dispute;
-    let text = format!(
-        "{id} would be DISPUTED: {count} rounds on objection O-{objection} changed nothing. Observe mode does not freeze it"
-    );
+    let code = dispute.cause.code();
+    let text = format!("{id} would be DISPUTED: {}. Observe mode does not freeze it", dispute_text(&dispute));
     draft.push(id, Fact::WouldDispute { dispute: Box::new(dispute) });
-    draft.warn(id, "HL-CLAIM-01", text)
+    draft.warn(id, code, text)
 }

@@ -51,6 +51,8 @@ struct StoredAgent {
     #[serde(rename = "growth", default, skip_serializing_if = "is_default")]
     cost_growth: CostGrowth,
     #[serde(default, skip_serializing_if = "is_default")]
+    cache_misses: CacheMisses,
+    #[serde(default, skip_serializing_if = "is_default")]
     continuation: Continuation,
     #[serde(rename = "is_shortened", default, skip_serializing_if = "std::ops::Not::not")]
     has_new_compaction: bool,
@@ -144,6 +146,7 @@ impl From<StoredAgent> for AgentState {
             compaction: stored.compaction,
             repeated_text: stored.repeated_text,
             cost_growth: stored.cost_growth,
+            cache_misses: stored.cache_misses,
             continuation: stored.continuation,
             hook_runs: HookRuns { since_prompt: stored.hook_runs, before_prompt: stored.hook_runs_before_prompt },
             spawn_turns: stored.spawn_turns,

@@ -1,8 +1,8 @@
 //! Every fact of the claim breaker with its name and whether it needs a sync, in the order of `testdata/facts.jsonl`.
 
 use haltline_core::claim::{
-    Added, Changes, ClaimId, Confidence, Denial, Dispute, ExaminationOutcome, Examined, Fact, ListedStatus,
-    OpenExamination, PipelineFact, Queued, Reviewed, Settlement, StageName, Status, Trigger, Weight,
+    Added, Changes, ClaimId, Confidence, Denial, Dispute, DisputeCause, ExaminationOutcome, Examined, Fact,
+    ListedStatus, OpenExamination, PipelineFact, Queued, Reviewed, Settlement, StageName, Status, Trigger, Weight,
 };
 use haltline_core::identity::Digest;
 use haltline_core::{Fact as AnyFact, Moment};
@@ -46,6 +46,7 @@ fn dispute(now: Moment) -> Box<Dispute> {
         position: Some(text("no GC column")),
         count: 3,
         limit: 3,
+        cause: DisputeCause::Objection,
         before: Status::Verified,
         queued: vec![Queued { base: id("C-001"), fell: Status::Killed, at: now.at }],
         examinations: vec![OpenExamination { trigger: Trigger::StageTransition, detail: text("S3"), at: now.at }],
@@ -57,6 +58,29 @@ fn dispute(now: Moment) -> Box<Dispute> {
             at: now.at,
         }],
     })
+}
+
+/// Facts about the rounds of a claim, which later versions added.
+pub fn rounds(now: Moment) -> [(AnyFact, &'static str, bool); 2] {
+    let dispute = Box::new(Dispute { count: 8, limit: 8, cause: DisputeCause::Rounds, ..*bare_dispute(now) });
+    let reviewed = Reviewed {
+        objection: 2,
+        joined: Vec::new(),
+        id: None,
+        text: Some(text("the new table has no units")),
+        wording: None,
+        reviewer: None,
+        round: None,
+        answer: None,
+        changes: Changes::default(),
+        weight: Weight::Counted,
+        count: 1,
+        is_about_change: true,
+    };
+    [
+        (AnyFact::Claim(Fact::Disputed { dispute }), "disputed", true),
+        (AnyFact::Claim(Fact::Reviewed(Box::new(reviewed))), "round", false),
+    ]
 }
 
 fn bare_dispute(now: Moment) -> Box<Dispute> {
@@ -144,6 +168,7 @@ fn reviews() -> Vec<(Fact, &'static str, bool)> {
         changes: Changes::default(),
         weight,
         count,
+        is_about_change: false,
     };
     let full = Reviewed {
         joined: vec![2],

@@ -201,7 +201,7 @@ fn agrees(world: &World, reference: &Reference) {
 }
 
 fn play(acts: &[ClaimEvent]) -> (World, Reference) {
-    let (mut world, mut reference) = (World::new(), Reference::default());
+    let (mut world, mut reference) = (World::without_ceiling(), Reference::default());
     for what in acts {
         let frozen: Vec<(String, Claim)> = CLAIMS
             .iter()
@@ -243,7 +243,7 @@ fn a_lost_index_is_rebuilt_from_the_claims_and_closes_over_no_dispute() {
     let round =
         Round { claim: id("C-1"), objection, reviewer: None, answer: None, changes, round: None, generation: None };
     let round = ClaimEvent::Round(Box::new(round));
-    let mut world = World::new();
+    let mut world = World::without_ceiling();
     world.handle(ClaimEvent::Add(Box::new(add))).expect("added");
     for _round in 0..3 {
         world.handle(round.clone()).expect("counted");
@@ -262,7 +262,7 @@ fn a_claim_whose_row_was_lost_can_be_added_again_and_keeps_its_dependents() {
         let new = NewClaim { id: Some(id(name)), text: "x".to_owned(), depends_on, ..NewClaim::default() };
         ClaimEvent::Add(Box::new(new))
     };
-    let mut world = World::new();
+    let mut world = World::without_ceiling();
     world.handle(add("C-1", &[])).expect("added");
     world.handle(add("C-2", &["C-1"])).expect("added");
     world.rows.remove(&haltline_core::CircuitName::claim("main", "C-1"));

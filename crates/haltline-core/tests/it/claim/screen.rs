@@ -105,6 +105,8 @@ fn of_claim(claim: &Claim, expected: &str) -> String {
                 totals.would_dispute
             )
         }
+        "about-change" => format!("{} of {}", claim.totals.about_change, claim.totals.after_change),
+        "so-far" => claim.rounds_so_far.to_string(),
         "generation" => claim.generation.to_string(),
         "last" => quoted(claim.history.last().map_or("", |line| line.text.as_str())),
         "depends" => joined(claim.depends_on.iter().map(ClaimId::as_str), " "),

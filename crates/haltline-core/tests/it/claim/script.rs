@@ -37,6 +37,7 @@ impl Vocabulary for ClaimRules {
         let limits = &mut self.world.policy.claim;
         match word {
             "rounds" => limits.circuit_breaker_rounds = words.number()?,
+            "ceiling" => limits.rounds_max = words.number()?,
             "because" => limits.circuit_breaker_rounds_reason = words.quoted()?,
             "final-stage" => limits.final_stage = words.next()?,
             "pipeline" => {

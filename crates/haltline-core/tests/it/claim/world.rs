@@ -28,6 +28,13 @@ impl World {
         }
     }
 
+    /// The same without a ceiling of rounds, which the reference does not have.
+    pub fn without_ceiling() -> Self {
+        let mut world = Self::new();
+        world.policy.claim.rounds_max = 0;
+        world
+    }
+
     /// Decides an event a minute later and commits the decision, as a store would.
     pub fn handle(&mut self, event: ClaimEvent) -> Result<Decision, Rejection> {
         self.clock.advance(60_000);

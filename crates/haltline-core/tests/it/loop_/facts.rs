@@ -52,6 +52,18 @@ pub fn fan_out(now: Moment) -> [Row; 5] {
     facts.map(|(fact, word)| (Fact::Tree(fact), word, false))
 }
 
+/// Facts about compactions and the cache of a model service.
+pub fn context(_now: Moment) -> [Row; 4] {
+    let compacted = AgentFact::Compacted { trigger: "auto".to_owned(), hook_source: None, is_useless: true };
+    let facts = [
+        (AgentFact::PromptUncached { micros: Some(500_000) }, "prompt_uncached"),
+        (AgentFact::PromptUncached { micros: None }, "prompt_uncached"),
+        (AgentFact::PromptCached, "prompt_cached"),
+        (compacted, "compacted"),
+    ];
+    facts.map(|(fact, word)| (Fact::Agent(fact), word, false))
+}
+
 /// Facts about model services.
 pub fn providers(now: Moment) -> [Row; 3] {
     let circuit = |fact| Fact::Provider(ProviderFact::Circuit(fact));
@@ -171,7 +183,7 @@ fn hook_sources() -> [(AgentFact, &'static str); 7] {
         ),
         (AgentFact::Prompted { by_user: true, is_denied: false, clears_spawns: false, hook_source }, "prompted"),
         (AgentFact::Stopped { blocked: true, end: TurnEnd::Idle, hook_source }, "kept_going"),
-        (AgentFact::Compacted { trigger: "auto".to_owned(), hook_source }, "compacted"),
+        (AgentFact::Compacted { trigger: "auto".to_owned(), hook_source, is_useless: false }, "compacted"),
         (AgentFact::SessionEnded { reason: "exit".to_owned(), hook_source }, "over"),
         (AgentFact::Ended(ending), "ended"),
         (AgentFact::PermissionDenied { call: CALL, tool: Digest(66), end_id: Some(Digest(99)) }, "denied"),
@@ -329,7 +341,7 @@ fn agent() -> [(AgentFact, &'static str); 23] {
         (AgentFact::Spawned { keep: 16 }, "spawned"),
         (AgentFact::Stopped { blocked: false, end: TurnEnd::Idle, hook_source: None }, "stopping"),
         (AgentFact::Stopped { blocked: true, end: TurnEnd::Idle, hook_source: None }, "kept_going"),
-        (AgentFact::Compacted { trigger: "auto".to_owned(), hook_source: None }, "compacted"),
+        (AgentFact::Compacted { trigger: "auto".to_owned(), hook_source: None, is_useless: false }, "compacted"),
         (AgentFact::TranscriptRead { offset: 4096, last_response: Some("msg_1".to_owned()) }, "reported"),
         (AgentFact::MemoryCleaned { files_rotated: 2, sessions_pruned: 5, bytes_freed: 123_456 }, "memory_cleaned"),
         (AgentFact::SessionEnded { reason: "exit".to_owned(), hook_source: None }, "over"),

@@ -130,7 +130,7 @@ impl Twins {
             }
             Act::Prompt(by_user) => LoopEvent::Prompt { by_user: *by_user, bypass: false },
             Act::Stop(blocked) => LoopEvent::Stop { blocked: *blocked, running: None, end: TurnEnd::Idle },
-            Act::Compaction => LoopEvent::Compaction { trigger: "auto".to_owned() },
+            Act::Compaction => LoopEvent::Compaction { trigger: "auto".to_owned(), has_shrunk: None },
             Act::SessionStarts => LoopEvent::SessionStart { model: None, resumed: false, is_nested: false },
             Act::SessionEnds => LoopEvent::SessionEnd { reason: "exit".to_owned() },
         };

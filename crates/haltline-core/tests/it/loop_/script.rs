@@ -144,7 +144,14 @@ impl LoopRules {
                 }
             }
             "spent" => {
-                let (usage, cost) = (words.after("tokens", usage)?, words.after("cost", dollars)?);
+                let (usage, cached) = (words.after("tokens", usage)?, words.after("cached", Words::long)?);
+                let written = words.after("written", Words::long)?;
+                let usage = usage.map(|usage| Usage {
+                    cache_read: cached.unwrap_or_default(),
+                    cache_write: written.unwrap_or_default(),
+                    ..usage
+                });
+                let cost = words.after("cost", dollars)?;
                 LoopEvent::Message { usage, cost, model: None, range: None, last_response: None, text: None }
             }
             "transcript" => transcript_range(words)?,
@@ -168,7 +175,11 @@ impl LoopRules {
                 return Ok(Ok(world.loop_request(what)));
             }
             "ends" => LoopEvent::SessionEnd { reason: "exit".to_owned() },
-            "compaction" => LoopEvent::Compaction { trigger: "auto".to_owned() },
+            "compaction" => {
+                let trigger = if words.take("manual") { "manual" } else { "auto" }.to_owned();
+                let has_shrunk = if words.take("unshrunk") { Some(false) } else { None };
+                LoopEvent::Compaction { trigger, has_shrunk }
+            }
             "raises" => {
                 let (scope, amount) = (budget_scope(&words.next()?)?, words.long()?);
                 let lifetime_ms = words.after("for", Words::long)?.unwrap_or(60) * 60_000;

@@ -140,6 +140,17 @@ const TABLES: &[&[Key]] = &[
     ),
     &[
         enabled_key!(
+            cache_misses,
+            true,
+            "Warns of large prompts in a row that the model service did not find in its cache, where the client reports cache use."
+        ),
+        number_key!(cache_misses.warn, 5, Looser::Higher, "haltline warns at this many in a row."),
+        number("loop.cache_misses.tokens_min", 1, 10_000_000, 20_000, Looser::Higher)
+            .help("Prompts with fewer tokens outside the cache do not count.")
+            .sets(Setter::Number(|policy| &mut policy.loop_.cache_misses.tokens_min)),
+    ],
+    &[
+        enabled_key!(
             idle_continuation,
             true,
             "Detects an agent that something continues turn after turn although no call changes or finds out anything."

@@ -30,6 +30,9 @@ pub(super) const KEYS: &[Key] = &[
     Key::new("claim.circuit_breaker_rounds_reason", Kind::Text(""))
         .help("The reason for circuit_breaker_rounds above 3. Without a reason 3 applies.")
         .sets(Setter::Text(|policy| &mut policy.claim.circuit_breaker_rounds_reason)),
+    number("claim.rounds_max", 0, 1000, 8, Looser::HigherOrZero)
+        .help("A claim becomes DISPUTED after this many review rounds, whatever the objections were; 0 means no ceiling.")
+        .sets(Setter::Number(|policy| &mut policy.claim.rounds_max)),
     Key::new("claim.final_stage", Kind::Text("S5"))
         .help("The stage that nobody can close while a claim is DISPUTED. A change applies to pipelines that begin later.")
         .sets(Setter::Text(|policy| &mut policy.claim.final_stage)),

@@ -151,6 +151,20 @@ pub fn claim_show(view: &ClaimView) -> String {
         field(out, &format!("Objection {}{names}", known.objection), &known.text, is_raw);
         out.line(format_args!("  {} of {} rounds without a change, {} in all", known.count, known.limit, known.rounds));
     }
+    let totals = &view.totals;
+    if totals.after_change > 0 {
+        let (about, all) = (totals.about_change, totals.after_change);
+        let percent = about * 100 / all;
+        field(
+            out,
+            "After changes",
+            &format!(
+                "{} first raised, {about} ({percent} %) about what the last change added",
+                count(all, "objection")
+            ),
+            is_raw,
+        );
+    }
     if let Some(dispute) = &view.dispute {
         push_dispute(out, dispute, is_raw);
     }
