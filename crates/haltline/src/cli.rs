@@ -176,6 +176,11 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<String>,
     },
+    /// Let an agent ask haltline and report to it, as an MCP server
+    #[command(
+        after_help = "Speaks the Model Context Protocol on standard input and output. It offers no operator action.\n\nExample:\n  claude mcp add haltline -- haltline mcp"
+    )]
+    Mcp,
     /// Answer plain events of any program with verdicts
     Event(Event),
     /// Read, verify or export the journal of facts

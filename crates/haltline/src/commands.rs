@@ -16,8 +16,10 @@ mod help;
 mod incidents;
 mod init;
 mod journal;
+mod line_pipes;
 mod loop_player;
 mod man;
+mod mcp;
 mod memory;
 mod notify;
 mod pause;
@@ -78,6 +80,7 @@ pub fn run(arguments: Arguments, clock: Clock) -> Result<ExitCode, Failure> {
             return stdio::run(folder, given, arguments.is_json, clock);
         }
         Command::Serve { arguments: given } => return Err(companion(&arguments, "serve", given)),
+        Command::Mcp => return mcp::run(folder, clock),
         Command::Event(command) => return event::run(folder, command.is_recorded, clock),
         Command::Backtest(command) => return backtest::run(command, folder, arguments.is_json, clock),
         Command::Ralph(command) => return ralph::run(command, folder, arguments.is_json, clock),
@@ -131,6 +134,7 @@ pub fn run_in(context: &Context, command: Command) -> Result<ExitCode, Failure> 
         | Command::Hook { .. }
         | Command::Statusline(_)
         | Command::Serve { .. }
+        | Command::Mcp
         | Command::Event(_)
         | Command::Backtest(_)
         | Command::Ralph(_) => Ok(exit_code::SUCCESS),

@@ -11,8 +11,8 @@ use std::process::Command;
 use crate::error::Failure;
 
 /// The commands that another program carries out, each with the name of that program.
-const COMPANIONS: [(&str, &str); 4] =
-    [("serve", "haltline-serve"), ("top", "haltline-serve"), ("mcp", "haltline-serve"), ("fleet", "haltline-fleet")];
+const COMPANIONS: [(&str, &str); 3] =
+    [("serve", "haltline-serve"), ("top", "haltline-serve"), ("fleet", "haltline-fleet")];
 
 /// The program that carries out a command; `None` if haltline itself does.
 pub fn program_of(command: &str) -> Option<&'static str> {

@@ -13,6 +13,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "hook",
             "event",
+            "mcp",
             "journal",
             "notify",
             "memory",

@@ -4,8 +4,6 @@
 //! gets an error; it never ends the process. Events take the same path as those of `haltline event`.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,6 +20,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::event::{self, EventHandler, LINE_BYTES_MAX, OpenEngine, VerdictView};
+use super::line_pipes::{Line, LinePipes};
 use crate::cli::Stdio;
 use crate::environment;
 use crate::error::Failure;
@@ -74,7 +73,7 @@ pub fn run<A: AsRef<OsStr>>(
         Err(error) => return Ok(usage::report(error, is_json)),
     };
     let folder = arguments.folder.as_deref().or(folder);
-    let pipes = Pipes::take()?;
+    let pipes = LinePipes::take()?;
     if arguments.is_in_memory {
         // The configuration of the project and the user holds; no file learns of what happens.
         let open = |folder: Option<&Path>| Ok(Engine::for_replay(&event::open(folder, clock)?));
@@ -82,43 +81,6 @@ pub fn run<A: AsRef<OsStr>>(
     }
     let open = |folder: Option<&Path>| event::open(folder, clock);
     Server::new(folder, environment::state_folder().ok(), Some(clock), open)?.serve(pipes)
-}
-
-/// Standard input and output, which nothing else in this process may use: a command that reads or prints by itself would
-/// break the protocol.
-struct Pipes {
-    requests: BufReader<File>,
-    responses: File,
-}
-
-impl Pipes {
-    fn take() -> std::io::Result<Self> {
-        let requests = File::from(rustix::io::dup(rustix::stdio::stdin())?);
-        let responses = File::from(rustix::io::dup(rustix::stdio::stdout())?);
-        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-        rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
-        Ok(Self { requests: BufReader::new(requests), responses })
-    }
-
-    /// Reads the next line into `line`. `None` at the end of the input; `Some(false)` if the line is too long.
-    fn read_line(&mut self, line: &mut Vec<u8>) -> std::io::Result<Option<bool>> {
-        line.clear();
-        if self.requests.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', line)? == 0 {
-            return Ok(None);
-        }
-        if (line.len() as u64) < LINE_BYTES_MAX || line.ends_with(b"\n") {
-            return Ok(Some(true));
-        }
-        self.requests.skip_until(b'\n')?;
-        Ok(Some(false))
-    }
-
-    /// False if nobody reads the responses any more.
-    fn write_line(&mut self, response: &Map<String, Value>) -> bool {
-        let mut line = serde_json::to_vec(response).expect("texts can be written");
-        line.push(b'\n');
-        self.responses.write_all(&line).is_ok()
-    }
 }
 
 /// Returns the moment at which an event without a recorded time is decided: now.
@@ -147,15 +109,13 @@ impl<S: Store, O: OpenEngine<S>> Server<S, O> {
         Ok(Self { handler, commands, calls: 0 })
     }
 
-    fn serve(mut self, mut pipes: Pipes) -> Result<ExitCode, Failure> {
+    fn serve(mut self, mut pipes: LinePipes) -> Result<ExitCode, Failure> {
         let mut line = Vec::new();
-        while let Some(is_whole) = pipes.read_line(&mut line)? {
-            if is_whole && line.trim_ascii().is_empty() {
-                continue;
-            }
-            let response = match is_whole {
-                true => self.respond(&line),
-                false => {
+        loop {
+            let response = match pipes.read_line(&mut line)? {
+                Line::EndOfInput => break,
+                Line::Whole => self.respond(&line),
+                Line::TooLong => {
                     let text = format!("request: expected at most {LINE_BYTES_MAX} bytes on a line");
                     with_id(Value::Null, Err(Failure::Usage(text)))
                 }

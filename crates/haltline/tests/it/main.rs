@@ -32,6 +32,7 @@ mod install_more;
 mod interruption;
 mod json_reference;
 mod loop_commands;
+mod mcp;
 mod memory;
 mod notify;
 mod operator;
