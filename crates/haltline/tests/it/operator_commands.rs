@@ -21,7 +21,7 @@ enum For {
 
 use For::{Anyone, People, PeopleWith};
 
-const COMMANDS: [(&str, For); 84] = [
+const COMMANDS: [(&str, For); 85] = [
     ("init", Anyone),
     ("doctor", Anyone),
     ("demo", Anyone),
@@ -32,6 +32,7 @@ const COMMANDS: [(&str, For); 84] = [
     ("why", Anyone),
     ("explain", Anyone),
     ("serve", Anyone),
+    ("mcp", Anyone),
     ("backtest", Anyone),
     ("resume", People(&[])),
     ("reset", People(&["--all"])),
