@@ -153,10 +153,10 @@ fn read_kind(kind: &str, fields: &Fields<'_>) -> Result<PlainEventKind, PlainErr
         },
         "spawn_end" => LoopEvent::SpawnEnd { sub_agent: Some(fields.required_text("child", "the sub-agent's name")?) },
         "hook" => LoopEvent::Hook { name: fields.required_text("name", "the hook's name")? },
-        "stop" if fields.get("error").is_some() => LoopEvent::ProviderFault(fields.provider_fault()?),
         "stop" => {
             let end = if fields.flag("waiting")? { TurnEnd::Waiting } else { TurnEnd::Idle };
-            LoopEvent::Stop { blocked: fields.flag("blocked")?, running: None, end }
+            let stop = LoopEvent::Stop { blocked: fields.flag("blocked")?, running: None, end };
+            fields.provider_fault()?.map_or(stop, LoopEvent::ProviderFault)
         }
         "compaction" => {
             let expected = "a whole number, 0 or more";
@@ -269,14 +269,16 @@ impl<'a> Fields<'a> {
         Ok(provider.map(|provider| ProviderAccount { provider, account }))
     }
 
-    fn provider_fault(&self) -> Result<ProviderFault, PlainError> {
+    /// Why the model service ended the turn, if it did.
+    fn provider_fault(&self) -> Result<Option<ProviderFault>, PlainError> {
         let kinds = [("limit", FaultKind::Limit), ("overloaded", FaultKind::Overload)];
-        let kind = self.named_value("error", &kinds)?.unwrap_or(FaultKind::Limit);
+        let kind = self.named_value("error", &kinds)?;
         let until = match self.text("resets_at")? {
             Some(at) => Some(Instant::parse(&at).map_err(|error| PlainError { text: format!("resets_at: {error}") })?),
             None => None,
         };
-        Ok(ProviderFault { kind, until, is_account_wide: self.flag("all_models")? })
+        let is_account_wide = self.flag("all_models")?;
+        Ok(kind.map(|kind| ProviderFault { kind, until, is_account_wide }))
     }
 
     fn dollars(&self, field: &str) -> Result<Option<u64>, PlainError> {
