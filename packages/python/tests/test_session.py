@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -243,3 +244,17 @@ def test_the_guide_shows_code_that_compiles_and_names_that_exist():
         path = EXAMPLES.parents[1] / "packages/python/src" / module.replace(".", "/")
         source = path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
         assert re.search(rf"\b{name}\b", source.read_text()), f"{module} has no {name}"
+
+
+def test_a_program_with_many_open_files_is_guarded(project):
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(2048, limits[1]), limits[1]))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        session = Session("many", memory=True)
+        assert session._connection._child.stdin.fileno() > 1024
+        assert fail(session, 4)[3].name == "deny"
+    finally:
+        for file in opened:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)

@@ -9,7 +9,7 @@
         else:
             session.after(verdict, "failed", "500", exit=1)
 
-Adapters: haltline.langchain, openai_agents, pydantic_ai, google_adk, crewai, smolagents.
+Adapters: haltline.langchain, openai_agents, claude_agent_sdk, pydantic_ai, google_adk, crewai, smolagents.
 """
 
 from ._connection import find_program

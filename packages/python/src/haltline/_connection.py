@@ -132,8 +132,7 @@ class Connection:
         os.set_blocking(pipe, False)
         rest = memoryview(line)
         while rest:
-            _, ready, _ = select.select([], [pipe], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
+            if not _is_ready(pipe, select.POLLOUT, deadline):
                 raise TimeoutError(f"it did not read a request in {ANSWER_SECONDS_MAX:.0f} seconds")
             rest = rest[os.write(pipe, rest[: 1 << 16]) :]
 
@@ -142,8 +141,7 @@ class Connection:
         pipe = self._child.stdout.fileno()
         parts = [self._rest]
         while b"\n" not in parts[-1]:
-            ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
+            if not _is_ready(pipe, select.POLLIN, deadline):
                 raise TimeoutError(f"no answer in {ANSWER_SECONDS_MAX:.0f} seconds")
             part = os.read(pipe, 1 << 16)
             if not part:
@@ -162,6 +160,13 @@ class Connection:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+
+
+def _is_ready(pipe: int, event: int, deadline: float) -> bool:
+    """Waits until a pipe can be used, or has failed. `select()` knows only the first 1,024 files of a process."""
+    poll = select.poll()
+    poll.register(pipe, event)
+    return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
 
 
 def _close_pipes(child: subprocess.Popen[bytes]) -> None:
