@@ -146,7 +146,9 @@ pub enum CommandStyle {
     ShellLineExitZero,
 }
 
-/// Makes a shell line exit with 0.
+/// Makes the shell become haltline instead of waiting for it, which spares every event a process.
+const REPLACE_SHELL: &str = "exec ";
+/// Makes a shell line exit with 0, also if haltline is gone or killed. So the shell has to stay.
 const EXIT_ZERO_SUFFIX: &str = " || exit 0";
 
 impl Spelling {
@@ -247,7 +249,7 @@ impl Layout {
         let key = self.spelling.command;
         match self.spelling.style {
             CommandStyle::Separate => vec![(key, json!(hook.command)), ("args", json!(hook.args))],
-            CommandStyle::ShellLine => vec![(key, json!(hook.to_shell_line()))],
+            CommandStyle::ShellLine => vec![(key, json!(REPLACE_SHELL.to_owned() + &hook.to_shell_line()))],
             CommandStyle::ShellLineExitZero => vec![(key, json!(hook.to_shell_line() + EXIT_ZERO_SUFFIX))],
         }
     }
@@ -273,10 +275,11 @@ impl Hook {
         words.map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Parses a line that [`Hook::to_shell_line`] wrote.
+    /// Parses a line that [`Hook::to_shell_line`] wrote, with or without `exec` before it.
     pub fn from_shell_line(line: &str) -> Option<Self> {
         let mut words = Vec::new();
-        let mut rest = line.trim();
+        let line = line.trim();
+        let mut rest = line.strip_prefix(REPLACE_SHELL).unwrap_or(line).trim_start();
         while !rest.is_empty() {
             let (word, after) = first_word(rest)?;
             words.push(word);
@@ -296,7 +299,9 @@ mod tests {
         for words in [["/usr/bin/haltline", "hook", "codex"], ["/home/an a/it's", "--state", "$HOME/x y"]] {
             let [command, args @ ..] = words.map(str::to_owned);
             let hook = Hook { command, args: args.to_vec() };
-            assert_eq!(Hook::from_shell_line(&hook.to_shell_line()), Some(hook));
+            let line = hook.to_shell_line();
+            assert_eq!(Hook::from_shell_line(&format!("{REPLACE_SHELL}{line}")).as_ref(), Some(&hook));
+            assert_eq!(Hook::from_shell_line(&line), Some(hook), "as earlier versions wrote it");
         }
         assert_eq!(Hook::from_shell_line("  "), None);
         assert_eq!(Hook::from_shell_line("'open"), None);
