@@ -9,6 +9,7 @@ is replaced by on both sides before they are compared (`''` is nothing), and the
 """
 
 import argparse
+import base64
 import concurrent.futures
 import datetime
 import gzip
@@ -653,10 +654,31 @@ def run_case(case, folder, binaries):
     return seen
 
 
+PAST = re.compile(r'"past":"([A-Za-z0-9_-]+)"')
+
+
 def plain(text, is_timed=False):
     for pattern, replacement in TIMES + (DIGESTS if is_timed else []):
         text = pattern.sub(replacement, text)
     return text
+
+
+def unpacked(match):
+    """An agent's completed calls as versions before schema 3 stored them: see packed_calls.rs."""
+    text = match[1]
+    data, calls = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), []
+    while data:
+        call, data = [int.from_bytes(data[at:at + 8], "little") for at in (0, 8, 16, 24)], data[32:]
+        for _ in range(2):
+            length = next(index for index, byte in enumerate(data) if byte < 0x80) + 1
+            call.append(sum((byte & 0x7f) << 7 * index for index, byte in enumerate(data[:length])))
+            data = data[length:]
+        calls.append(call)
+    return '"past":' + json.dumps(calls, separators=(",", ":"))
+
+
+def stored(value):
+    return PAST.sub(unpacked, value) if isinstance(value, str) else value
 
 
 def rows(state, is_timed):
@@ -665,7 +687,7 @@ def rows(state, is_timed):
         connection = sqlite3.connect(path)
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
         for table in tables:
-            found = sorted(repr(tuple(value for value in row if not (is_timed and isinstance(value, bytes)))).encode()
+            found = sorted(repr(tuple(stored(value) for value in row if not (is_timed and isinstance(value, bytes)))).encode()
                            for row in connection.execute(f'SELECT * FROM "{table}"'))
             yield f"table {table}", plain(b"\n".join(found), is_timed)
         connection.close()

@@ -24,6 +24,7 @@ mod model_output;
 mod no_progress;
 mod operator;
 mod own_protection;
+mod packed_calls;
 mod pattern;
 mod pattern_table;
 pub(crate) mod provider;

@@ -16,7 +16,7 @@ use crate::calendar::calendar;
 use crate::control::ControlScope;
 use crate::engine::{Engine, EngineError, OwnFiles, altered_cache};
 use crate::file::reject_linked_folder;
-use crate::guards::{self, Guards};
+use crate::guards::{self, Guards, Place};
 use crate::incident;
 use crate::memory_protection;
 use crate::store::{Committed, Store, StoreError};
@@ -185,8 +185,8 @@ impl<S: Store> Engine<S> {
         let (root, directory) = (&self.project().root, self.config().constraint_directory());
         let circuits = || guards::rules(self.store().circuits(self.project().key).unwrap_or_default());
         let report_altered = || self.add_notice(altered_cache(&list));
-        let limits = &self.config().policy().constraint;
-        let guards = Guards::load(&list, root, directory, limits, circuits, report_altered);
+        let place = Place { root, directory, defaults: &self.config().policy().constraint };
+        let guards = Guards::load(&list, place, self.now().at, circuits, report_altered);
         let ids = guards.covering(action, root).into_iter();
         ids.map(|id| Guarded { file: self.rule_file(&id).ok().flatten(), id }).collect()
     }

@@ -136,10 +136,12 @@ impl<S: Store> Engine<S> {
         match self.watch.get() {
             Watch::Always => false,
             Watch::Never => true,
-            Watch::UnlessPaused if !self.uses_files() => false,
-            Watch::UnlessPaused => {
-                self.pauses().is_ok_and(|pauses| pauses.iter().any(|found| found.pause.covers(session)))
-            }
+            Watch::UnlessPaused if !self.uses_files() || self.is_unpaused.get() => false,
+            Watch::UnlessPaused => self.pauses().is_ok_and(|pauses| {
+                // A hook lives for one event, so it need not ask again.
+                self.is_unpaused.set(self.answers_soon() && pauses.is_empty());
+                pauses.iter().any(|found| found.pause.covers(session))
+            }),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::project_mark::{self, Known};
 use crate::storable_event::storable_event;
 use crate::store::{Committed, InMemory, Provenance, Sqlite, SqliteOptions, Store, StoreError, TransactionOutcome};
 use crate::trip_notice::{Trips, trips};
-use crate::trust_marker::{self, load_trust};
+use crate::trust_marker::{self, load_trust, load_trust_if};
 
 /// Handles events, reads and effects for one project.
 pub struct Engine<S> {
@@ -40,6 +40,8 @@ pub struct Engine<S> {
     trip_notices: RefCell<Vec<String>>,
     policy_digest: OnceCell<String>,
     pub(crate) watch: Cell<Watch>,
+    /// True for a hook that found no pause in force.
+    pub(crate) is_unpaused: Cell<bool>,
     /// Whether the work tree had another identity before.
     pub(crate) known: RefCell<Known>,
 }
@@ -108,11 +110,14 @@ impl Engine<Sqlite> {
             store.share_timeout();
         }
         let (project, known) = project_mark::settle(&own_files.state_folder, project);
-        let trusted = || load_trust(&store, &own_files.state_folder, &project);
+        let trusted = |has_files: bool| load_trust_if(&store, &own_files.state_folder, &project, || has_files);
         let OwnFiles { state_folder, user_config: user_file } = &own_files;
         let locations = ConfigLocations { state_folder, user_file, project: &project };
         let (config, altered) = match reading {
-            ConfigReading::Files => (Config::load(user_file, Some(&project.root), trusted), None),
+            ConfigReading::Files => {
+                let trusted = || load_trust(&store, state_folder, &project);
+                (Config::load(user_file, Some(&project.root), trusted), None)
+            }
             ConfigReading::Snapshot => load_or_compile(locations, clock.now().at, trusted),
         };
         store.set_limits(config.state_bytes_max(), config.journal_days());
@@ -122,6 +127,13 @@ impl Engine<Sqlite> {
             engine.add_notice(altered_cache(&snapshot));
         }
         engine
+    }
+}
+
+impl Engine<Sqlite> {
+    /// Says whether this process ends after one event; see [`Sqlite::set_brief`].
+    pub fn set_single_event(&mut self, is_single: bool) {
+        self.store.set_brief(is_single);
     }
 }
 
@@ -170,6 +182,7 @@ impl<S: Store> Engine<S> {
             trip_notices: RefCell::new(Vec::new()),
             policy_digest: OnceCell::new(),
             watch: Cell::default(),
+            is_unpaused: Cell::new(false),
             known: RefCell::new(Known::Same),
         }
     }

@@ -166,8 +166,8 @@ pub fn open_lock_file(path: &Path) -> io::Result<File> {
 
 /// Reads a regular file of at most `bytes_max` bytes; a longer one is an error before anything is read.
 pub fn read_regular(path: &Path, bytes_max: u64, links: Links) -> io::Result<Vec<u8>> {
-    let file = open_checked(File::options().read(true), path, links)?;
-    let length = file.metadata()?.len();
+    let (file, found) = open_and_look(File::options().read(true), path, links)?;
+    let length = found.len();
     if length > bytes_max {
         return Err(io::Error::other(format!("{length} bytes: expected at most {bytes_max}")));
     }
@@ -178,6 +178,10 @@ pub fn read_regular(path: &Path, bytes_max: u64, links: Links) -> io::Result<Vec
 }
 
 fn open_checked(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<File> {
+    open_and_look(options, path, links).map(|(file, _found)| file)
+}
+
+fn open_and_look(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<(File, fs::Metadata)> {
     let flags = match links {
         Links::Reject => OFlags::NOFOLLOW | OFlags::NONBLOCK,
         Links::Follow => OFlags::NONBLOCK,
@@ -189,10 +193,11 @@ fn open_checked(options: &mut OpenOptions, path: &Path, links: Links) -> io::Res
             Some(rustix::io::Errno::NXIO) => io::Error::other("it is not a file"),
             Some(_) | None => error,
         })?;
-    if !file.metadata()?.is_file() {
+    let found = file.metadata()?;
+    if !found.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    Ok(file)
+    Ok((file, found))
 }
 
 /// Fails if a folder on the way from `root` to `folder` is a symbolic link, through which a project could make haltline

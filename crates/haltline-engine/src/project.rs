@@ -31,7 +31,12 @@ impl Project {
     pub fn find(start: &Path, markers: &[&str]) -> io::Result<Self> {
         let start = fs::canonicalize(start)?;
         for folder in start.ancestors() {
-            if let Some(identity) = git_common_directory(folder) {
+            // Only the last part of the path can still be a link.
+            let resolve = |git: PathBuf| match fs::symlink_metadata(&git).ok()?.is_dir() {
+                true => Some(git),
+                false => fs::canonicalize(git).ok(),
+            };
+            if let Some(identity) = common_directory(folder, resolve) {
                 return Ok(Self::new(identity, folder.to_owned()));
             }
         }
@@ -67,9 +72,14 @@ impl Project {
 
 /// The git directory that all work trees of `folder` share, if `folder` is the top of one.
 pub(crate) fn git_common_directory(folder: &Path) -> Option<PathBuf> {
+    common_directory(folder, |git| fs::canonicalize(git).ok())
+}
+
+/// `resolve` makes the canonical path of a `.git` that is a folder, or leads to one.
+fn common_directory(folder: &Path, resolve: impl FnOnce(PathBuf) -> Option<PathBuf>) -> Option<PathBuf> {
     let git = folder.join(".git");
     if fs::metadata(&git).ok()?.is_dir() {
-        return fs::canonicalize(git).ok();
+        return resolve(git);
     }
     let directory = git_directory_from_file(folder)?;
     let common = match read_pointer(&directory.join("commondir")) {

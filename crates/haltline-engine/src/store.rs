@@ -4,6 +4,7 @@
 //! read is unchanged; it may run the decision again. [`Sqlite`] keeps one file for all projects of a user, [`InMemory`]
 //! serves embedders and tests; `tests/it/store_contract.rs` holds both to the same promises.
 
+mod alone;
 mod connection;
 mod entry;
 mod folded;
@@ -31,7 +32,7 @@ pub use in_memory::InMemory;
 pub use incident_table::{INCIDENTS_MAX, StoredIncident};
 pub use salvage::Salvage;
 pub use schema::SCHEMA_VERSION;
-pub use sqlite::{Sqlite, SqliteOptions};
+pub use sqlite::{Hold, Sqlite, SqliteOptions};
 
 /// What every fact of a decision is recorded with.
 #[derive(Clone, Copy, Debug)]

@@ -35,9 +35,18 @@ pub(crate) fn create(state_folder: &Path, project: ProjectKey) -> std::io::Resul
 /// What the operator has trusted of the project's files. If the store cannot be read, nothing is trusted and nothing
 /// counts as first seen, so that the failure loosens nothing.
 pub fn load_trust(store: &impl Store, state_folder: &Path, project: &Project) -> Option<Trust> {
-    let may_have_trust = path(state_folder, project.key).exists()
-        || [PROJECT_FILE, BREAKER_FILE].iter().any(|file| project.root.join(file).exists());
-    if !may_have_trust {
+    let has_files = || [PROJECT_FILE, BREAKER_FILE].iter().any(|file| project.root.join(file).exists());
+    load_trust_if(store, state_folder, project, has_files)
+}
+
+/// As [`load_trust`], for a caller that knows whether the project has configuration files.
+pub(crate) fn load_trust_if(
+    store: &impl Store,
+    state_folder: &Path,
+    project: &Project,
+    has_files: impl FnOnce() -> bool,
+) -> Option<Trust> {
+    if !path(state_folder, project.key).exists() && !has_files() {
         return None;
     }
     match store.circuit(project.key, &CircuitName::trust()) {

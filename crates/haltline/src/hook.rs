@@ -251,6 +251,7 @@ impl Hook {
         let own_files = OwnFiles { state_folder: state_folder.clone(), user_config: config_file.clone() };
         let mut engine = Engine::open(own_files, project, timeout, ConfigReading::Snapshot, clock);
         engine.defer_notifications();
+        engine.set_single_event(!arguments.is_stream);
         engine.set_watch(suspension::watch(&parsed.hook, &state_folder));
         let notice_files = NoticeFiles::new(Some(&state_folder));
         let is_state_named = arguments.state_folder.is_some();
@@ -288,6 +289,7 @@ impl Hook {
         notices.extend(weakened.notices);
         notices.extend(self.unwatched_sessions(&parsed));
         let mut has_prompt = false;
+        let hold = transcript::reads_rows(&parsed).then(|| self.engine.store().hold());
         for _ in 0..TRANSCRIPT_READS_MAX {
             let Some(event) = transcript::read_transcript(&self.engine, &mut parsed)? else { break };
             has_prompt |= transcript::has_prompt(&event);
@@ -308,6 +310,7 @@ impl Hook {
             verdict = verdict.or_stricter(answer.verdict);
             notices.extend(answer.notices);
         }
+        drop(hold);
         notices.extend(self.engine.take_notices());
         let waiting = self.notice_files.take_project_notices(self.engine.project().key);
         notices.extend(waiting.and_then(|waiting| waiting_notice::up_to_date(&self.engine, &waiting)));

@@ -1,12 +1,9 @@
 //! A call that ended, as the agent's row keeps it: digests, and flags that say what it still counts for.
 
-use serde::{Deserialize, Serialize};
-
 use crate::identity::Digest;
 
-/// A call that ended. It is serialized as a short list of numbers, because each row holds fifty of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Numbers", into = "Numbers")]
+/// A call that ended. `packed_calls` says how a row holds fifty of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedCall {
     pub id: Digest,
     pub tool: Digest,
@@ -17,8 +14,8 @@ pub struct CompletedCall {
     flags: u32,
 }
 
-/// The serialized form of a completed call.
-type Numbers = (u64, u64, u64, u64, u64, u32);
+/// A completed call as plain numbers, in the order in which they are stored.
+pub(super) type Numbers = (u64, u64, u64, u64, u64, u32);
 
 /// One thing that is true of a completed call, with the bit that stands for it in the row.
 #[derive(Clone, Copy, Debug)]

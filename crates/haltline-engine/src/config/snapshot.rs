@@ -63,11 +63,12 @@ struct SavedSetting {
 pub fn load_or_compile(
     locations: ConfigLocations<'_>,
     now: Instant,
-    trusted: impl FnOnce() -> Option<Trust>,
+    trusted: impl FnOnce(bool) -> Option<Trust>,
 ) -> (Config, Option<PathBuf>) {
     let root = &locations.project.root;
-    let trust = trusted();
     let before = inputs(locations);
+    let [_user_file, project_files @ ..] = before.as_slice() else { unreachable!("the user's file is an input") };
+    let trust = trusted(project_files.iter().any(|file| file.stamp.is_some()));
     if before.iter().all(|input| input.stamp.is_none()) {
         // There is nothing to parse, which is faster than any snapshot.
         return (Config::load(locations.user_file, Some(root), || trust), None);

@@ -45,6 +45,11 @@ impl Stamp {
         self.changed.0
     }
 
+    /// When the content was last changed, or what a program says it was, in milliseconds since 1970.
+    pub fn modified_ms(&self) -> i64 {
+        self.modified.0.saturating_mul(1000).saturating_add(self.modified.1 / 1_000_000)
+    }
+
     /// The whole stamp as numbers, to make a digest of many.
     pub fn words(&self) -> [u64; 7] {
         let ((changed_s, changed_ns), (modified_s, modified_ns)) = (self.changed, self.modified);

@@ -29,8 +29,10 @@ const UNLOCKED_READS_MAX: usize = 3;
 /// A connection, and the inode of its file: another process may have replaced the file by a rebuilt one.
 pub(super) struct OpenConnection {
     pub connection: Connection,
-    inode: u64,
-    files: StoreFiles,
+    pub inode: u64,
+    pub files: StoreFiles,
+    /// True if no other process can open the database: see `alone.rs`.
+    pub is_alone: bool,
 }
 
 /// The write-ahead log is checkpointed beyond this size, because every process that opens the store alone reads all of
@@ -44,7 +46,7 @@ impl Sqlite {
     }
 
     /// Waits for the lock that serializes writers. SQLite's own waiting polls; a file lock wakes the process up.
-    fn wait_for_lock(&self, deadline: &Deadline) -> Result<QueueGuard, StoreError> {
+    pub(super) fn wait_for_lock(&self, deadline: &Deadline) -> Result<QueueGuard, StoreError> {
         let path = self.folder().join("state.lock");
         let mut watch = None;
         let begin_waiting = || self.wait_limit(watch.insert(StallWatch::begin(&self.path())), Use::Writing, deadline);
@@ -101,11 +103,13 @@ impl Sqlite {
     pub(super) fn write<T>(&self, work: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let deadline = self.deadline();
         self.check_not_given_up(&deadline)?;
-        self.create_folder()?;
-        let guard = self.wait_for_lock(&deadline)?;
+        let operation = self.begin_writing(&deadline)?;
         let attempt = || {
             self.reopen_if_replaced();
             let mut open = self.open.borrow_mut();
+            if open.is_none() {
+                *open = self.open_alone();
+            }
             // The connection may have been opened for reading, or the file upgraded since.
             let is_current = |open: &OpenConnection| schema::version(&open.connection) == Ok(schema::SCHEMA_VERSION);
             if let Some(open) = &mut *open {
@@ -136,12 +140,15 @@ impl Sqlite {
             }
             other => other,
         };
-        drop(guard);
+        drop(operation);
         result.map_err(|error| self.as_busy_error(error, &deadline))
     }
 
     /// Waits until an open connection can be used.
     fn prepare(&self, open: &mut OpenConnection, purpose: Use, deadline: &Deadline) -> Result<(), StoreError> {
+        if open.is_alone {
+            return Ok(());
+        }
         if open.files.is_incomplete() {
             open.files = StoreFiles::open(&self.path());
         }
@@ -184,6 +191,7 @@ impl Sqlite {
         deadline: &Deadline,
     ) -> Result<T, StoreError> {
         self.reopen_if_replaced();
+        self.open_alone_if_held(deadline)?;
         let attempt = || {
             let mut open = self.open.borrow_mut();
             let open = match &mut *open {
@@ -248,14 +256,15 @@ impl Sqlite {
 
     fn reopen_if_replaced(&self) {
         let mut open = self.open.borrow_mut();
-        if let Some(OpenConnection { inode, .. }) = &*open
+        // Whoever replaces the file holds the writers' lock, as a process does that is alone.
+        if let Some(OpenConnection { inode, is_alone: false, .. }) = &*open
             && fs::metadata(self.path()).map(|file| file.ino()).ok() != Some(*inode)
         {
             *open = None;
         }
     }
 
-    fn create_folder(&self) -> Result<(), StoreError> {
+    pub(super) fn create_folder(&self) -> Result<(), StoreError> {
         if self.folder().is_dir() {
             return Ok(());
         }
@@ -285,7 +294,7 @@ impl Sqlite {
             .or_else(|_read_only| Connection::open_with_flags(self.path(), flags | OpenFlags::SQLITE_OPEN_READ_ONLY));
         let connection = opened.map_err(|error| self.database_error(error))?;
         self.configure(&connection, deadline).map_err(|error| self.database_error(error))?;
-        Ok(Some(OpenConnection { connection, inode: file.ino(), files }))
+        Ok(Some(OpenConnection { connection, inode: file.ino(), files, is_alone: false }))
     }
 
     fn open_for_writing(&self, deadline: &Deadline) -> Result<OpenConnection, StoreError> {
@@ -319,7 +328,7 @@ impl Sqlite {
             found => return Err(StoreError::Newer { path: self.path(), found, known: schema::SCHEMA_VERSION }),
         }
         let inode = fs::metadata(self.path()).map_err(|source| self.io_error(source))?.ino();
-        Ok(OpenConnection { connection, inode, files })
+        Ok(OpenConnection { connection, inode, files, is_alone: false })
     }
 
     fn configure(&self, connection: &Connection, deadline: &Deadline) -> rusqlite::Result<()> {

@@ -51,6 +51,9 @@ pub(super) struct StoreFiles {
     is_leased: bool,
 }
 
+/// The files from which [`StoreFiles`] looks for some that are gone.
+const OPEN_FILES_MANY: usize = 16;
+
 /// The files that this process opened. They stay open: closing one would free the locks that SQLite holds on it for this
 /// process. And nobody can take a lease on a file that is open.
 static OPEN_FILES: Mutex<Vec<OpenFile>> = Mutex::new(Vec::new());
@@ -64,11 +67,23 @@ struct OpenFile {
 impl StoreFiles {
     /// Opens the files of a database without waiting for anybody.
     pub(super) fn open(database: &Path) -> Self {
-        let log = open(&with_suffix(database, "-wal"));
-        let (database, shared_memory) = (open(database), open(&with_suffix(database, "-shm")));
-        let is_leased =
-            [&database, &log, &shared_memory].into_iter().any(|file| matches!(file, Err(error) if is_lease(error)));
-        Self { database: database.ok().flatten(), shared_memory: shared_memory.ok().flatten(), is_leased }
+        let shared_memory = open(&with_suffix(database, "-shm"));
+        let without = Self::open_without_shared_memory(database);
+        let is_leased = without.is_leased || matches!(&shared_memory, Err(error) if is_lease(error));
+        Self { shared_memory: shared_memory.ok().flatten(), is_leased, ..without }
+    }
+
+    /// As [`Self::open`], for a process that will be alone and uses no shared memory.
+    pub(super) fn open_without_shared_memory(database: &Path) -> Self {
+        let (database, log) = (open(database), open(&with_suffix(database, "-wal")));
+        let is_leased = [&database, &log].into_iter().any(|file| matches!(file, Err(error) if is_lease(error)));
+        Self { database: database.ok().flatten(), shared_memory: None, is_leased }
+    }
+
+    /// True if no other process has the database open in a way that SQLite notices.
+    pub(super) fn is_unused(&self) -> bool {
+        !self.is_leased
+            && self.database.as_ref().is_some_and(|file| holder(file, DATABASE_BYTES, libc::F_WRLCK).is_none())
     }
 
     /// True if opening one of the files would wait for the holder of a lease.
@@ -165,7 +180,9 @@ fn open(path: &Path) -> io::Result<Option<Arc<File>>> {
         Err(_unreadable) => return Ok(None),
     };
     // Nobody else can open a file that was deleted, so its locks no longer matter.
-    open_files.retain(|known| known.file.metadata().is_ok_and(|file| file.nlink() > 0));
+    if open_files.len() >= OPEN_FILES_MANY {
+        open_files.retain(|known| known.file.metadata().is_ok_and(|file| file.nlink() > 0));
+    }
     open_files.push(OpenFile { identity, file: Arc::clone(&file) });
     Ok(Some(file))
 }

@@ -4,7 +4,7 @@
 //! one that trips a circuit or records an operator action is synced before haltline answers. The write-ahead log is
 //! kept small and is not checkpointed when a process ends.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +26,7 @@ use super::{
 use crate::clock::{Clock, Deadline};
 use crate::control::everywhere;
 use crate::project::{Project, ProjectKey};
+use crate::queue::QueueGuard;
 
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
@@ -50,6 +51,22 @@ pub struct Sqlite {
     /// Set once an operation waited until the shared deadline, or for a holder that is known to be stuck: from then on
     /// reads take no locks and writes fail at once.
     pub(super) stall: RefCell<Option<Stall>>,
+    /// See [`Self::set_brief`].
+    pub(super) is_brief: bool,
+    /// The writers' lock, between operations that nobody may come between.
+    pub(super) guard: RefCell<Option<QueueGuard>>,
+    /// Number of [`Hold`]s.
+    pub(super) holds: Cell<u32>,
+}
+
+/// Keeps the store for this process until it is dropped; see [`Sqlite::hold`].
+pub struct Hold<'a>(&'a Sqlite);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.0.holds.update(|holds| holds - 1);
+        self.0.release_unless_held();
+    }
 }
 
 impl Sqlite {
@@ -62,7 +79,25 @@ impl Sqlite {
             open: RefCell::new(None),
             shared_deadline: None,
             stall: RefCell::new(None),
+            is_brief: false,
+            guard: RefCell::new(None),
+            holds: Cell::new(0),
         }
+    }
+
+    /// Says whether this process makes one or two commits and ends. While such a process holds the writers' lock and
+    /// nobody else has the database open, it locks the whole file: then SQLite needs no shared memory, which is most of
+    /// the work of a short process. Readers wait for it a moment. If somebody else has the database open, everything is
+    /// as without this.
+    pub fn set_brief(&mut self, is_brief: bool) {
+        self.is_brief = is_brief;
+    }
+
+    /// Lets no other process write between two operations of a process that uses the store alone, so that the store is
+    /// opened once for both. Other processes wait: hold it only around operations that follow each other at once.
+    pub fn hold(&self) -> Hold<'_> {
+        self.holds.update(|holds| holds + 1);
+        Hold(self)
     }
 
     /// Makes all operations together wait no longer than the timeout, which starts now: for hooks, whose client waits.

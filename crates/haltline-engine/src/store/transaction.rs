@@ -151,7 +151,10 @@ impl<'a> Transaction<'a> {
         for (name, state) in changed {
             let text = serde_json::to_string(&state).expect("states hold nothing that JSON cannot");
             self.connection
-                .prepare_cached("INSERT OR REPLACE INTO circuit (project, name, last, state) VALUES (?1, ?2, ?3, ?4)")
+                .prepare_cached(
+                    "INSERT INTO circuit (project, name, last, state) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT DO UPDATE SET last = ?3, state = ?4",
+                )
                 .and_then(|mut put| put.execute(params![project.key.0, name.as_str(), self.last[name], text]))
                 .map_err(fail)?;
             after.insert(name.clone(), Some(state));

@@ -1,5 +1,6 @@
 //! The store, the mirror, snapshots and checkpoints, with real files and real git.
 
+mod alone;
 mod archive;
 mod calendar;
 mod changes;

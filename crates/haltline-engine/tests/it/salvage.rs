@@ -10,6 +10,7 @@ use haltline_core::constraint::{CircuitState, ConstraintEvent, StateName, Totals
 use haltline_core::trust::Trust;
 use haltline_core::{Boot, CircuitName, Moment, State, Texts};
 use haltline_engine::journal::{Verification, verify};
+use haltline_engine::project::ProjectKey;
 use haltline_engine::set_aside_files;
 use haltline_engine::store::{Entry, Salvage, Sqlite, SqliteOptions, Store, StoreError, Undelivered};
 use proptest::prelude::*;
@@ -547,6 +548,29 @@ fn a_store_of_version_1_is_read_and_written_forever() {
     assert_eq!(waiting, [Undelivered { id: 1, circuit, incident: "737dcd85".to_owned(), attempts: 0 }]);
     assert_eq!((store.take_salvages(), store.newer_schema().expect("read")), (vec![], None));
     assert_still_open(&folder, "version 1");
+}
+
+#[test]
+fn a_store_of_version_2_is_read_and_written_forever() {
+    let folder = Folder::empty();
+    folder.edit("PRAGMA journal_mode = WAL");
+    folder.edit(include_str!("../../testdata/store/v2.sql"));
+    let key = ProjectKey(8_048_171_451_193_804_391);
+    let store = folder.open();
+    let head = store.head(key).expect("read");
+    let expected = Verification { anchor: 0, facts: 32, circuits: 1, head, problems: Vec::new() };
+    assert_eq!(&verify(&store, key).expect("read"), &expected);
+    let before = store.circuits(key).expect("read");
+    let agent = before[0].1.as_agent().expect("an agent's row");
+    assert_eq!((agent.completed.len(), agent.in_flight.len(), agent.totals.calls), (7, 1, 8));
+    assert!(before[0].1.is_tripped());
+    assert_eq!(store.incidents(Some(key)).expect("read").len(), 1);
+    // The first write migrates the file.
+    store.check_writable().expect("written");
+    folder.edit("UPDATE circuit SET rowid = rowid + 1");
+    assert_eq!(store.circuits(key).expect("read"), before);
+    assert_eq!(&verify(&store, key).expect("read"), &expected);
+    assert_eq!((store.take_salvages(), store.newer_schema().expect("read")), (vec![], None));
 }
 
 #[test]

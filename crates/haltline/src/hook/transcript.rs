@@ -20,6 +20,9 @@ use crate::installation::user_folder;
 
 /// How much of a transcript one hook reads; the next hook reads the rest.
 const BYTES_MAX: u64 = 512 * 1024;
+/// How much of a transcript's end is searched for the outcome of a call, until it is found. It is nearly always in the
+/// last lines.
+const ENDINGS: [u64; 3] = [16 * 1024, 128 * 1024, BYTES_MAX];
 
 /// Completes a parsed hook from its transcript. Returns what else the transcript says, to be reported before the event.
 pub fn read_transcript(engine: &Engine<Sqlite>, parsed: &mut ParsedHook) -> Result<Option<LoopEvent>, StoreError> {
@@ -104,18 +107,38 @@ fn path(parsed: &ParsedHook) -> Option<PathBuf> {
 pub fn complete_outcome(parsed: &mut ParsedHook) {
     let Some(transcript) = &parsed.hook.client.protocol().transcript else { return };
     let (Some(pending), Some(path)) = (&parsed.pending_outcome, path(parsed)) else { return };
-    let end = open_linked(&path).ok().and_then(|mut file| {
-        let length = file.metadata().ok()?.len();
-        read_chunk(&mut file, length.saturating_sub(BYTES_MAX))
-    });
-    let ending = match end {
-        Some(text) => (transcript.outcome)(&text, &pending.call),
-        // Nothing else will report the outcome; all that is known is that the call returned.
-        None => Some((Outcome::Ok, None)),
-    };
+    let found = find_in_endings(&path, |text| (transcript.outcome)(text, &pending.call));
+    // Nothing else will report the outcome; all that is known is that the call returned.
+    let ending = found.unwrap_or(Some((Outcome::Ok, None)));
     if let Some((outcome, exit)) = ending {
         parsed.complete(outcome, exit);
     }
+}
+
+/// What `find` finds in the end of a file, which it searches from the last line to the first: the shortest end is read
+/// that holds it. `None` if the file cannot be read.
+fn find_in_endings<T>(path: &Path, find: impl Fn(&[u8]) -> Option<T>) -> Option<Option<T>> {
+    let mut file = open_linked(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    for bytes in ENDINGS {
+        let start = length.saturating_sub(bytes);
+        let text = read_chunk(&mut file, start)?;
+        // The first line is incomplete, except at the beginning of the file.
+        let whole =
+            if start == 0 { 0 } else { text.iter().position(|&byte| byte == b'\n').map_or(text.len(), |end| end + 1) };
+        let found = find(&text[whole..]);
+        if found.is_some() || start == 0 {
+            return Some(found);
+        }
+    }
+    Some(None)
+}
+
+/// True if [`read_transcript`] will read and write rows for this event.
+pub fn reads_rows(parsed: &ParsedHook) -> bool {
+    parsed.hook.client.protocol().transcript.is_some()
+        && parsed.transcript_path.is_some()
+        && parsed.pending_outcome.is_none()
 }
 
 fn read_chunk(file: &mut File, offset: u64) -> Option<Vec<u8>> {
@@ -202,5 +225,31 @@ pub fn to_agents_price(price: &ConfigPrice) -> Price {
         cache_read: price.cache_read,
         cache_write: price.cache_write,
         cache_write_hour: price.cache_write.saturating_mul(8) / 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ending_is_found_wherever_it_is_and_only_in_whole_lines() {
+        let folder = tempfile::tempdir().expect("temp folder");
+        let path = folder.path().join("transcript");
+        let last_with = |text: &[u8]| {
+            text.split(|&byte| byte == b'\n').rev().find(|line| line.starts_with(b"x")).map(<[u8]>::to_vec)
+        };
+        for before in [0, 5, 16 * 1024 - 3, 16 * 1024, 200 * 1024, 511 * 1024, 600 * 1024] {
+            let rest = "xy".repeat(before / 2) + "\n";
+            std::fs::write(
+                &path,
+                format!("x first\n{}{}", if before > 5 { "y\n" } else { "" }, rest.replacen('x', " ", 1)),
+            )
+            .expect("written");
+            let found = find_in_endings(&path, last_with).expect("readable");
+            let is_near = before < 512 * 1024 - 20;
+            assert_eq!(found, is_near.then(|| b"x first".to_vec()), "{before}");
+        }
+        assert_eq!(find_in_endings(&folder.path().join("none"), last_with), None);
     }
 }

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::super::packed_calls;
 use super::*;
 
 #[derive(Serialize, Deserialize)]
@@ -40,7 +41,7 @@ struct StoredAgent {
     denied_calls: Vec<Digest>,
     #[serde(rename = "closed", getter = "ended_ids", default, skip_serializing_if = "Vec::is_empty")]
     ended_ids: Vec<Digest>,
-    #[serde(rename = "past", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "past", with = "packed_calls", default, skip_serializing_if = "Vec::is_empty")]
     completed: Vec<CompletedCall>,
     #[serde(rename = "rut", default, skip_serializing_if = "is_default")]
     no_progress: NoProgress,
