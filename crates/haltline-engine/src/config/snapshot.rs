@@ -203,7 +203,7 @@ mod tests {
         fn load_at(&self, later_ms: i64, trust: Option<&Trust>) -> Config {
             let (state, user) = (self.file("state"), self.file("config.toml"));
             let locations = ConfigLocations { state_folder: &state, user_file: &user, project: &self.project };
-            load_or_compile(locations, Clock::System.now().at.plus_millis(later_ms), || trust.cloned()).0
+            load_or_compile(locations, Clock::System.now().at.plus_millis(later_ms), |_has_files| trust.cloned()).0
         }
 
         /// The content of the snapshot without its checksum.

@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::foreign_lock::{StoreFiles, Use};
 use super::salvage::{self, Salvage};
 use super::sqlite::Sqlite;
-use super::stall::{Stall, StallWatch, describe_process, lock_holder, progress};
+use super::stall::{Stall, StallWatch, describe_process, is_unwritten, lock_holder, progress};
 use super::{StoreError, latch, schema};
 use crate::clock::Deadline;
 use crate::file::{if_exists, with_suffix};
@@ -232,7 +232,7 @@ impl Sqlite {
             }
             let connection = self.open_unlocked().map_err(|error| self.database_error(error))?;
             let read = work(&connection);
-            if progress(&path) == before {
+            if is_unwritten(&before, &progress(&path)) {
                 return read;
             }
         }

@@ -31,6 +31,15 @@ pub(super) fn progress(database: &Path) -> Progress {
     [database.to_owned(), with_suffix(database, "-wal")].map(|path| Stamp::read(&path))
 }
 
+/// True if nobody wrote between the two. SQLite gives the log to the owner of the database whenever root opens it, which
+/// changes its change time and nothing else.
+pub(super) fn is_unwritten(before: &Progress, after: &Progress) -> bool {
+    before.iter().zip(after).all(|files| match files {
+        (Some(before), Some(after)) => before.is_same_but_for_change_time(after),
+        (before, after) => before == after,
+    })
+}
+
 /// Watches the store while somebody waits for it.
 pub(super) struct StallWatch {
     mark: PathBuf,

@@ -460,7 +460,7 @@ fn a_newer_store_is_read_and_never_written() {
         ];
         for error in errors {
             let error = error.expect("a newer store is not written");
-            assert!(matches!(error, StoreError::Newer { found: 99, known: 2, .. }), "{error}");
+            assert!(matches!(error, StoreError::Newer { found: 99, known: 3, .. }), "{error}");
         }
         assert_eq!(store.take_salvages(), vec![]);
     }
