@@ -20,7 +20,7 @@ use super::{StoreError, schema};
 use crate::clock::Deadline;
 use crate::queue::QueueGuard;
 
-/// Ends an operation: see [`Sqlite::release_unless_held`].
+/// Ends an operation: see [`Sqlite::release_after_operation`].
 pub(super) struct Operation<'a> {
     store: &'a Sqlite,
     /// The writers' lock of a process that does not use the store alone.
@@ -29,7 +29,7 @@ pub(super) struct Operation<'a> {
 
 impl Drop for Operation<'_> {
     fn drop(&mut self) {
-        self.store.release_unless_held();
+        self.store.release_after_operation();
     }
 }
 
@@ -54,7 +54,7 @@ impl Sqlite {
     }
 
     /// Makes the following reads and writes of a [`super::Hold`] use the store alone, if that is possible.
-    pub(super) fn open_alone_if_held(&self, deadline: &Deadline) -> Result<(), StoreError> {
+    pub(super) fn open_alone_in_hold(&self, deadline: &Deadline) -> Result<(), StoreError> {
         if self.holds.get() == 0 || !self.is_brief || self.open.borrow().is_some() || self.guard.borrow().is_some() {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl Sqlite {
     }
 
     /// Ends the use of the store alone after an operation, so that others can go on.
-    pub(super) fn release_unless_held(&self) {
+    pub(super) fn release_after_operation(&self) {
         if !self.is_brief || self.holds.get() > 0 {
             return;
         }

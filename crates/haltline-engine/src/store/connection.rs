@@ -191,7 +191,7 @@ impl Sqlite {
         deadline: &Deadline,
     ) -> Result<T, StoreError> {
         self.reopen_if_replaced();
-        self.open_alone_if_held(deadline)?;
+        self.open_alone_in_hold(deadline)?;
         let attempt = || {
             let mut open = self.open.borrow_mut();
             let open = match &mut *open {

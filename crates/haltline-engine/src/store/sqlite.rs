@@ -65,7 +65,7 @@ pub struct Hold<'a>(&'a Sqlite);
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         self.0.holds.update(|holds| holds - 1);
-        self.0.release_unless_held();
+        self.0.release_after_operation();
     }
 }
 
