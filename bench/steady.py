@@ -1,5 +1,5 @@
 """What a Claude Code call costs in the steady state: see README.md."""
-import json, os, re, shutil, subprocess, sys, tempfile
+import json, os, re, shutil, socket, sys, tempfile
 
 WARM, TRACED, COUNTED = 60, 24, 4
 WAYS = ("PreToolUse", "PostToolUse", "PostToolBatch")
@@ -49,26 +49,27 @@ class Session:
         yield {**common, "hook_event_name": "PostToolBatch", "tool_calls": [{**one, "tool_response": output}]}
 
     def run(self, event, before=()):
-        line = [self.binary, "hook", "claude", "--state", os.path.join(self.folder, "state"),
+        """Runs a hook as Claude Code does, which hands the event to it through a socket. Returns its resources, and what it
+        and the program before it wrote to standard error."""
+        own, hooks = socket.socketpair()
+        line = [*before, self.binary, "hook", "claude", "--state", os.path.join(self.folder, "state"),
                 "--config", os.path.join(self.folder, "config.toml")]
-        process = subprocess.Popen([*before, *line], env=self.environment, cwd=self.project, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, err = process.communicate(json.dumps(event).encode())
-        if process.returncode or (out and self.number > 1):
-            sys.exit(f"{event['hook_event_name']} {self.number}: {process.returncode} {out} {err}")
-        return err.decode()
-
-    def spawn_and_count_faults(self, event):
-        with open(os.path.join(self.folder, "event.json"), "w") as file:
-            json.dump(event, file)
-        process = os.fork()
-        if process == 0:
-            os.chdir(self.project)
-            os.dup2(os.open(os.path.join(self.folder, "event.json"), os.O_RDONLY), 0)
-            os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
-            os.execve(self.binary, [self.binary, "hook", "claude", "--state", os.path.join(self.folder, "state"),
-                                    "--config", os.path.join(self.folder, "config.toml")], self.environment)
-        return os.wait4(process, 0)[2].ru_minflt
+        names = [os.path.join(self.folder, name) for name in ("out", "err")]
+        out, err = (os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in names)
+        own.sendall(json.dumps(event).encode())
+        own.shutdown(socket.SHUT_WR)
+        os.chdir(self.project)
+        # Without a fork, whose page faults would be counted too.
+        process = os.posix_spawn(line[0], line, self.environment, file_actions=[
+            (os.POSIX_SPAWN_DUP2, hooks.fileno(), 0), (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)])
+        _, status, used = os.wait4(process, 0)
+        for file in (out, err):
+            os.close(file)
+        own.close(), hooks.close()
+        out, err = (open(name).read() for name in names)
+        if status or (out and self.number > 1):
+            sys.exit(f"{event['hook_event_name']} {self.number}: {status} {out} {err}")
+        return used, err
 
 
 def mean(values):
@@ -79,6 +80,8 @@ def measure(binary):
     session = Session(binary)
     rows = {way: {"instructions": [], "calls": [], "faults": [], "syncs": [], "pages": []} for way in WAYS}
     detail = {}
+    session.run({"session_id": "steady", "transcript_path": session.transcript, "cwd": session.project,
+                 "hook_event_name": "SessionStart", "source": "startup", "model": "claude-sonnet-4-5"})
     for _ in range(WARM):
         for event in session.events():
             session.run(event)
@@ -95,11 +98,11 @@ def measure(binary):
                 detail[name] = detail.get(name, 0) + 1
     for _ in range(TRACED):
         for event in session.events():
-            rows[event["hook_event_name"]]["faults"].append(session.spawn_and_count_faults(event))
+            rows[event["hook_event_name"]]["faults"].append(session.run(event)[0].ru_minflt)
     if "--no-instructions" not in sys.argv:
         for _ in range(COUNTED):
             for event in session.events():
-                report = session.run(event, ("/usr/bin/valgrind", "--tool=callgrind", "--trace-children=yes",
+                _, report = session.run(event, ("/usr/bin/valgrind", "--tool=callgrind", "--trace-children=yes",
                                              "--callgrind-out-file=" + os.environ.get("OUT", "/dev/null")))
                 rows[event["hook_event_name"]]["instructions"].append(int(re.search(r"Collected : (\d+)", report)[1]))
     if os.environ.get("KEEP"): print("kept", session.folder)
@@ -107,7 +110,7 @@ def measure(binary):
     return rows, detail
 
 
-for binary in [argument for argument in sys.argv[1:] if not argument.startswith("--")]:
+for binary in [os.path.realpath(argument) for argument in sys.argv[1:] if not argument.startswith("--")]:
     rows, detail = measure(binary)
     print(f"{binary}: {os.path.getsize(binary):,} bytes")
     print("| hook | instructions | system calls | of those pwrite | syncs | page faults |")

@@ -103,12 +103,39 @@ impl Engine<Sqlite> {
         reading: ConfigReading,
         clock: Clock,
     ) -> Self {
-        let options = SqliteOptions { timeout: store_timeout, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
-        let mut store = Sqlite::new(&own_files.state_folder, options);
-        let answers_soon = matches!(reading, ConfigReading::Snapshot);
-        if answers_soon {
+        let store = Self::store_in(&own_files.state_folder, store_timeout, reading, clock, None);
+        Self::open_with(store, own_files, project, reading, clock)
+    }
+
+    /// The store of a state folder for one engine. `before` is the store of an earlier engine of this process: if it is
+    /// the same, it stays open.
+    pub fn store_in(
+        state_folder: &Path,
+        timeout: Duration,
+        reading: ConfigReading,
+        clock: Clock,
+        before: Option<Sqlite>,
+    ) -> Sqlite {
+        let options = SqliteOptions { timeout, bytes_max: u64::MAX, journal_days: u32::MAX, clock };
+        let mut store = match before.filter(|before| before.folder() == state_folder) {
+            Some(before) => before.renewed(options),
+            None => Sqlite::new(state_folder, options),
+        };
+        if matches!(reading, ConfigReading::Snapshot) {
             store.share_timeout();
         }
+        store
+    }
+
+    /// As [`Self::open`], with a store from [`Self::store_in`].
+    pub fn open_with(
+        mut store: Sqlite,
+        own_files: OwnFiles,
+        project: Project,
+        reading: ConfigReading,
+        clock: Clock,
+    ) -> Self {
+        let answers_soon = matches!(reading, ConfigReading::Snapshot);
         let (project, known) = project_mark::settle(&own_files.state_folder, project);
         let trusted = |has_files: bool| load_trust_if(&store, &own_files.state_folder, &project, || has_files);
         let OwnFiles { state_folder, user_config: user_file } = &own_files;
@@ -130,10 +157,10 @@ impl Engine<Sqlite> {
     }
 }
 
-impl Engine<Sqlite> {
-    /// Says whether this process ends after one event; see [`Sqlite::set_brief`].
-    pub fn set_single_event(&mut self, is_single: bool) {
-        self.store.set_brief(is_single);
+impl<S> Engine<S> {
+    /// The store, for the next engine.
+    pub fn into_store(self) -> S {
+        self.store
     }
 }
 

@@ -4,6 +4,7 @@
 //! in one transaction. It always exits with 0, whatever happens, because clients take other codes for a denial. A pass
 //! is silence, never "allow".
 
+mod arguments;
 pub mod notice_once;
 mod prompt_command;
 mod provenance;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use haltline_agents::Client;
 use haltline_agents::hook::{HookCall, HookEvent, ParsedHook};
 use haltline_core::loop_::{AgentRef, LoopEvent, denial_on_failure, is_way_out};
-use haltline_core::{Reason, Verdict, digest_hex};
+use haltline_core::{Reason, Verdict};
 use haltline_engine::clock::{Clock, Deadline};
 use haltline_engine::config::FailMode;
 use haltline_engine::project::Project;
@@ -42,6 +43,7 @@ use crate::installation::user_folder;
 use crate::local_time::in_sentence;
 use crate::unwatched;
 
+use arguments::{Arguments, help, parse_arguments};
 use notice_once::NoticeFiles;
 use provenance::Provenance;
 use self_protection::HookPaths;
@@ -57,39 +59,6 @@ const TRANSCRIPT_READS_MAX: usize = 4;
 const SELF_TEST_PREFIX: &str = "doctor-";
 /// No client sends more in one event.
 const STDIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// The text that `--help` prints.
-fn help() -> String {
-    let clients = Client::ALL.map(Client::cli_name).join("|");
-    format!(
-        "Answer one event of a client, read as JSON from standard input
-
-Clients run this command; `haltline init` writes it into their settings. It prints nothing or one JSON object, and always
-ends with 0. With --stream it answers every line of its input with a line, until the input ends.
-
-Usage: haltline hook <{clients}> [--stream] [--state FOLDER] [--config FILE]
-
-Example:
-  haltline hook claude < event.json
-"
-    )
-}
-
-/// The arguments of a hook.
-struct Arguments {
-    state_folder: Option<PathBuf>,
-    config: Option<PathBuf>,
-    is_stream: bool,
-    /// Identifies the settings file that started this hook: a client starts the same command line for every event.
-    hook_source: String,
-}
-
-impl Arguments {
-    fn notice_files(&self) -> NoticeFiles {
-        let state_folder = self.state_folder.clone().or_else(|| environment::own_paths().state_folder().ok());
-        NoticeFiles::new(state_folder.as_deref())
-    }
-}
 
 /// What goes to standard output, and what happens after that.
 #[derive(Default)]
@@ -150,19 +119,20 @@ fn answer(client: Option<Client>, arguments: &Arguments, clock: Clock) -> Answer
         let text = format!("haltline could not read its event: {error}");
         return arguments.notice_files().failure_notice(Some(client), "stdin", &text).into();
     }
-    let (answer, hook) = answer_event(client, arguments, &stdin, STORE_TIMEOUT, clock);
+    let (answer, hook) = answer_event(client, arguments, &stdin, STORE_TIMEOUT, clock, None);
     // The process ends here, and the operating system frees its memory faster than destructors would.
     std::mem::forget(hook);
     answer
 }
 
-/// Answers one event. The caller drops the returned `Hook`.
+/// Answers one event; `store` is that of the event before. The caller drops the returned `Hook`.
 fn answer_event(
     client: Client,
     arguments: &Arguments,
     payload: &[u8],
     timeout: Duration,
     clock: Clock,
+    store: Option<Sqlite>,
 ) -> (Answer, Option<Hook>) {
     let mut parsed = match (client.protocol().read)(payload) {
         Ok(parsed) => parsed,
@@ -176,7 +146,7 @@ fn answer_event(
     }
     parsed.hook.agent.hook_source = Some(arguments.hook_source.clone());
     let hook_call = parsed.hook.clone();
-    match Hook::open(arguments, &parsed, timeout, clock) {
+    match Hook::open(arguments, &parsed, timeout, clock, store) {
         Ok(hook) => {
             let answer = match provenance::of_event(&hook.state_folder, &hook_call) {
                 // Nothing is spooled: what is not believed now must not be believed later.
@@ -192,29 +162,6 @@ fn answer_event(
             (arguments.notice_files().notice_once(&hook_call, "open", &text).into(), None)
         }
     }
-}
-
-/// Identifies the settings file that started this hook: clients start the same command line for every event.
-fn hook_source(args: &[&str]) -> String {
-    let program = std::env::args_os().next().unwrap_or_default();
-    let args = args.iter().map(|arg| arg.as_bytes());
-    digest_hex(&std::iter::once(program.as_encoded_bytes()).chain(args).collect::<Vec<_>>(), 8)
-}
-
-/// Paths come from the command line that `init` wrote; the environment counts only if the command line has none (E9).
-fn parse_arguments(args: &[&str]) -> Arguments {
-    let hook_source = hook_source(args);
-    let mut arguments = Arguments { state_folder: None, config: None, is_stream: false, hook_source };
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        match *arg {
-            "--state" => arguments.state_folder = args.next().map(PathBuf::from),
-            "--config" => arguments.config = args.next().map(PathBuf::from),
-            "--stream" => arguments.is_stream = true,
-            _unknown => {}
-        }
-    }
-    arguments
 }
 
 /// The answer to changed settings.
@@ -236,7 +183,13 @@ struct Hook {
 }
 
 impl Hook {
-    fn open(arguments: &Arguments, parsed: &ParsedHook, timeout: Duration, clock: Clock) -> Result<Self, String> {
+    fn open(
+        arguments: &Arguments,
+        parsed: &ParsedHook,
+        timeout: Duration,
+        clock: Clock,
+        store: Option<Sqlite>,
+    ) -> Result<Self, String> {
         let text = |error: crate::error::Failure| error.to_string();
         let state_folder =
             arguments.state_folder.clone().map_or_else(|| environment::own_paths().state_folder(), Ok).map_err(text)?;
@@ -249,9 +202,10 @@ impl Hook {
         let project = Project::find(&folder, PROJECT_MARKERS)
             .unwrap_or_else(|_gone| Project::new(folder.clone(), folder.clone()));
         let own_files = OwnFiles { state_folder: state_folder.clone(), user_config: config_file.clone() };
-        let mut engine = Engine::open(own_files, project, timeout, ConfigReading::Snapshot, clock);
+        let mut store = Engine::store_in(&own_files.state_folder, timeout, ConfigReading::Snapshot, clock, store);
+        store.set_brief(!arguments.is_stream);
+        let mut engine = Engine::open_with(store, own_files, project, ConfigReading::Snapshot, clock);
         engine.defer_notifications();
-        engine.set_single_event(!arguments.is_stream);
         engine.set_watch(suspension::watch(&parsed.hook, &state_folder));
         let notice_files = NoticeFiles::new(Some(&state_folder));
         let is_state_named = arguments.state_folder.is_some();

@@ -85,6 +85,12 @@ impl Sqlite {
         }
     }
 
+    /// The same store with other options, for the next event of a process that answers many. It stays open, and forgets
+    /// what happened before.
+    pub fn renewed(self, options: SqliteOptions) -> Self {
+        Self { open: self.open, ..Self::new(&self.folder, options) }
+    }
+
     /// Says whether this process makes one or two commits and ends. While such a process holds the writers' lock and
     /// nobody else has the database open, it locks the whole file: then SQLite needs no shared memory, which is most of
     /// the work of a short process. Readers wait for it a moment. If somebody else has the database open, everything is

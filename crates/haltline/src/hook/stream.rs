@@ -1,7 +1,7 @@
 //! `--stream`: one process for a client that would otherwise start one for every event.
 //!
 //! Each input line is an event and gets one output line, in order, as if a separate hook had answered it: nothing is
-//! kept from one event to the next. If haltline's binary is replaced, the next hook would run the new one, so this
+//! kept from one event to the next but the open store. If haltline's binary is replaced, the next hook would run the new one, so this
 //! process ends; a client that gets no answer starts the new binary.
 
 use std::fs::{self, File};
@@ -30,6 +30,7 @@ pub fn run(client: Client, arguments: &Arguments, clock: Clock) {
     let mut line = Vec::new();
     let mut timeout = STORE_TIMEOUT;
     let program = Program::current();
+    let mut store = None;
     while let Ok(Some(is_complete)) = read_line(&mut input, &mut line, STDIN_BYTES_MAX) {
         if program.as_ref().is_some_and(Program::is_replaced) {
             return;
@@ -37,7 +38,9 @@ pub fn run(client: Client, arguments: &Arguments, clock: Clock) {
         reap_notifiers();
         let answer = catch_panic(Some(client), arguments, || {
             if is_complete {
-                answer_event(client, arguments, &line, timeout, clock).0
+                let (answer, hook) = answer_event(client, arguments, &line, timeout, clock, store.take());
+                store = hook.map(|hook| hook.engine.into_store());
+                answer
             } else {
                 let text =
                     "an event was too long for haltline to read; the agent continues, and haltline did not check it";
