@@ -115,9 +115,9 @@ fn verb_of(words: &[String], program: &Program) -> Option<String> {
     }
     let mut operands = Operands { arguments };
     let Some(first) = operands.next() else {
-        return program.has_unknown_words.then(|| UNKNOWN_WORDS.to_owned());
+        return (program.has_unknown_words || is_fed(program)).then(|| UNKNOWN_WORDS.to_owned());
     };
-    if first.starts_with(['$', '`']) {
+    if first.starts_with(['$', '`']) || first.contains("{}") && is_fed(program) {
         return Some(UNKNOWN_WORDS.to_owned());
     }
     if let Some((group, verbs)) = GROUPS.iter().find(|(group, verbs)| *group == first && !verbs.is_empty()) {
@@ -150,6 +150,12 @@ fn verb_of(words: &[String], program: &Program) -> Option<String> {
         &_ => false,
     };
     (VERBS.contains(&first) && !only_lists).then(|| first.to_owned())
+}
+
+/// True if another program adds words: `xargs haltline`.
+fn is_fed(program: &Program) -> bool {
+    let wrappers = &program.wrapped[..program.wrapped.len().saturating_sub(program.words.len())];
+    wrappers.iter().any(|word| matches!(base(word), "xargs" | "parallel"))
 }
 
 /// True if the words ask for help or the version. Behind an option that takes a value, `--help` is the value.

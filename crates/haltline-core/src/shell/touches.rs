@@ -277,7 +277,12 @@ fn changes(program: &Program, target: &Target<'_>) -> bool {
     };
     let mut named = operands().map(|word| &word[value_of(word)..]);
     let has_flag = |flags: &[&str]| arguments.iter().any(|word| flags.iter().any(|flag| word.starts_with(flag)));
+    // Whoever holds a lock of haltline's keeps haltline from writing.
+    let wrappers = &program.wrapped[..program.wrapped.len().saturating_sub(program.words.len())];
+    let locks =
+        wrappers.iter().any(|word| base(word) == "flock") && wrappers.iter().any(|word| target.is_named_by(word));
     writes_into
+        || locks
         || outputs(&program.words).any(|word| target.is_named_by(word))
         || match name {
             changer if SUBTREE_CHANGERS.contains(&changer) => named.any(|word| target.is_within(word)),
@@ -322,7 +327,12 @@ fn changes(program: &Program, target: &Target<'_>) -> bool {
 fn copies_onto(copier: &str, arguments: &[String], target: &Target<'_>) -> bool {
     let attached = arguments.iter().find_map(|word| word.strip_prefix("--target-directory="));
     let behind = arguments.iter().skip_while(|word| *word != "-t" && *word != "--target-directory").nth(1);
-    let named: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+    // `localhost:/path` names a file of this machine.
+    let here =
+        |word: &'_ str| word.split_once(':').filter(|(_, path)| copier == "scp" && path.starts_with('/')).is_some();
+    let without_host = |word: &'_ String| if here(word) { word.find(':').map_or(0, |at| at + 1) } else { 0 };
+    let named: Vec<&str> =
+        arguments.iter().filter(|word| !word.starts_with('-')).map(|word| &word[without_host(word)..]).collect();
     let into = attached.or(behind.map(String::as_str)).or(named.last().copied());
     let Some(into) = into else { return false };
     let sources = || named.iter().copied().filter(|word| *word != into);
@@ -366,7 +376,11 @@ fn names_in_code(code: &str, target: &Target<'_>) -> bool {
         Some(home) => expanded_anywhere(code, home),
         None => code.to_owned(),
     };
+    // Code puts a path together: `process.env.HOME + '/.local/state/haltline'`.
+    let home = target.home.map(components).filter(|home| target.path.starts_with(home)).map_or(0, |home| home.len());
+    let below_home = target.path.get(home..).filter(|below| home > 0 && below.len() > 1);
     code.contains(&format!("/{}", target.path.join("/")))
+        || below_home.is_some_and(|below| code.contains(&format!("/{}", below.join("/"))))
 }
 
 fn expanded_anywhere(text: &str, home: &str) -> String {

@@ -18,7 +18,7 @@ struct Wrapper {
     operands: usize,
 }
 
-const WRAPPERS: [Wrapper; 22] = [
+const WRAPPERS: [Wrapper; 23] = [
     Wrapper { names: &["ld.so"], valued: &["--library-path", "--preload", "--audit", "--argv0"], operands: 0 },
     Wrapper { names: &["env"], valued: &["-u", "--unset", "-C", "--chdir"], operands: 0 },
     Wrapper {
@@ -46,6 +46,7 @@ const WRAPPERS: [Wrapper; 22] = [
         operands: 0,
     },
     Wrapper { names: &["strace", "ltrace"], valued: &["-o", "-e", "-s", "-p", "-u"], operands: 0 },
+    Wrapper { names: &["gdb", "valgrind", "catchsegv", "rr"], valued: &["-ex", "-iex", "-x", "-cd"], operands: 0 },
     Wrapper { names: &["chroot"], valued: &["--userspec", "--groups"], operands: 1 },
     Wrapper {
         names: &["unshare", "nsenter"],
@@ -123,7 +124,10 @@ fn is_loader(name: &str) -> bool {
 }
 
 pub(crate) fn is_shell(program: &str) -> bool {
-    matches!(base(program), "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "rbash")
+    matches!(
+        base(program),
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "mksh" | "ash" | "fish" | "rbash" | "tcsh" | "pwsh"
+    )
 }
 
 /// Removes assignments and wrappers.
@@ -240,6 +244,14 @@ pub(crate) fn nested_scripts(words: &[String]) -> Vec<String> {
                     .any(|key| word.to_ascii_lowercase().starts_with(key))
             };
             found.extend(arguments.iter().filter(names_program).map(value));
+            // `-c alias.p='push --force' p origin`
+            found.extend(arguments.iter().enumerate().filter_map(|(at, word)| {
+                let (name, text) =
+                    word.strip_prefix("alias.")?.split_once('=').filter(|(_, text)| !text.starts_with('!'))?;
+                let behind = &arguments[at + 1..];
+                let used = behind.iter().position(|word| word == name)?;
+                Some(format!("git {text} {}", quoted(&behind[used + 1..])))
+            }));
             found.extend(attached("--exec="));
             found.extend(
                 ["--exec", "-x"]
@@ -255,6 +267,14 @@ pub(crate) fn nested_scripts(words: &[String]) -> Vec<String> {
             }
             found
         }
+        "tar" | "bsdtar" => {
+            let options = ["--checkpoint-action=exec=", "--to-command=", "--use-compress-program="].map(attached);
+            options.concat().into_iter().chain(behind("-I")).collect()
+        }
+        "rsync" => attached("--rsh=").into_iter().chain(behind("-e")).collect(),
+        "ssh" | "scp" | "sftp" => ["ProxyCommand=", "-oProxyCommand=", "LocalCommand="].map(attached).concat(),
+        "sqlite3" => [".shell ", ".system "].map(attached).concat(),
+        "make" | "gmake" if arguments.iter().any(|word| word.starts_with("SHELL=")) => attached("SHELL="),
         "make" | "gmake" => [attached("--eval="), behind("--eval").into_iter().collect()].concat(),
         "alias" => arguments.iter().filter_map(|word| word.split_once('=')).map(|(_, text)| text.to_owned()).collect(),
         "trap" => arguments.first().cloned().into_iter().collect(),
