@@ -1,37 +1,11 @@
 //! Every code that haltline prints, with what it means and what to do. `haltline explain`, the reference page and the
 //! remedy test read this one table; a test rejects a code that has no row.
 
-/// The page of one code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CodePage {
-    pub code: &'static str,
-    pub breaker: &'static str,
-    /// The pattern that the code stands for; empty if it stands for none.
-    pub pattern: &'static str,
-    /// What happened, in one or two sentences.
-    pub meaning: &'static str,
-    /// What to do, for the agent and then for the person.
-    pub advice: &'static str,
-    /// The configuration keys, or tables of keys, that set its limits.
-    pub keys: &'static [&'static str],
-}
+mod page;
 
-impl CodePage {
-    /// True if the configuration key sets one of its limits.
-    pub fn is_limited_by(&self, key: &str) -> bool {
-        self.keys.iter().any(|own| key.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
-    }
-}
+pub use page::{CodePage, code_page, code_pages_of_pattern};
 
-/// The page of a code; `None` for a text that is not one.
-pub fn code_page(code: &str) -> Option<&'static CodePage> {
-    CODE_PAGES.iter().find(|page| page.code.eq_ignore_ascii_case(code))
-}
-
-/// The pages of a pattern, by its name.
-pub fn code_pages_of_pattern(pattern: &str) -> Vec<&'static CodePage> {
-    CODE_PAGES.iter().filter(|page| !pattern.is_empty() && page.pattern == pattern).collect()
-}
+use page::page;
 
 /// The limits of a session's budget.
 const SESSION_BUDGET_KEYS: &[&str] = &[
@@ -50,17 +24,6 @@ const SESSION_BUDGET_KEYS: &[&str] = &[
 
 /// The tables of all other budgets.
 const SHARED_BUDGET_KEYS: &[&str] = &["budget.prompt", "budget.day", "budget.night", "budget.week", "budget.project"];
-
-const fn page(
-    code: &'static str,
-    breaker: &'static str,
-    pattern: &'static str,
-    keys: &'static [&'static str],
-    meaning: &'static str,
-    advice: &'static str,
-) -> CodePage {
-    CodePage { code, breaker, pattern, meaning, advice, keys }
-}
 
 /// All codes, in the order of the reference page.
 pub const CODE_PAGES: &[CodePage] = &[
@@ -159,6 +122,30 @@ pub const CODE_PAGES: &[CodePage] = &[
         &["loop.chanting"],
         "The model wrote the same text over and over.",
         "Give the agent another task, or start a new session.",
+    ),
+    page(
+        "HL-LOOP-14",
+        "loop",
+        "fruitless_searches",
+        &["loop.fruitless_searches"],
+        "One search after another found nothing, and the agent learned nothing else.",
+        "List a folder or read a file to see what is there, or tell the agent where to look.",
+    ),
+    page(
+        "HL-LOOP-15",
+        "loop",
+        "similar_errors",
+        &["loop.similar_errors"],
+        "Most of the last calls of a tool got the same error, apart from the names and numbers in it.",
+        "Look at what the error is about, and change that part.",
+    ),
+    page(
+        "HL-LOOP-16",
+        "loop",
+        "missing_program",
+        &["loop.missing_program"],
+        "The agent called a program again that the shell had not found, and installed nothing in between.",
+        "Install the program, correct the search path, or work without it.",
     ),
     page(
         "HL-IDLE-01",

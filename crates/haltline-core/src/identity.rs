@@ -10,7 +10,12 @@ mod arguments;
 mod call_result;
 mod command;
 mod denial;
+mod error_kind;
+mod label;
+mod looks;
+mod measure;
 mod model_text;
+mod noise;
 mod path;
 mod token;
 mod tool;
@@ -24,13 +29,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::shell::Script;
 
+pub use call_result::Edges;
 pub use denial::is_still_running;
 pub use model_text::ModelText;
 pub use word_set::{ErrorText, WordHash, WordSet};
 pub use wording::{is_same_wording, wording_digest};
 
 /// Must be raised whenever the digest of the same call would change.
-pub const IDENTITY_VERSION: u32 = 1;
+pub const IDENTITY_VERSION: u32 = 2;
+/// Must be raised whenever [`Digest::from_parts`] would change; stored keys of agents and circuits depend on it.
+const DIGEST_VERSION: u32 = 1;
 
 /// A hash that identifies some content: equal contents have equal digests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -41,7 +49,7 @@ impl Digest {
     /// Hashes `parts`, each preceded by its length so that two different lists of parts do not collide.
     pub fn from_parts(parts: &[&[u8]]) -> Self {
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-        hasher.update(&IDENTITY_VERSION.to_be_bytes());
+        hasher.update(&DIGEST_VERSION.to_be_bytes());
         for part in parts {
             hasher.update(&(part.len() as u64).to_be_bytes());
             hasher.update(part);
@@ -73,11 +81,27 @@ pub struct Action {
     pub is_search: bool,
     /// True if the call waits before it looks, so the agent may legitimately repeat it.
     pub is_wait: bool,
+    pub looks: Looks,
+    /// The shapes of the lines that the command prints only for the reader.
+    pub printed: Vec<Digest>,
     /// True if the call saves work: an edit, or a plain `git add` or `git commit` (L7).
     pub is_saving: bool,
     pub words: WordSet,
     /// The action on one short line, as a person would write it. Not redacted yet.
     pub shown: String,
+}
+
+/// What a call looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looks {
+    /// True if the call looks at something that may change by itself.
+    pub may_poll: bool,
+    /// True if the call only reads.
+    pub is_reading: bool,
+    /// True if the call asks cheaply how things stand: `git status`, `ls`.
+    pub is_status: bool,
+    /// True if the call may make a missing program available.
+    pub is_setup: bool,
 }
 
 /// How a call ended. The numbers are part of a result's digest and never change.
@@ -127,10 +151,18 @@ pub struct CallResult {
     pub normal: Digest,
     /// The digest of the unchanged output.
     pub raw: Digest,
+    /// How to leave out the first or the last line.
+    pub edges: Option<Edges>,
     /// The first meaningful line of the output, shortened. Not redacted yet.
     pub shown: String,
     /// The words of the error, if the call failed.
     pub error_text: ErrorText,
+    /// The kind of the error, if the call failed and says one.
+    pub error_kind: Option<Digest>,
+    /// The program that is not there, if the call failed because of that.
+    pub missing_program: Option<Digest>,
+    /// True if the output says that nothing was found.
+    pub finds_nothing: bool,
     /// True if the output is an acknowledgement or less.
     pub is_terse: bool,
     /// What the call cost in millionths of a dollar, if known.

@@ -15,11 +15,14 @@ mod compaction;
 mod completed_call;
 mod continuation;
 mod decide;
+mod error_kinds;
 mod event;
 mod exemptions;
+mod fruitless_searches;
 mod in_flight_call;
 mod limits;
 mod messages;
+mod missing_programs;
 mod model_output;
 mod no_progress;
 mod operator;
@@ -44,11 +47,13 @@ pub use compaction::Compaction;
 pub use completed_call::CompletedCall;
 pub use continuation::{Continuation, Gain};
 pub use decide::{LoopRequest, decide};
+pub use error_kinds::ErrorKinds;
 pub use event::{
     AgentRef, BatchEnd, CallContext, CallIds, Guarded, LoopEvent, Protections, TranscriptRange, TurnEnd,
     UnidentifiedEvent, Usage,
 };
 pub use exemptions::{Exemption, ExemptionFact, Exemptions};
+pub use fruitless_searches::FruitlessSearches;
 pub use in_flight_call::{CallTraits, InFlightCall};
 pub use limits::{
     AgentLimits, ApiLimits, Bound, Budget, CacheMissLimits, DenialLimits, Limits, OnFull, Preset, ProviderLimits,
@@ -56,6 +61,7 @@ pub use limits::{
 };
 pub(crate) use messages::FOR_PERSON;
 pub use messages::{TURN_ENDS, dollars};
+pub use missing_programs::MissingPrograms;
 pub use model_output::{CacheMisses, CostGrowth, RepeatedText};
 pub use no_progress::{NoProgress, RepeatedError};
 pub use operator::{TripSubject, Verb, decide as decide_verb, decide_revoke};

@@ -20,6 +20,7 @@ pub(crate) mod wrapper;
 pub use operator::{operator_verb, switches_off};
 pub use pattern::CommandPattern;
 pub use script::Script;
+pub(crate) use script::program_digest;
 pub use touches::{OwnPath, touched, touches};
 
 use lex::{Joint, OPENERS, Piece, Redirect, Word};

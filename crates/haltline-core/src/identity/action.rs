@@ -8,7 +8,7 @@ use crate::shell::{Script, wrapper};
 use super::arguments::{Node, Rules};
 use super::call_result::one_line;
 use super::tool::ToolKind;
-use super::{Action, Digest, IDENTITY_VERSION, WordSet, argument_shape, command, path};
+use super::{Action, Digest, IDENTITY_VERSION, Looks, WordSet, argument_shape, command, looks, path};
 
 /// JSON members that hold a command line.
 const COMMANDS: [&str; 5] = ["command", "cmd", "script", "commands", "input"];
@@ -75,6 +75,8 @@ impl Action {
             is_write: kind == ToolKind::Edit && !only_views(node.as_ref()),
             is_search: kind == ToolKind::Search,
             is_wait: false,
+            looks: Looks::default(),
+            printed: Vec::new(),
             is_saving: kind == ToolKind::Edit && !only_views(node.as_ref()),
             words: WordSet::default(),
             shown: String::new(),
@@ -107,6 +109,7 @@ impl Action {
                 None => hasher.update(plain_text(kind, input).as_bytes()),
             }
             action.describe(kind, input, node.as_ref(), folder);
+            action.looks = looks::looks_of_tool(kind, tool, action.path.as_deref(), input);
         }
         action.identity = Digest(hasher.digest());
         action.words = match (&action.command, &action.path) {
@@ -148,6 +151,8 @@ impl Action {
         self.is_search = parsed.traits.is_search;
         self.is_wait = parsed.traits.is_wait;
         self.is_saving = parsed.traits.is_saving;
+        self.looks = parsed.traits.looks;
+        self.printed = parsed.printed;
         self.script = Some(Arc::new(parsed.script));
         (parsed.folder, parsed.canonical)
     }

@@ -1,7 +1,8 @@
 //! The result of a call: its outcome, as reported by the client and as its text shows it, and one line to show.
 
 use super::tool::ToolKind;
-use super::{CallResult, DeniedBy, Digest, ErrorText, Outcome, denial, volatile};
+use super::{CallResult, DeniedBy, Digest, ErrorText, Outcome, denial, error_kind, volatile};
+use crate::shell::program_digest;
 
 /// How many bytes at each end of the output are searched for the line to show.
 const SHOWN_FROM_BYTES: usize = 4096;
@@ -29,30 +30,104 @@ impl CallResult {
         let envelope = denial::envelope(output);
         let exit = exit.or(envelope.exit);
         let (outcome, denied_by) = denial::refine_outcome(outcome, exit, output, &envelope);
-        let hashes = volatile::hashes(output);
+        let is_failed = outcome == Outcome::Failed;
+        let hashes = volatile::hashes(output, is_failed);
         let body = &output[envelope.length..];
-        let error_text = if outcome == Outcome::Failed { ErrorText::from_text(body) } else { ErrorText::default() };
+        let error_text = if is_failed { ErrorText::from_text(body) } else { ErrorText::default() };
+        let shown = summary_line(outcome, body);
+        let edges = hashes.edges.iter().any(Option::is_some);
         Self {
             outcome,
             denied_by,
             exit,
-            normal: Digest::from_parts(&[
-                b"answer",
-                &[outcome as u8],
-                &exit.map_or([0; 5], |exit| {
-                    let [a, b, c, d] = exit.to_be_bytes();
-                    [1, a, b, c, d]
-                }),
-                &hashes.normal.to_be_bytes(),
-            ]),
+            normal: normal_digest(outcome, exit, hashes.normal),
             raw: Digest::from_parts(&[b"raw", &hashes.raw.to_be_bytes()]),
-            shown: summary_line(outcome, body),
+            edges: edges.then_some(Edges { whole: hashes.normal, lines: hashes.edges }),
+            error_kind: is_failed.then(|| error_kind::error_kind(&shown)).flatten(),
+            shown,
             error_text,
+            finds_nothing: finds_nothing(body.trim()),
+            missing_program: is_failed.then(|| missing_program(exit, body)).flatten(),
             is_terse: is_terse(body.trim()),
             cost: None,
             sub_agent: None,
             is_sub_agent_running: false,
         }
+    }
+}
+
+/// The first and the last line of an output, which may be what a command printed only for the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edges {
+    /// The sum of the hashes of all lines.
+    whole: u64,
+    /// The shape and the hash of the first and the last line.
+    lines: [Option<(Digest, u64)>; 2],
+}
+
+impl CallResult {
+    /// The result without a first and a last line of these shapes.
+    pub fn without_lines(&self, printed: &[Digest]) -> Self {
+        let mut result = self.clone();
+        let Some(Edges { mut whole, lines: [first, last] }) = self.edges.filter(|_| !printed.is_empty()) else {
+            return result;
+        };
+        let last = last.filter(|last| Some(*last) != first);
+        for (_, hash) in [first, last].into_iter().flatten().filter(|(shape, _)| printed.contains(shape)) {
+            whole = whole.wrapping_sub(hash);
+        }
+        result.normal = normal_digest(result.outcome, result.exit, whole);
+        result
+    }
+}
+
+fn normal_digest(outcome: Outcome, exit: Option<i32>, lines: u64) -> Digest {
+    let exit = exit.map_or([0; 5], |exit| {
+        let [a, b, c, d] = exit.to_be_bytes();
+        [1, a, b, c, d]
+    });
+    Digest::from_parts(&[b"answer", &[outcome as u8], &exit, &lines.to_be_bytes()])
+}
+
+/// The program that a shell did not find, by its own message.
+fn missing_program(exit: Option<i32>, body: &str) -> Option<Digest> {
+    if exit.is_some_and(|exit| exit != 127) {
+        return None;
+    }
+    volatile::up_to(body, SHOWN_FROM_BYTES).lines().find_map(|line| {
+        let before = |phrase| line.trim_end().strip_suffix(phrase).map(|head: &str| head.rsplit(": ").next());
+        let name = before(": command not found").or_else(|| before(": not found").filter(|_| exit == Some(127)));
+        let name = name.or_else(|| line.split_once("command not found: ").map(|(_, name)| Some(name)));
+        let name = name.flatten()?.trim();
+        (!name.is_empty() && !name.contains(char::is_whitespace)).then(|| program_digest(name))
+    })
+}
+
+/// True for what a search says that finds nothing: no more than that, in one line.
+fn finds_nothing(text: &str) -> bool {
+    const NOTHING: [&str; 13] = [
+        "no match",
+        "no files",
+        "no results",
+        "no lines",
+        "not found",
+        "nothing found",
+        "none found",
+        "nothing matches",
+        "0 match",
+        "0 results",
+        "0 files",
+        "found 0",
+        "0 hits",
+    ];
+    if text.is_empty() || matches!(text, "[]" | "{}" | "()" | "0" | "(empty)" | "(no output)" | "None" | "null") {
+        return true;
+    }
+    let is_line = text.len() <= ACKNOWLEDGEMENT_BYTES_MAX && !text.contains('\n');
+    let lower = || text.to_ascii_lowercase();
+    is_line && {
+        let lower = lower();
+        NOTHING.iter().any(|nothing| lower.contains(nothing))
     }
 }
 

@@ -1,13 +1,13 @@
 //! Shell commands: what makes two of them the same, and what they do (L4).
 //!
-//! The program and its arguments decide. Blanks, quoting, comments, line breaks, `2>&1` at the end and a leading `cd`
-//! into the current folder do not matter. Everything else does: another argument, another here-document or another
+//! The program and its arguments decide. Blanks, quoting, comments, line breaks, `2>&1` at the end, a leading `cd` into the
+//! current folder and what only changes what the reader sees (`noise.rs`) do not matter. Everything else does: another argument, another here-document or another
 //! filter after a pipe makes a different command.
 
 use crate::shell::lex::{self, Joint, Piece, Redirect};
 use crate::shell::{Program, Script, Simple, base, simple_commands, wrapper};
 
-use super::path;
+use super::{Digest, Looks, looks, noise, path};
 
 /// Longer commands are compared byte by byte.
 const COMMAND_BYTES_MAX: usize = 32 * 1024;
@@ -20,6 +20,7 @@ pub(super) struct CommandTraits {
     pub is_search: bool,
     pub is_wait: bool,
     pub is_saving: bool,
+    pub looks: Looks,
 }
 
 pub(super) struct ParsedCommand {
@@ -30,26 +31,33 @@ pub(super) struct ParsedCommand {
     pub traits: CommandTraits,
     /// What the command would run.
     pub script: Script,
+    /// The shapes of the lines that it prints only for the reader.
+    pub printed: Vec<Digest>,
 }
 
 /// Parses a command that starts in `folder`.
 pub(super) fn read(command: &str, folder: Option<&str>) -> ParsedCommand {
     let mut folder = folder.map(|folder| path::resolved(folder, None));
     let (pieces, read) = Script::pieces(command);
-    let mut canonical = None;
+    let (mut canonical, mut printed, mut is_search) = (None, Vec::new(), None);
     if command.len() <= COMMAND_BYTES_MAX && read == command.len() {
         let mut start = 0;
         while let Some(entered) = leading_folder(&pieces[start..]).filter(|_| start < LEADING_PIECES_MAX) {
             folder = Some(path::resolved(&entered, folder.as_deref()));
             start += 3;
         }
-        canonical = Some(lex::render(without_merged_streams(&pieces[start..])));
+        let essential = noise::essential(&pieces[start..]);
+        if essential.pieces.len() < pieces.len() - start {
+            is_search = Some(searches(&simple_commands(essential.pieces.to_vec())));
+        }
+        canonical = Some(lex::render(without_merged_streams(essential.pieces)));
+        printed = essential.printed;
     }
     let commands = simple_commands(pieces);
-    let is_search = searches(&commands);
+    let is_search = is_search.unwrap_or_else(|| searches(&commands));
     let script = Script::from_simple(commands, command, read);
     let traits = traits(&script, is_search);
-    ParsedCommand { folder, canonical: canonical.unwrap_or_else(|| command.to_owned()), traits, script }
+    ParsedCommand { folder, canonical: canonical.unwrap_or_else(|| command.to_owned()), traits, script, printed }
 }
 
 /// Returns the folder that a leading `cd folder &&` enters.
@@ -77,18 +85,22 @@ fn without_merged_streams(pieces: &[Piece]) -> impl Iterator<Item = &Piece> {
 }
 
 fn traits(script: &Script, is_search: bool) -> CommandTraits {
-    let (mut is_write, mut is_wait) = (false, false);
+    let (mut is_write, mut is_wait, mut has_slept) = (false, false, false);
     let (mut saves, mut does_more) = (false, false);
     for program in &script.programs {
         is_write |= writes(program);
         is_wait |= waits(program);
+        has_slept |= sleeps(program);
         match saving(program) {
             Some(true) => saves = true,
             Some(false) => {}
             None => does_more = true,
         }
     }
-    CommandTraits { is_write, is_search, is_wait, is_saving: saves && !does_more }
+    // Time alone does not make a test pass, so a pause in front of one is no wait.
+    is_wait |= has_slept && !script.programs.iter().any(looks::is_worker);
+    let looks = looks::looks_of_script(script, is_write);
+    CommandTraits { is_write, is_search, is_wait, is_saving: saves && !does_more, looks }
 }
 
 /// Returns `Some(true)` for a plain `git add` or `git commit`, and `Some(false)` for a command that may accompany it.
@@ -191,8 +203,6 @@ fn waits(program: &Program) -> bool {
     let Some((name, arguments)) = program.words.split_first() else { return false };
     let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.as_str()));
     match base(name) {
-        // A short sleep does not count as waiting.
-        "sleep" => arguments.first().is_some_and(|time| time.parse::<f64>().map_or(true, |seconds| seconds >= 5.0)),
         "wait" | "watch" | "inotifywait" | "wait-for-it" | "wait-for-it.sh" => true,
         "tail" => has(&["-f", "-F", "--follow"]),
         "journalctl" => has(&["-f", "--follow"]),
@@ -205,6 +215,12 @@ fn waits(program: &Program) -> bool {
         }
         &_ => false,
     }
+}
+
+/// A pause of less than a second is part of a script, not a wait.
+fn sleeps(program: &Program) -> bool {
+    let seconds = |time: &String| time.parse::<f64>().map_or(true, |seconds| seconds >= 1.0);
+    program.name() == "sleep" && program.words.get(1).is_some_and(seconds)
 }
 
 fn is_interpreter(name: &str) -> bool {

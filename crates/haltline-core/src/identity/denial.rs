@@ -58,7 +58,7 @@ pub(super) fn envelope(output: &str) -> Envelope {
     }
     let is_message = output.len() <= MESSAGE_BYTES_MAX;
     let waits = head.contains("<status>running</status>")
-        || head.starts_with("<retrieval_status>not_ready")
+        || (head.contains("<retrieval_status>not_ready") || head.contains("<retrieval_status>timeout"))
         || (is_message && head.contains("\"timed_out\":") && head.contains("\"running\""));
     found.is_still_running |= waits;
     if found.exit.is_none() {

@@ -26,7 +26,7 @@ impl ModelText {
         if text.trim().len() < TEXT_BYTES_MIN {
             return None;
         }
-        let normal = volatile::hashes(text).normal;
+        let normal = volatile::hashes(text, false).normal;
         let sentences = volatile::up_to(text, TEXT_BYTES_MAX).split(['\n', '.', '!', '?']).map(str::trim);
         let (mut repeats, mut run, mut last) = (1, 1, "");
         for sentence in sentences.filter(|sentence| !sentence.is_empty()) {

@@ -37,6 +37,16 @@ pub(super) fn is_path_field(name: &str) -> bool {
     )
 }
 
+/// True for the name of a file that a running program writes: a log, a report of its state.
+pub(super) fn is_log(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    let name = word.rsplit('/').next().unwrap_or(&word);
+    ["log", "out", "status", "progress", "pid", "result", "report", ".err", "trace"]
+        .iter()
+        .any(|part| name.contains(part))
+        || ["/proc/", "/sys/", "/var/", "/tmp/", "/dev/"].iter().any(|root| word.starts_with(root))
+}
+
 /// Returns whether a text can be a path at all.
 pub(super) fn is_path(text: &str) -> bool {
     !text.is_empty() && text.len() < 4096 && !text.contains('\n') && !text.contains("://")

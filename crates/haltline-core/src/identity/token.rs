@@ -1,8 +1,21 @@
 //! Removes volatile words from one line. Reads each byte a bounded number of times.
 
+use super::{label, measure};
+
+/// Whether figures that a program measured, and hashes that it computed, are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measures {
+    Kept,
+    Volatile,
+}
+
 /// Appends `line` without its volatile parts to `out`. A run of blanks counts as one; blanks at the ends are dropped.
-pub(super) fn normalise(line: &[u8], out: &mut Vec<u8>) {
+pub(super) fn normalise(line: &[u8], measures: Measures, out: &mut Vec<u8>) {
     let mut at = shell_prefix(line, out);
+    if let Some((replacement, taken)) = label::line_start(line) {
+        out.extend_from_slice(replacement);
+        at = taken;
+    }
     let mut is_blank = false;
     while at < line.len() {
         let byte = line[at];
@@ -21,7 +34,7 @@ pub(super) fn normalise(line: &[u8], out: &mut Vec<u8>) {
         }
         let before = if at == 0 { b' ' } else { line[at - 1] };
         if byte.is_ascii_alphanumeric() {
-            at += word(line, at, before, out);
+            at += word(line, at, before, measures, out);
         } else if byte == b'/' && !before.is_ascii_alphanumeric() {
             at += path(&line[at..], out);
         } else if byte == b'(' {
@@ -82,7 +95,7 @@ const ID: &[u8] = b"<id>";
 const NUMBER: &[u8] = b"<number>";
 
 /// Writes the word at `at` and returns how many bytes of the line it consumed.
-fn word(line: &[u8], at: usize, before: u8, out: &mut Vec<u8>) -> usize {
+fn word(line: &[u8], at: usize, before: u8, measures: Measures, out: &mut Vec<u8>) -> usize {
     let rest = &line[at..];
     let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let text = &rest[..length];
@@ -94,7 +107,12 @@ fn word(line: &[u8], at: usize, before: u8, out: &mut Vec<u8>) -> usize {
             return taken;
         }
         if let Some(taken) = duration(rest).filter(|_| before != b'.' && before != b'_') {
-            out.extend_from_slice(TIME);
+            let is_kept = measures == Measures::Kept && measure::is_measured(line, at, taken);
+            out.extend_from_slice(if is_kept { &rest[..taken] } else { TIME });
+            return taken;
+        }
+        if let Some((replacement, taken)) = label::number(line, at, length, before) {
+            out.extend_from_slice(replacement);
             return taken;
         }
         if let Some(taken) = address(text) {
@@ -106,11 +124,32 @@ fn word(line: &[u8], at: usize, before: u8, out: &mut Vec<u8>) -> usize {
         out.extend_from_slice(ID);
         return taken;
     }
-    if is_random(text) || (is_bounded && is_hash(text)) || is_epoch(text) {
+    if let Some((replacement, taken)) = (before == b'-').then(|| label::pod(rest, length)).flatten() {
+        out.extend_from_slice(replacement);
+        return taken;
+    }
+    if is_epoch(text) {
         out.extend_from_slice(ID);
+        let fraction = if after == b'.' { digits_at(rest, length + 1) } else { 0 };
+        return length + if fraction > 0 { 1 + fraction } else { 0 };
+    }
+    if is_random(text) || (is_bounded && is_hash(text)) {
+        let is_kept = measures == Measures::Kept && measure::is_answer(line, at, length);
+        out.extend_from_slice(if is_kept { text } else { ID });
+        return length;
+    }
+    if before == b'[' && text.starts_with(b"gw") && length > 2 && digits_at(text, 2) == length - 2 {
+        out.extend_from_slice(NUMBER);
         return length;
     }
     out.extend_from_slice(text);
+    if let Some((replacement, taken)) = label::value_after(rest, length) {
+        if taken == 0 {
+            out.truncate(out.len() - length);
+        }
+        out.extend_from_slice(replacement);
+        return length + taken;
+    }
     length + normalise_following(text, rest, length, out)
 }
 
@@ -163,7 +202,7 @@ fn normalise_following(text: &[u8], rest: &[u8], length: usize, out: &mut Vec<u8
     0
 }
 
-fn digits_at(bytes: &[u8], at: usize) -> usize {
+pub(super) fn digits_at(bytes: &[u8], at: usize) -> usize {
     bytes.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
@@ -235,7 +274,8 @@ fn duration(rest: &[u8]) -> Option<usize> {
         }
         let seconds: [&[u8]; 9] =
             [b"s", b"ms", b"us", b"ns", "µs".as_bytes(), "μs".as_bytes(), b"sec", b"secs", b"msec"];
-        let words: [&[u8]; 10] = [
+        let words: [&[u8]; 11] = [
+            b"hours",
             b"second",
             b"seconds",
             b"milliseconds",
@@ -308,9 +348,9 @@ fn is_random(text: &[u8]) -> bool {
         && text.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Matches current times in seconds or milliseconds since 1970.
+/// Matches current times in seconds, or in thousandths, millionths or billionths of one, since 1970.
 fn is_epoch(text: &[u8]) -> bool {
-    matches!(text.len(), 10 | 13)
+    matches!(text.len(), 10 | 13 | 16 | 19)
         && text[0] == b'1'
         && (b'5'..=b'9').contains(&text[1])
         && text.iter().all(u8::is_ascii_digit)

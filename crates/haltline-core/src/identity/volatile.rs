@@ -1,8 +1,10 @@
 //! Hashes outputs without what changes from run to run (L4), so that the same output is recognised as the same.
 //!
-//! Removed: timestamps, clock times, durations and rates, process numbers, seeds, uuids, hashes, addresses, random
-//! names of temporary files, line numbers of `sh -c` texts, terminal escapes, blanks and the length of rules. Kept:
-//! every other number, so counts of tests, source positions and sizes still distinguish two outputs.
+//! Removed: timestamps, clock times, durations and rates of transfers, numbers of processes, workers, requests and
+//! attempts, seeds, uuids, hashes, addresses, random names of temporary files and pods, the use of memory, line numbers of
+//! `sh -c` texts, terminal escapes, blanks and the length of rules. Kept: every other number, so counts of tests, source
+//! positions and sizes still distinguish two outputs; and what a program that succeeded measured or hashed, because that
+//! is what it was run for. `testdata/identity/results.txt` has a row for each form.
 //!
 //! The order of lines does not matter, because parallel tools print the same lines in a different order every time.
 //!
@@ -12,7 +14,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::token;
+use super::Digest;
+use super::token::{self, Measures};
 
 /// How much of each end of a long output is normalized. What clients show to a model is usually shorter.
 const WINDOW_BYTES: usize = 32 * 1024;
@@ -24,12 +27,22 @@ pub(super) struct OutputHashes {
     pub normal: u64,
     /// Of the unchanged output.
     pub raw: u64,
+    /// The first and the last line: the shape, and what the line adds to `normal`.
+    pub edges: [Option<(Digest, u64)>; 2],
 }
 
-pub(super) fn hashes(output: &str) -> OutputHashes {
+/// Hashes an output. What a program measures is part of what it says, unless it failed.
+pub(super) fn hashes(output: &str, is_failed: bool) -> OutputHashes {
     let bytes = output.as_bytes();
+    let measures = if is_failed { Measures::Volatile } else { Measures::Kept };
+    let hash_lines = |bytes: &[u8], is_start| hash_lines(bytes, is_start, measures);
     if bytes.len() <= 2 * WINDOW_BYTES {
-        return OutputHashes { normal: hash_lines(bytes, true), raw: xxh3_64(bytes) };
+        let lines = || bytes.split(|byte| *byte == b'\n').map(visible);
+        let is_text = |line: &&[u8]| line.iter().any(|byte| !byte.is_ascii_whitespace());
+        let edge = |line: Option<&[u8]>| line.map(|line| (line_shape(line), hash_lines(line, false)));
+        let (first, last) = (lines().find(|line| is_text(line) && !is_envelope(line)), lines().rev().find(is_text));
+        let edges = [edge(first), edge(last)];
+        return OutputHashes { normal: hash_lines(bytes, true), raw: xxh3_64(bytes), edges };
     }
     // Cut between lines: a duration that is one digit longer must not move the cut into another line.
     let head_end = WINDOW_BYTES + line_break(&bytes[WINDOW_BYTES..][..LINE_BYTES_MAX.min(WINDOW_BYTES)]);
@@ -48,6 +61,7 @@ pub(super) fn hashes(output: &str) -> OutputHashes {
     OutputHashes {
         normal: joined(hash_lines(head, true), hash_lines(tail, false)),
         raw: joined(xxh3_64(head), xxh3_64(tail)),
+        edges: [None, None],
     }
 }
 
@@ -57,7 +71,7 @@ fn line_break(bytes: &[u8]) -> usize {
 }
 
 /// Hashes the lines of a text, regardless of their order.
-fn hash_lines(bytes: &[u8], is_start: bool) -> u64 {
+fn hash_lines(bytes: &[u8], is_start: bool, measures: Measures) -> u64 {
     let mut sum: u64 = 0;
     let mut line_buffer = Vec::with_capacity(256);
     for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -65,12 +79,26 @@ fn hash_lines(bytes: &[u8], is_start: bool) -> u64 {
         if is_start && number < 8 && is_envelope(line) {
             continue;
         }
-        token::normalise(visible(line), &mut line_buffer);
+        token::normalise(visible(line), measures, &mut line_buffer);
         if !line_buffer.is_empty() {
             sum = sum.wrapping_add(xxh3_64(&line_buffer));
         }
     }
     sum
+}
+
+/// The digest of a line in which no number matters.
+pub(super) fn line_shape(line: &[u8]) -> Digest {
+    let mut normal = Vec::with_capacity(line.len());
+    token::normalise(line, Measures::Volatile, &mut normal);
+    let mut shape: Vec<u8> = Vec::with_capacity(normal.len());
+    for byte in normal {
+        let byte = if byte.is_ascii_digit() { b'#' } else { byte };
+        if byte != b'#' || shape.last() != Some(&b'#') {
+            shape.push(byte);
+        }
+    }
+    Digest::from_parts(&[b"line", &shape])
 }
 
 /// Returns whether the line belongs to the header that a client writes above the output, which is new every time.

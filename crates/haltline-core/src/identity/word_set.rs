@@ -19,6 +19,9 @@ const NAME_CHARACTERS: std::ops::RangeInclusive<usize> = 2..=80;
 /// At most this many words of an error are kept.
 const ERROR_WORDS_MAX: usize = 64;
 
+/// If more words than this are exchanged, the call is not the same question about something else.
+const EXCHANGED_MAX: u32 = 2;
+
 /// At most this many shared words are returned.
 const SHARED_WORDS_MAX: usize = 16;
 
@@ -101,6 +104,23 @@ impl WordSet {
         let both: u32 = self.bits.iter().zip(other.bits).map(|(one, other)| (one & other).count_ones()).sum();
         let either: u32 = self.bits.iter().zip(other.bits).map(|(one, other)| (one | other).count_ones()).sum();
         (both * 100).checked_div(either).unwrap_or(0)
+    }
+
+    /// The words of both.
+    pub fn union(self, other: Self) -> Self {
+        let mut union = self;
+        union.bits.iter_mut().zip(other.bits).for_each(|(one, other)| *one |= other);
+        union
+    }
+
+    /// True if a few words of `last` gave way to as many words that are in none of the calls that `known` stands for.
+    pub fn exchanges(self, last: Self, known: Self) -> bool {
+        let count = |one: [u64; 4], other: [u64; 4]| -> u32 {
+            one.iter().zip(other).map(|(one, other)| (one & !other).count_ones()).sum()
+        };
+        let (added, removed) = (count(self.bits, last.bits), count(last.bits, self.bits));
+        let added_new = count(self.bits, known.bits);
+        added > 0 && added == removed && added <= EXCHANGED_MAX && added_new == added
     }
 
     /// True if both name files, but different ones: doing the same to one file after another is not a repetition.

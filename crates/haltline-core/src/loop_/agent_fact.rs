@@ -44,6 +44,15 @@ pub struct Ending {
     /// True if the call ended the turn: it was a way out that ends work, or the same way out once more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_turn: bool,
+    /// The kind of the error, if the call failed and said one.
+    #[serde(rename = "kind", default, skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<Digest>,
+    /// The program that is not there, if the call failed because of that.
+    #[serde(rename = "missing", default, skip_serializing_if = "Option::is_none")]
+    pub missing_program: Option<Digest>,
+    /// True if the call looked for something and found nothing.
+    #[serde(rename = "in_vain", default, skip_serializing_if = "std::ops::Not::not")]
+    pub finds_nothing: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

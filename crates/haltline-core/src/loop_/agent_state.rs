@@ -21,8 +21,8 @@ use super::completed_call::CallFlag;
 use super::decide::futile_key;
 use super::no_progress::{self, CountedResult, NoProgress};
 use super::{
-    AgentFact, CacheMisses, Compaction, CompletedCall, Continuation, CostGrowth, Ending, Gain, InFlightCall, Nature,
-    Pattern, Progress, RepeatedText, UnidentifiedEvent,
+    AgentFact, CacheMisses, Compaction, CompletedCall, Continuation, CostGrowth, Ending, ErrorKinds, FruitlessSearches,
+    Gain, InFlightCall, MissingPrograms, Nature, Pattern, Progress, RepeatedText, UnidentifiedEvent,
 };
 use crate::circuit::{EscalationLevel, increment, keep_newest};
 use crate::identity::{Action, Digest, Outcome};
@@ -92,6 +92,11 @@ pub struct AgentState {
     pub compaction: Compaction,
     /// The model's last text, and how often it came.
     pub repeated_text: RepeatedText,
+    /// The kinds of errors that each tool got lately.
+    pub error_kinds: ErrorKinds,
+    pub fruitless_searches: FruitlessSearches,
+    /// Programs that a shell did not find.
+    pub missing_programs: MissingPrograms,
     pub cost_growth: CostGrowth,
     pub cache_misses: CacheMisses,
     /// What came of turns that no person began.
@@ -247,6 +252,7 @@ impl AgentState {
                 agent.compaction.compacted(*is_useless);
                 agent.has_new_compaction = true;
                 agent.clear_no_progress();
+                agent.error_kinds.clear();
             }
             AgentFact::MemoryCleaned { .. } | AgentFact::HooksRemoved | AgentFact::EventForged => {}
             AgentFact::SubAgentReported => agent.continuation.add(Gain::New),
@@ -285,6 +291,9 @@ impl AgentState {
         self.compaction = Compaction::default();
         self.repeated_text = RepeatedText::default();
         self.clear_no_progress();
+        self.error_kinds.clear();
+        self.fruitless_searches = FruitlessSearches::default();
+        self.missing_programs.clear();
         self.circuits.escalations.forget_levels();
     }
 
@@ -317,6 +326,8 @@ impl AgentState {
         }
         let tool = Digest::from_parts(&[call.tool.as_bytes()]);
         let gain = match ending.progress {
+            // Each start of a sub-agent is work of its own; its result comes later.
+            Progress::None if has_result && call.traits.is_spawn && !ending.is_failed => Gain::New,
             Progress::None if has_result => self.count_result(&call, tool, ending),
             // A call that polls by nature, and one whose outcome nobody reports, may have learned something.
             Progress::None if is_answered || ending.outcome == Outcome::Unknown => Gain::New,
@@ -326,9 +337,19 @@ impl AgentState {
                 self.compaction = Compaction::default();
                 self.repeated_text = RepeatedText::default();
                 self.clear_no_progress();
+                self.error_kinds.clear();
+                self.fruitless_searches = FruitlessSearches::default();
                 Gain::New
             }
         };
+        if has_result && !call.traits.is_statement {
+            self.error_kinds.add(tool, ending.error_kind.filter(|_| ending.is_failed), call.turn, call.words);
+        }
+        if let Some(program) = ending.missing_program {
+            self.missing_programs.add(program, call.turn);
+        } else if call.traits.is_setup && ending.outcome == Outcome::Ok {
+            self.missing_programs.clear();
+        }
         self.count_gain(&call, ending, gain);
         let mut completed = CompletedCall::new(ending.call, tool, call.identity, ending.normal, call.turn);
         let flags = [
@@ -380,7 +401,12 @@ impl AgentState {
             is_write: call.traits.is_write,
             is_failed: ending.is_failed,
             is_terse: ending.is_terse,
-            is_known: !same_results.is_empty(),
+            // What the agent says itself is no news.
+            is_known: !same_results.is_empty() || call.traits.is_statement,
+            is_search: call.traits.is_search,
+            finds_nothing: ending.finds_nothing,
+            is_reading: call.traits.is_reading,
+            same_results: u32::try_from(same_results.len()).unwrap_or(u32::MAX),
             is_first_call: !remembered.iter().any(|completed| is_same_call(&completed)),
             is_repeat: repeats >= if has_recent_failure { 1 } else { 2 },
             shared_words: &ending.shared_words,
@@ -396,6 +422,11 @@ impl AgentState {
             (false, true) => Gain::Variation,
             (false, false) => Gain::New,
         };
+        if ending.finds_nothing {
+            self.fruitless_searches.add_fruitless(call.turn);
+        } else if !result.is_failed && !result.is_known {
+            self.fruitless_searches.on_new_result(result.is_search);
+        }
         let circuits = &self.circuits;
         self.no_progress.count_result(&result, |key| circuits.is_tripped(key));
         gain

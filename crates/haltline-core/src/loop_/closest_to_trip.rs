@@ -52,6 +52,7 @@ pub fn closest_to_trip(
             (Pattern::Retread, limits.retread, no_progress.known_results),
             (Pattern::Stagnation, limits.stagnation, no_progress.rephrased),
             (Pattern::Cascade, limits.cascade, no_progress.failures),
+            (Pattern::FruitlessSearches, limits.fruitless_searches, agent.fruitless_searches.in_a_row),
             (Pattern::Compaction, limits.compaction, agent.compaction.fruitless),
             (
                 Pattern::IdleContinuation,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::way_out::only_prints;
-use crate::identity::{Action, Digest, WordSet};
+use crate::identity::{Action, Digest, Looks, WordSet};
 
 /// A call that has started and not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,11 +21,14 @@ pub struct InFlightCall {
     pub transcript_id: Option<Digest>,
     #[serde(default, skip_serializing_if = "WordSet::is_empty")]
     pub words: WordSet,
+    /// The shapes of the lines that the command prints only for the reader.
+    #[serde(rename = "prints", default, skip_serializing_if = "Vec::is_empty")]
+    pub printed: Vec<Digest>,
 }
 
 /// What haltline knows of a call before it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "u8", into = "u8")]
+#[serde(from = "u16", into = "u16")]
 pub struct CallTraits {
     /// The call writes something if it succeeds.
     pub is_write: bool,
@@ -42,18 +45,26 @@ pub struct CallTraits {
     pub is_after_idle: bool,
     /// The call only says something: it is a way out, or prints its own words. Its result is no news.
     pub is_statement: bool,
+    /// The call looks at something that may change by itself.
+    pub may_poll: bool,
+    /// The call only reads.
+    pub is_reading: bool,
+    /// The call may make a missing program available.
+    pub is_setup: bool,
 }
 
 impl CallTraits {
     /// What the action alone says.
     pub(super) fn of(action: &Action) -> Self {
-        let Action { is_write, is_search, is_spawn, is_wait, .. } = *action;
-        Self { is_write, is_search, is_spawn, is_wait, is_statement: only_prints(action), ..Self::default() }
+        let Action { is_write, is_search, is_spawn, is_wait, looks, .. } = *action;
+        let Looks { may_poll, is_reading, is_setup, is_status: _ } = looks;
+        let is_statement = only_prints(action);
+        Self { is_write, is_search, is_spawn, is_wait, is_statement, may_poll, is_reading, is_setup, ..Self::default() }
     }
 }
 
-impl From<u8> for CallTraits {
-    fn from(bits: u8) -> Self {
+impl From<u16> for CallTraits {
+    fn from(bits: u16) -> Self {
         Self {
             is_write: bits & 1 != 0,
             is_search: bits & 2 != 0,
@@ -63,19 +74,25 @@ impl From<u8> for CallTraits {
             is_wait: bits & 32 != 0,
             is_after_idle: bits & 64 != 0,
             is_statement: bits & 128 != 0,
+            may_poll: bits & 256 != 0,
+            is_reading: bits & 512 != 0,
+            is_setup: bits & 1024 != 0,
         }
     }
 }
 
-impl From<CallTraits> for u8 {
+impl From<CallTraits> for u16 {
     fn from(traits: CallTraits) -> Self {
-        u8::from(traits.is_write)
-            | u8::from(traits.is_search) << 1
-            | u8::from(traits.is_spawn) << 2
-            | u8::from(traits.is_api) << 3
-            | u8::from(traits.is_poller) << 4
-            | u8::from(traits.is_wait) << 5
-            | u8::from(traits.is_after_idle) << 6
-            | u8::from(traits.is_statement) << 7
+        u16::from(traits.is_write)
+            | u16::from(traits.is_search) << 1
+            | u16::from(traits.is_spawn) << 2
+            | u16::from(traits.is_api) << 3
+            | u16::from(traits.is_poller) << 4
+            | u16::from(traits.is_wait) << 5
+            | u16::from(traits.is_after_idle) << 6
+            | u16::from(traits.is_statement) << 7
+            | u16::from(traits.may_poll) << 8
+            | u16::from(traits.is_reading) << 9
+            | u16::from(traits.is_setup) << 10
     }
 }

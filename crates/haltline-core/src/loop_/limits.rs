@@ -170,6 +170,10 @@ pub struct Budget {
 impl AgentLimits {
     /// Spawns in the whole session with preset `literal`, if nothing else is set (seed 002).
     pub const LITERAL_SPAWNS_MAX: u32 = 10;
+    /// Sub-agents at once.
+    pub const CONCURRENT_MAX: u32 = 10;
+    /// Sub-agents at once with preset `literal` (seed 002).
+    pub const LITERAL_CONCURRENT_MAX: u32 = 5;
 
     /// Spawns in the whole session; `None` means no limit.
     pub fn session_spawns_max(&self, preset: Preset) -> Option<u32> {
@@ -227,6 +231,15 @@ pub struct Limits {
     pub stagnation: WarnDenyLimits,
     /// Failures of any tool, with nothing new in between.
     pub cascade: WarnDenyLimits,
+    /// Searches that found nothing; `deny` counts only those in a row with nothing else learned.
+    #[serde(default = "fruitless_searches")]
+    pub fruitless_searches: WarnDenyLimits,
+    /// The same kind of error among a tool's last calls.
+    #[serde(default = "similar_errors")]
+    pub similar_errors: WarnDenyLimits,
+    /// Calls of a program that is not there.
+    #[serde(default = "missing_program")]
+    pub missing_program: WarnDenyLimits,
     /// Compactions with nothing new in between.
     pub compaction: WarnDenyLimits,
     /// Responses that cost many times as much as usual.
@@ -263,16 +276,56 @@ pub struct Limits {
     pub probe_lease_s: u32,
 }
 
+const fn warn_deny(warn: u32, deny: u32) -> WarnDenyLimits {
+    WarnDenyLimits { enabled: true, warn, deny, cooldown_s: 5 }
+}
+
+const fn fruitless_searches() -> WarnDenyLimits {
+    warn_deny(9, 17)
+}
+
+const fn similar_errors() -> WarnDenyLimits {
+    warn_deny(5, 6)
+}
+
+const fn missing_program() -> WarnDenyLimits {
+    warn_deny(2, 3)
+}
+
+impl Limits {
+    /// Sets the preset, and the numbers of seed 002 that the preset `literal` has instead of the defaults.
+    pub fn choose(&mut self, preset: Preset) {
+        self.preset = preset;
+        let default = (AgentLimits::CONCURRENT_MAX, SPAWN_THRESHOLD);
+        let literal = (AgentLimits::LITERAL_CONCURRENT_MAX, LITERAL_SPAWN_THRESHOLD);
+        let (chosen, other) = match preset {
+            Preset::Default => (default, literal),
+            Preset::Literal => (literal, default),
+        };
+        // A number that was set, before the preset or after it, stays.
+        if self.agents.concurrent_max == other.0 {
+            self.agents.concurrent_max = chosen.0;
+        }
+        if self.agent_spawn.threshold == other.1 {
+            self.agent_spawn.threshold = chosen.1;
+        }
+    }
+}
+
+/// Spawns in ten turns from which on haltline warns.
+const SPAWN_THRESHOLD: u32 = 10;
+/// Spawns in ten turns after which haltline denies the next with preset `literal` (seed 002).
+const LITERAL_SPAWN_THRESHOLD: u32 = 5;
+
 impl Default for Limits {
     fn default() -> Self {
-        let warn_deny = |warn, deny| WarnDenyLimits { enabled: true, warn, deny, cooldown_s: 5 };
         let windowed = |threshold, window, cooldown_s| WindowLimits { enabled: true, threshold, window, cooldown_s };
         Self {
             preset: Preset::Default,
             hook_recursion: windowed(5, 10, 5),
             tool_failure: windowed(3, 5, 10),
             sequential_tools: windowed(10, 1, 5),
-            agent_spawn: windowed(5, 10, 10),
+            agent_spawn: windowed(SPAWN_THRESHOLD, 10, 10),
             external_api: windowed(10, 60, 30),
             repeat: warn_deny(3, 4),
             cycle: warn_deny(3, 4),
@@ -282,6 +335,9 @@ impl Default for Limits {
             retread: warn_deny(4, 5),
             stagnation: warn_deny(5, 6),
             cascade: warn_deny(7, 10),
+            fruitless_searches: fruitless_searches(),
+            similar_errors: similar_errors(),
+            missing_program: missing_program(),
             compaction: warn_deny(3, 4),
             cost_growth: WarnDenyLimits { enabled: false, ..warn_deny(3, 10) },
             chanting: WarnDenyLimits { enabled: false, ..warn_deny(3, 6) },
@@ -289,7 +345,7 @@ impl Default for Limits {
             idle_continuation: warn_deny(2, 4),
             denials: DenialLimits { enabled: true, in_a_row: 3, of_recent: 10, recent: 50, cooldown_s: 10 },
             agents: AgentLimits {
-                concurrent_max: 5,
+                concurrent_max: AgentLimits::CONCURRENT_MAX,
                 spawns_per_prompt_max: 20,
                 spawns_max: 0,
                 depth_max: 3,

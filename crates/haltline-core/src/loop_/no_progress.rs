@@ -24,6 +24,11 @@ const QUOTED_PERCENT: u32 = 30;
 /// because each call is compared with its predecessor only and a series of calls may drift.
 const CONSECUTIVE_PERCENT: u32 = 50;
 
+/// Word overlap, in percent, from which on a call is more of what failed.
+const CASCADE_PERCENT: u32 = 40;
+/// After this many earlier calls with the same short result, one more counts as a series.
+const SAME_RESULTS_MIN: u32 = 3;
+
 /// Counters of what the agent did since its last new successful result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoProgress {
@@ -41,6 +46,9 @@ pub struct NoProgress {
     pub counted_turns: [u64; 3],
     #[serde(rename = "words", default)]
     pub last_words: WordSet,
+    /// The words of all calls of the current series of similar calls.
+    #[serde(rename = "series", default, skip_serializing_if = "WordSet::is_empty")]
+    pub series_words: WordSet,
     #[serde(rename = "tools", default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tools: Vec<Digest>,
     /// The key of haltline's last warning about this.
@@ -91,6 +99,13 @@ pub(super) struct CountedResult<'a> {
     pub is_write: bool,
     pub is_failed: bool,
     pub is_terse: bool,
+    pub is_search: bool,
+    /// The call looked for something and found nothing: with another word it is another question.
+    pub finds_nothing: bool,
+    /// The call only reads.
+    pub is_reading: bool,
+    /// How many earlier calls had the same result.
+    pub same_results: u32,
     /// An earlier call had the same result.
     pub is_known: bool,
     /// The same call had the same result often enough to count as a repeat.
@@ -154,6 +169,18 @@ impl NoProgress {
         self.failures == 0 && self.known_results == 0 && self.rephrased == 0
     }
 
+    /// True if a call asks the same as the last one in other words. A call in which a word gives way to one that was not
+    /// there before asks about something else, unless it is a search: there the word may be an option.
+    pub(super) fn is_rewording(&self, words: WordSet, may_exchange: bool, percent: u32) -> bool {
+        let is_other = may_exchange && words.exchanges(self.last_words, self.series_words);
+        words.similarity(self.last_words) >= percent && !is_other
+    }
+
+    /// True if a call is like one of those that failed.
+    pub(super) fn has_failed_like(&self, words: WordSet) -> bool {
+        self.errors.iter().any(|error| error.last_words.overlap(words) >= CASCADE_PERCENT)
+    }
+
     /// Clears the counters. An error stays as long as its circuit is not CLOSED.
     pub(super) fn clear(&mut self, is_tripped: impl Fn(Digest) -> bool) {
         self.failures = 0;
@@ -165,7 +192,10 @@ impl NoProgress {
     }
 
     pub(super) fn count_result(&mut self, result: &CountedResult<'_>, is_tripped: impl Fn(Digest) -> bool) {
-        let is_like_last = result.words.similarity(self.last_words) >= CONSECUTIVE_PERCENT;
+        let is_like_last = self.is_rewording(result.words, !result.is_search, CONSECUTIVE_PERCENT)
+            && !(result.is_search && result.finds_nothing && result.words != self.last_words);
+        let is_series = result.words.similarity(self.last_words) >= CONSECUTIVE_PERCENT;
+        self.series_words = if is_series { self.series_words.union(result.words) } else { result.words };
         self.last_words = result.words;
         if !result.is_failed && !result.is_known {
             return self.clear(is_tripped);
@@ -187,8 +217,12 @@ impl NoProgress {
                 self.failed_tools.push(result.tool);
             }
             self.count_error(result, is_tripped);
-        } else if is_like_last && !result.is_terse {
+        } else if is_like_last && result.is_first_call && (!result.is_terse || result.is_reading) {
             increment_once_per_turn(&mut self.rephrased, &mut self.counted_turns[2], result.turn);
+            // A short answer may be the answer to many questions; four times the same is no coincidence.
+            if result.is_terse && result.same_results >= SAME_RESULTS_MIN {
+                self.rephrased = self.rephrased.max(SAME_RESULTS_MIN + 1);
+            }
         } else {
             self.rephrased = 0;
             // A first call whose result says little did something, and it worked.

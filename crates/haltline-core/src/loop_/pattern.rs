@@ -42,6 +42,12 @@ pub enum Pattern {
     Stagnation,
     /// One call after another fails, whatever the tool.
     Cascade,
+    /// One search after another finds nothing.
+    FruitlessSearches,
+    /// Most calls of a tool get the same kind of error.
+    SimilarErrors,
+    /// A program that is not there is called again and again.
+    MissingProgram,
     /// The conversation is compacted again and again with nothing new in between.
     Compaction,
     /// A response costs many times as much as usual.
@@ -115,7 +121,10 @@ pub fn repeats(completed: &[CompletedCall], identity: Digest) -> u32 {
 
 /// How often a call with this identity had the same result among the last calls, whatever came in between. A changed
 /// result, of this call or of another call that was made before, is progress and ends the count (L4).
-pub fn interleaved(completed: &[CompletedCall], identity: Digest) -> u32 {
+///
+/// A cheap question about how things stand, such as `git status`, is asked between other work: any other call that is new
+/// ends its count.
+pub fn interleaved(completed: &[CompletedCall], identity: Digest, is_status: bool) -> u32 {
     let known: Vec<&CompletedCall> = completed.iter().filter(|call| call.has_result() && call.is_counted()).collect();
     let recent = &known[known.len().saturating_sub(RECENT_CALLS)..];
     let (mut count, mut turn) = (0, None);
@@ -124,7 +133,8 @@ pub fn interleaved(completed: &[CompletedCall], identity: Digest) -> u32 {
             count += 1;
         }
         let before = recent[..index].iter().rev().find(|before| before.identity == call.identity);
-        if before.is_some_and(|before| before.normal != call.normal) {
+        let is_other_work = is_status && before.is_none() && call.identity != identity && !call.is_failed();
+        if is_other_work || before.is_some_and(|before| before.normal != call.normal) {
             break;
         }
     }
@@ -143,12 +153,14 @@ pub fn futile(completed: &[CompletedCall], identity: Digest) -> u32 {
 /// True if time passed on purpose since a call with this identity was last made, so that there is a reason to repeat
 /// it: a call waited, or the agent was idle twice lately. A single idle time may be a model that thought for long, and
 /// a failure is not fixed by being idle.
-pub fn has_waited(completed: &[CompletedCall], identity: Digest, is_after_idle: bool) -> bool {
+///
+/// Being idle is a reason only for a call that looks at something that may change by itself: a slow model is no poller.
+pub fn has_waited(completed: &[CompletedCall], identity: Digest, is_after_idle: bool, may_poll: bool) -> bool {
     let recent = || completed.iter().rev().take(PERIOD_MAX + 1);
     let since = recent().take_while(|call| call.identity != identity).count() + 1;
     let rests = recent().filter(|call| call.is_after_idle()).count() + usize::from(is_after_idle);
     let has_failed = completed.iter().rev().find(|call| call.has_result()).is_some_and(CompletedCall::is_failed);
-    recent().take(since).any(CompletedCall::has_waited) || (rests >= 2 && !has_failed)
+    recent().take(since).any(CompletedCall::has_waited) || (may_poll && rests >= 2 && !has_failed)
 }
 
 /// A cycle that a call would continue.
@@ -182,7 +194,8 @@ pub fn cycle(completed: &[CompletedCall], identity: Digest) -> Option<Cycle> {
                 .count();
         let round: Vec<Digest> = tail[long - period..].iter().map(|call| call.identity).collect();
         // One call alone is a repeat, and a period of four may be one of two: the shortest period is tried first.
-        if length < 2 * period || round.iter().all(|call| *call == round[0]) {
+        let is_one_call = tail[long - period..].iter().all(|call| same(call, tail[long - 1]));
+        if length < 2 * period || is_one_call {
             continue;
         }
         let rounds = u32::try_from(length / period).unwrap_or(u32::MAX);
@@ -248,13 +261,13 @@ mod tests {
 
     #[test]
     fn other_calls_in_between_do_not_matter_unless_one_of_them_shows_progress() {
-        assert_eq!(interleaved(&row(&[(1, 1), (2, 2), (1, 1), (3, 3), (1, 1)]), Digest(1)), 3);
-        assert_eq!(interleaved(&row(&[(1, 1), (2, 2), (1, 9), (3, 3), (1, 9)]), Digest(1)), 2);
-        assert_eq!(interleaved(&row(&[(2, 1), (1, 1), (2, 2), (1, 1), (2, 3), (1, 1)]), Digest(1)), 1);
-        assert_eq!(interleaved(&row(&[(2, 2)]), Digest(1)), 0);
+        assert_eq!(interleaved(&row(&[(1, 1), (2, 2), (1, 1), (3, 3), (1, 1)]), Digest(1), false), 3);
+        assert_eq!(interleaved(&row(&[(1, 1), (2, 2), (1, 9), (3, 3), (1, 9)]), Digest(1), false), 2);
+        assert_eq!(interleaved(&row(&[(2, 1), (1, 1), (2, 2), (1, 1), (2, 3), (1, 1)]), Digest(1), false), 1);
+        assert_eq!(interleaved(&row(&[(2, 2)]), Digest(1), false), 0);
         let far = (0..25).map(|other| (100 + other, 0));
         let past: Vec<(u64, u64)> = [(1, 1)].into_iter().chain(far).chain([(1, 1)]).collect();
-        assert_eq!(interleaved(&row(&past), Digest(1)), 1);
+        assert_eq!(interleaved(&row(&past), Digest(1), false), 1);
     }
 
     #[test]

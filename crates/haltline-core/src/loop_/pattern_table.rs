@@ -201,6 +201,41 @@ impl Pattern {
                 },
                 ..calls("cascade", "HL-LOOP-09", ClosedBy::Progress, |limits| limits.cascade.cooldown_s)
             },
+            Pattern::FruitlessSearches => PatternRow {
+                explanation: ExplanationTexts {
+                    fact: |_shown, times, _limits| {
+                        format!("{} found nothing, and nothing else was learned", counted(times, "search"))
+                    },
+                    instead: "look at what is there: list a folder, read a file, or ask where it should be.",
+                    avoid: "search for one more word.",
+                },
+                ..calls("fruitless_searches", "HL-LOOP-14", ClosedBy::Progress, |limits| {
+                    limits.fruitless_searches.cooldown_s
+                })
+            },
+            Pattern::SimilarErrors => PatternRow {
+                explanation: ExplanationTexts {
+                    fact: |shown, times, _limits| {
+                        format!(
+                            "{times} of the last calls like `{shown}` got the same error, but for names and numbers in it"
+                        )
+                    },
+                    instead: "find out what the error is about: look at what is really there, then change that part.",
+                    avoid: "try one more variant of the same call.",
+                },
+                ..calls("similar_errors", "HL-LOOP-15", ClosedBy::Success, |limits| limits.similar_errors.cooldown_s)
+            },
+            Pattern::MissingProgram => PatternRow {
+                is_probed_after_write: false,
+                explanation: ExplanationTexts {
+                    fact: |shown, times, _limits| {
+                        format!("`{shown}` calls a program that was not found {}", counted(times, "time"))
+                    },
+                    instead: "install the program, correct the search path, or work without it.",
+                    avoid: "call it again before something is installed.",
+                },
+                ..calls("missing_program", "HL-LOOP-16", ClosedBy::Success, |limits| limits.missing_program.cooldown_s)
+            },
             Pattern::Compaction => PatternRow {
                 explanation: ExplanationTexts {
                     fact: |_shown, times, _limits| {

@@ -1,8 +1,10 @@
 //! A command line, parsed once for every check that reads it.
 
+use super::base;
 use super::lex::{self, Piece};
 use super::visitor::{self, READ_BYTES_MAX};
 use super::{CommandPattern, Program, Simple, simple_commands};
+use crate::identity::Digest;
 
 /// What a command line would run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,10 +53,23 @@ impl Script {
         self.programs.iter().any(|program| runs_module(program, name) || asks_address(program, name))
     }
 
+    /// The digests of the programs that it would run by their bare names, found on the search path.
+    pub(crate) fn missing_candidates(&self) -> Vec<Digest> {
+        let is_bare = |program: &&Program| {
+            program.wrapped.is_empty() && program.words.first().is_some_and(|name| !name.contains(['/', '$']))
+        };
+        self.programs.iter().filter(is_bare).map(|program| program_digest(program.name())).collect()
+    }
+
     /// The number of bytes that no check has read.
     pub fn unread_bytes(&self) -> usize {
         self.unread.len()
     }
+}
+
+/// A program's name, as a failure to find it says it.
+pub(crate) fn program_digest(name: &str) -> Digest {
+    Digest::from_parts(&[b"program", base(name).as_bytes()])
 }
 
 /// `python -m tools.research` runs `research.py`.

@@ -9,7 +9,7 @@ use haltline_sim::histories::{History, Label, read_folder};
 use serde_json::Value;
 
 /// Every class that must exist: possible false positives, ordinary work, and loops.
-const CLASSES: [&str; 34] = [
+const CLASSES: [&str; 42] = [
     "polling-changing",
     "polling-unchanged",
     "spacer-beside-poll",
@@ -29,6 +29,10 @@ const CLASSES: [&str; 34] = [
     "after-compaction-reread",
     "healthy-work",
     "continued-work",
+    "measured-runs",
+    "one-after-another",
+    "question-search",
+    "short-wait",
     "exact-repeat",
     "volatile-repeat",
     "cycle",
@@ -43,6 +47,10 @@ const CLASSES: [&str; 34] = [
     "stop-hook-loop",
     "idle-continuation",
     "spawn-storm",
+    "noisy-repeat",
+    "missing-program",
+    "similar-errors",
+    "fruitless-search",
     "dead-poll",
 ];
 const HISTORIES_MIN: usize = 120;

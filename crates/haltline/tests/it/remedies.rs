@@ -134,8 +134,8 @@ fn case(code: &str) -> Option<Case> {
         ),
         "HL-LOOP-08" => events(
             "[loop.stagnation]\nwarn = 2\ndeny = 3\ncooldown_base_seconds = 3600\n[loop.retread]\nenabled = false\n[loop.interleaved]\nenabled = false\n[loop.same_error]\nenabled = false\n[loop.repeat]\nenabled = false\n",
-            (1..).zip(["now", "today", "here"]).map(|(number, word)| search(number, word)).collect(),
-            start(90, "WebSearch", &question("ever")),
+            (1..).zip(["now", "right now", "right now please"]).map(|(number, word)| search(number, word)).collect(),
+            start(90, "WebSearch", &question("right now please do")),
         ),
         "HL-LOOP-10" => events(
             "[loop.compaction]\nwarn = 1\ndeny = 2\ncooldown_base_seconds = 3600\n[loop.repeat]\nenabled = false\n[loop.retread]\nenabled = false\n[loop.interleaved]\nenabled = false\n",
@@ -178,7 +178,37 @@ fn case(code: &str) -> Option<Case> {
         "HL-LOOP-09" => events(
             "[loop.cascade]\nwarn = 2\ndeny = 3\ncooldown_base_seconds = 3600\n[loop.same_error]\nenabled = false\n",
             vec![failing(1, "make", "no compiler"), failing(2, "ls /x", "no folder here")],
-            start(90, "Bash", &shell("cat notes")),
+            start(90, "Bash", &shell("ls -a /x")),
+        ),
+        "HL-LOOP-14" => events(
+            "[loop.fruitless_searches]\nwarn = 2\ndeny = 3\ncooldown_base_seconds = 3600\n",
+            (1..)
+                .zip(["alpha", "beta"])
+                .map(|(number, word)| failing(number, &format!("grep -rn {word} src"), ""))
+                .collect(),
+            start(90, "Bash", &shell("grep -rn gamma src")),
+        ),
+        "HL-LOOP-15" => events(
+            "[loop.similar_errors]\nwarn = 3\ndeny = 4\ncooldown_base_seconds = 3600\n[loop.same_error]\nenabled = false\n",
+            (1..)
+                .zip(["a", "b", "c"])
+                .map(|(number, name)| {
+                    failing(number, &format!("query select {name} from t"), &format!("no such column: {name}"))
+                })
+                .collect(),
+            start(90, "Bash", &shell("query select d from t")),
+        ),
+        "HL-LOOP-16" => events(
+            "[loop.missing_program]\ncooldown_base_seconds = 3600\n",
+            (1..)
+                .zip(["rg foo", "rg bar src"])
+                .map(|(number, command)| {
+                    let result =
+                        "\"outcome\":\"failed\",\"exit\":127,\"output\":\"bash: line 1: rg: command not found\"";
+                    call(number, "Bash", &shell(command), result)
+                })
+                .collect(),
+            start(90, "Bash", &shell("rg -l baz")),
         ),
         "HL-IDLE-01" => events(
             "[loop.idle_continuation]\nwarn = 1\nstop = 2\ncooldown_base_seconds = 3600\n",

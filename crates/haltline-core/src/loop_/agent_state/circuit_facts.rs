@@ -8,6 +8,7 @@ impl AgentState {
         match fact {
             CircuitFact::Warned { key, pattern, .. } if pattern.nature() == Nature::Loop => {
                 self.no_progress.last_warning = Some(*key);
+                self.fruitless_searches.is_warned |= *pattern == Pattern::FruitlessSearches;
             }
             CircuitFact::Denied { level, call, response, turn, .. } => {
                 self.is_stopped |= *level == EscalationLevel::Stop;
@@ -62,6 +63,9 @@ impl AgentState {
         self.compaction = Compaction::default();
         self.repeated_text = RepeatedText::default();
         self.cost_growth = CostGrowth::default();
+        self.error_kinds.clear();
+        self.fruitless_searches = FruitlessSearches::default();
+        self.missing_programs.clear();
         self.continuation.clear_counts();
         self.hook_runs = HookRuns::default();
         self.spawn_turns.clear();
@@ -73,6 +77,11 @@ impl AgentState {
         self.hook_runs.forget(key);
         if pattern.nature() == Nature::Loop {
             self.clear_no_progress();
+            self.error_kinds.forget(key);
+            self.missing_programs.forget(key);
+        }
+        if pattern == Pattern::FruitlessSearches {
+            self.fruitless_searches = FruitlessSearches::default();
         }
         if pattern == Pattern::AgentSpawn {
             self.spawn_turns.clear();

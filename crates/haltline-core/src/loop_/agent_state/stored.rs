@@ -49,6 +49,12 @@ struct StoredAgent {
     compaction: Compaction,
     #[serde(rename = "chant", default, skip_serializing_if = "is_default")]
     repeated_text: RepeatedText,
+    #[serde(rename = "error_kinds", default, skip_serializing_if = "is_default")]
+    error_kinds: ErrorKinds,
+    #[serde(rename = "in_vain", default, skip_serializing_if = "is_default")]
+    fruitless_searches: FruitlessSearches,
+    #[serde(rename = "missing", default, skip_serializing_if = "is_default")]
+    missing_programs: MissingPrograms,
     #[serde(rename = "growth", default, skip_serializing_if = "is_default")]
     cost_growth: CostGrowth,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -146,6 +152,9 @@ impl From<StoredAgent> for AgentState {
             no_progress: stored.no_progress,
             compaction: stored.compaction,
             repeated_text: stored.repeated_text,
+            error_kinds: stored.error_kinds,
+            fruitless_searches: stored.fruitless_searches,
+            missing_programs: stored.missing_programs,
             cost_growth: stored.cost_growth,
             cache_misses: stored.cache_misses,
             continuation: stored.continuation,

@@ -116,7 +116,8 @@ impl AgentDraft<'_> {
     pub(super) fn in_flight_call(&self, id: Digest, action: &Action, traits: CallTraits, turn: u64) -> InFlightCall {
         let (tool, generation) = (action.tool.clone(), self.agent.circuits.generation);
         let Action { identity, words, .. } = *action;
-        InFlightCall { id, tool, identity, turn, generation, traits, transcript_id: None, words }
+        let printed = action.printed.clone();
+        InFlightCall { id, tool, identity, turn, generation, traits, transcript_id: None, words, printed }
     }
 
     fn complete_call(
@@ -131,9 +132,10 @@ impl AgentDraft<'_> {
         if in_flight.traits.is_api {
             self.complete_api_call(in_flight, result)?;
         }
+        let result = &result.without_lines(&in_flight.printed);
         // A search that finds nothing has succeeded (L4).
-        let finds_nothing = in_flight.traits.is_search && result.exit == Some(1);
-        let is_failed = result.outcome == Outcome::Failed && !finds_nothing;
+        let is_no_match = in_flight.traits.is_search && result.exit == Some(1);
+        let is_failed = result.outcome == Outcome::Failed && !is_no_match;
         // Preset `literal` knows no progress.
         let is_progress = !self.is_literal() && self.is_new_write(in_flight, result);
         let progress = if is_progress { Progress::Written } else { Progress::None };
@@ -166,6 +168,9 @@ impl AgentDraft<'_> {
             is_terse: result.is_terse && !is_failed,
             end_id: self.end_id,
             ends_turn,
+            error_kind: result.error_kind.filter(|_| is_failed),
+            missing_program: result.missing_program.filter(|_| is_failed),
+            finds_nothing: finds_nothing(in_flight, result),
         });
         self.record_at(self.now, ended, text);
         self.idle_verdict_of_call(before, ends_turn)?;
@@ -242,7 +247,9 @@ impl AgentDraft<'_> {
                 ClosedBy::Change => is_changed || is_after_write,
                 ClosedBy::NewResultOrWrite => (is_new && !is_failed) || is_after_write,
                 ClosedBy::NewResult => is_new && !is_failed,
-                ClosedBy::Progress => self.agent.no_progress.is_clear() || is_after_write,
+                ClosedBy::Progress => {
+                    (self.agent.no_progress.is_clear() && !finds_nothing(in_flight, result)) || is_after_write
+                }
                 ClosedBy::AnyResult => true,
             };
             if is_better {
@@ -332,8 +339,8 @@ impl AgentDraft<'_> {
     ) -> Result<(), Halt> {
         // A call that waits may be repeated; the other patterns limit how often (L4).
         let (identity, before) = (in_flight.identity, self.agent.before_last());
-        let has_waited =
-            in_flight.traits.is_wait || pattern::has_waited(before, identity, in_flight.traits.is_after_idle);
+        let traits = in_flight.traits;
+        let has_waited = traits.is_wait || pattern::has_waited(before, identity, traits.is_after_idle, traits.may_poll);
         let is_waiting = !self.is_literal() && has_waited;
         if in_flight.traits.is_poller || is_waiting {
             return Ok(());
@@ -398,6 +405,13 @@ impl AgentDraft<'_> {
         }
         Ok(())
     }
+}
+
+/// True if the call looked for something and found nothing.
+fn finds_nothing(in_flight: &InFlightCall, result: &CallResult) -> bool {
+    let traits = in_flight.traits;
+    let is_empty = result.finds_nothing && result.outcome == Outcome::Ok;
+    (traits.is_search && result.exit == Some(1)) || ((traits.is_search || traits.is_reading) && is_empty)
 }
 
 /// A call id as the rows keep it.

@@ -4,7 +4,7 @@
 use super::*;
 use crate::identity::Action;
 use crate::loop_::continuation::WAIT_FACTOR;
-use crate::loop_::{CallTraits, WarnDenyLimits};
+use crate::loop_::{CallTraits, CompletedCall, WarnDenyLimits};
 
 /// One pattern that a call would continue.
 pub(super) struct PatternMatch {
@@ -29,6 +29,12 @@ impl PatternMatch {
     pub fn is_evident(&self) -> bool {
         self.attempt >= self.limits.warn.min(self.limits.deny) || self.pattern == Pattern::Cycle
     }
+}
+
+/// Limits of a cascade for a call that is unlike all that failed: haltline warns where it would deny another, and denies three
+/// failures later.
+fn unlike(limits: WarnDenyLimits) -> WarnDenyLimits {
+    WarnDenyLimits { warn: limits.deny, deny: limits.deny.saturating_add(3), ..limits }
 }
 
 /// The key of the circuit for a call that fails in the same way whatever is written.
@@ -83,8 +89,8 @@ impl AgentDraft<'_> {
         if self.is_literal() {
             return found;
         }
-        let is_waiting =
-            action.is_wait || pattern::has_waited(completed, action.identity, self.agent.was_idle_at(self.now));
+        let is_waiting = action.is_wait
+            || pattern::has_waited(completed, action.identity, self.agent.was_idle_at(self.now), action.looks.may_poll);
         let mut add = |pattern, key, times: u32, limits: WarnDenyLimits, normal| {
             if times > 0 && limits.enabled {
                 let (attempt, calls) = (times.saturating_add(1), vec![action.identity]);
@@ -107,12 +113,21 @@ impl AgentDraft<'_> {
             completed.iter().any(|call| call.identity == identity && call.has_result() && call.is_counted());
         // A series of one call alone is a repeat and nothing else.
         let in_a_row = pattern::repeats(completed, identity);
-        add(Pattern::Repeat, identity, in_a_row, relaxed(limits.repeat), normal);
+        // A call that had another result before may have it again: it takes one time more to see that it does not.
+        let is_other =
+            |call: &&CompletedCall| call.identity == identity && call.has_result() && Some(call.normal) != normal;
+        let more = u32::from(completed.iter().filter(is_other).any(CompletedCall::is_counted));
+        let repeat = WarnDenyLimits {
+            warn: limits.repeat.warn.saturating_add(more),
+            deny: limits.repeat.deny.saturating_add(more),
+            ..limits.repeat
+        };
+        add(Pattern::Repeat, identity, in_a_row, relaxed(repeat), normal);
         let cycle = pattern::cycle(completed, identity);
         if let Some(cycle) = &cycle {
             add(Pattern::Cycle, cycle.key, cycle.rounds, relaxed(limits.cycle), None);
         }
-        let times = pattern::interleaved(completed, identity);
+        let times = pattern::interleaved(completed, identity, action.looks.is_status);
         if times > in_a_row {
             add(Pattern::Interleaved, identity, times, relaxed(limits.interleaved), normal);
         }
@@ -123,6 +138,12 @@ impl AgentDraft<'_> {
                 let times = error.matching_count(action, tool);
                 add(Pattern::SameError, error.key(), times, relaxed(limits.same_error), Some(error.normal));
             }
+        }
+        if let Some((key, times)) = self.agent.error_kinds.most_frequent(action, tool) {
+            add(Pattern::SimilarErrors, key, times, relaxed(limits.similar_errors), None);
+        }
+        if let Some((key, times)) = self.agent.missing_programs.called_by(action) {
+            add(Pattern::MissingProgram, key, times, limits.missing_program, None);
         }
         if completed.iter().any(|call| !call.is_counted()) {
             let times = pattern::futile(completed, identity);
@@ -139,7 +160,8 @@ impl AgentDraft<'_> {
             no_progress.known_results,
             relaxed(limits.retread),
         );
-        let is_alike = action.words.similarity(no_progress.last_words) >= crate::loop_::no_progress::REPHRASED_PERCENT;
+        let percent = crate::loop_::no_progress::REPHRASED_PERCENT;
+        let is_alike = no_progress.is_rewording(action.words, !action.is_search, percent);
         add_agent_wide(
             Pattern::Stagnation,
             is_alike && in_a_row == 0,
@@ -150,7 +172,17 @@ impl AgentDraft<'_> {
             Pattern::Cascade,
             no_progress.failed_tools.contains(&tool),
             no_progress.failures,
-            relaxed(limits.cascade),
+            // A call that is unlike all that failed may be the way out.
+            match no_progress.has_failed_like(action.words) {
+                true => relaxed(limits.cascade),
+                false => unlike(relaxed(limits.cascade)),
+            },
+        );
+        add_agent_wide(
+            Pattern::FruitlessSearches,
+            action.is_search || (action.looks.is_reading && action.command.is_none() && action.path.is_none()),
+            self.agent.fruitless_searches.count(),
+            relaxed(limits.fruitless_searches),
         );
         add_agent_wide(Pattern::Compaction, last.is_some(), self.agent.compaction.fruitless, limits.compaction);
         add_agent_wide(Pattern::CostGrowth, true, self.agent.cost_growth.times_above_mean(), limits.cost_growth);
@@ -173,7 +205,10 @@ impl AgentDraft<'_> {
     /// it turns to another call or error.
     pub(super) fn is_already_warned(&self, found: &PatternMatch) -> bool {
         let last_warning = self.agent.no_progress.last_warning;
-        if let Pattern::Repeat | Pattern::SameError = found.pattern {
+        if found.pattern == Pattern::FruitlessSearches {
+            return self.agent.fruitless_searches.is_warned;
+        }
+        if let Pattern::Repeat | Pattern::SameError | Pattern::SimilarErrors | Pattern::MissingProgram = found.pattern {
             return last_warning == Some(found.key);
         }
         // Progress does not clear the counters of the next two.

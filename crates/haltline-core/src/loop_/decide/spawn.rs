@@ -219,13 +219,13 @@ impl AgentDraft<'_> {
         }
         let limits = self.limits.agent_spawn;
         let count = self.spawns_in_window() + 1;
-        if limits.enabled && count > limits.threshold {
+        if limits.enabled && count >= limits.threshold {
             return Some((self.rate_explanation(count), spawn_key(), count));
         }
         // A sub-agent that starts its first one soon after it was started itself is normal.
         let is_own = tree.last_spawn.is_some_and(|(agent, ..)| agent == self.agent_digest());
         let is_close = self.recent_spawn(tree).is_some() && (is_own || tree.spawns_since_prompt >= 2);
-        is_close.then(|| (self.spacing_explanation(), limit_key("spacing"), 1))
+        (is_close && count >= limits.threshold).then(|| (self.spacing_explanation(), limit_key("spacing"), 1))
     }
 
     /// Reserves room for a sub-agent that is about to start.

@@ -35,6 +35,7 @@ pub fn rows(now: Moment) -> Vec<Row> {
         .chain([(Fact::Agent(AgentFact::EventForged), "event_forged", true)])
         .chain(incidents(now))
         .chain(continuation().map(|(fact, word)| (Fact::Agent(fact), word, false)))
+        .chain(failures().map(|(fact, word)| (Fact::Agent(fact), word, false)))
         .collect()
 }
 
@@ -125,6 +126,40 @@ fn incidents(now: Moment) -> [Row; 6] {
     ]
 }
 
+/// Facts about what a failure says and what a command prints for the reader, which later versions added.
+fn failures() -> [(AgentFact, &'static str); 2] {
+    let traits = CallTraits { may_poll: true, is_reading: true, is_setup: true, ..CallTraits::default() };
+    let call = InFlightCall {
+        id: CALL,
+        tool: "Bash".to_owned(),
+        identity: KEY,
+        turn: 3,
+        generation: 4,
+        traits,
+        transcript_id: None,
+        words: WordSet::default(),
+        printed: vec![Digest(55)],
+    };
+    let ending = Ending {
+        call: CALL,
+        outcome: Outcome::Failed,
+        normal: Digest(33),
+        raw: Digest(44),
+        is_failed: true,
+        progress: Progress::None,
+        keep: 50,
+        shared_words: Vec::new(),
+        quotes_call: false,
+        is_terse: false,
+        end_id: None,
+        ends_turn: false,
+        error_kind: Some(Digest(66)),
+        missing_program: Some(Digest(77)),
+        finds_nothing: true,
+    };
+    [(AgentFact::Started { call, response: None }, "started"), (AgentFact::Ended(ending), "failed")]
+}
+
 /// Facts about turns that something other than a person began, which later versions added.
 fn continuation() -> [(AgentFact, &'static str); 3] {
     let ending = Ending {
@@ -140,6 +175,9 @@ fn continuation() -> [(AgentFact, &'static str); 3] {
         is_terse: false,
         end_id: None,
         ends_turn: true,
+        error_kind: None,
+        missing_program: None,
+        finds_nothing: false,
     };
     [
         (AgentFact::Stopped { blocked: true, end: TurnEnd::Waiting, hook_source: None }, "kept_going"),
@@ -166,6 +204,9 @@ fn hook_sources() -> [(AgentFact, &'static str); 7] {
         is_terse: false,
         end_id: Some(Digest(99)),
         ends_turn: false,
+        error_kind: None,
+        missing_program: None,
+        finds_nothing: false,
     };
     [
         (
@@ -196,8 +237,17 @@ fn words(now: Moment) -> [(AgentFact, &'static str); 8] {
     let traits = CallTraits { is_wait: true, is_after_idle: true, ..CallTraits::default() };
     let tool = "Bash".to_owned();
     let words = WordSet::from_text("sleep 5; curl localhost");
-    let call =
-        InFlightCall { id: CALL, tool, identity: KEY, turn: 3, generation: 4, traits, transcript_id: None, words };
+    let call = InFlightCall {
+        id: CALL,
+        tool,
+        identity: KEY,
+        turn: 3,
+        generation: 4,
+        traits,
+        transcript_id: None,
+        words,
+        printed: Vec::new(),
+    };
     let ending = Ending {
         call: CALL,
         outcome: Outcome::Failed,
@@ -211,6 +261,9 @@ fn words(now: Moment) -> [(AgentFact, &'static str); 8] {
         is_terse: false,
         end_id: None,
         ends_turn: false,
+        error_kind: None,
+        missing_program: None,
+        finds_nothing: false,
     };
     let terse = Ending {
         outcome: Outcome::Ok,
@@ -255,6 +308,9 @@ fn agent() -> [(AgentFact, &'static str); 23] {
         is_wait: false,
         is_after_idle: false,
         is_statement: false,
+        may_poll: false,
+        is_reading: false,
+        is_setup: false,
     };
     let call = InFlightCall {
         id: CALL,
@@ -265,6 +321,7 @@ fn agent() -> [(AgentFact, &'static str); 23] {
         traits,
         transcript_id: None,
         words: WordSet::default(),
+        printed: Vec::new(),
     };
     let ended = |is_failed, progress| {
         AgentFact::Ended(Ending {
@@ -280,6 +337,9 @@ fn agent() -> [(AgentFact, &'static str); 23] {
             is_terse: false,
             end_id: None,
             ends_turn: false,
+            error_kind: None,
+            missing_program: None,
+            finds_nothing: false,
         })
     };
     [

@@ -60,7 +60,7 @@ fn world() -> impl Strategy<Value = Sessions> {
     (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(batched, literal, observes, budgeted)| {
         let mut world = Sessions::new();
         world.agent.marks_batches = batched;
-        world.policy.loop_.preset = if literal { Preset::Literal } else { Preset::Default };
+        world.policy.loop_.choose(if literal { Preset::Literal } else { Preset::Default });
         world.policy.mode = if observes { Mode::Observe } else { Mode::Enforce };
         if budgeted {
             world.policy.loop_.budget.tokens.soft = Some(300);

@@ -68,6 +68,10 @@ impl Vocabulary for LoopRules {
             "set" => {
                 let (key, value) = (words.next()?, words.rest());
                 world.policy.loop_ = set_limit(&world.policy.loop_, &key, &value)?;
+                if key == "preset" {
+                    let preset = world.policy.loop_.preset;
+                    world.policy.loop_.choose(preset);
+                }
             }
             "budget" => {
                 let (scope, unit, kind, amount) = (words.next()?, words.next()?, words.next()?, words.long()?);

@@ -1,6 +1,6 @@
 //! A stopped agent stays stopped: a prompt that the client sends by itself does not resume it; a person does (E5).
 
-use haltline_core::identity::{Action, Digest, WordSet};
+use haltline_core::identity::{Action, Digest, Looks, WordSet};
 use haltline_core::loop_::{AgentRef, CallContext, LoopEvent, Protections, Verb, decide_verb};
 use haltline_core::{
     CircuitName, Decision, Event, Halt, Instant, Memory, Mode, Moment, Operator, Policy, State, Verdict, apply, decide,
@@ -67,6 +67,8 @@ impl World {
             is_write: false,
             is_search: false,
             is_wait: false,
+            looks: Looks::default(),
+            printed: Vec::new(),
             is_saving: false,
             words: WordSet::from_text("haltline reset"),
             shown: "haltline reset".to_owned(),

@@ -99,7 +99,7 @@ const TABLES: &[&[Key]] = &[
     ),
     window_keys!(
         agent_spawn: "Limits the rate of new sub-agents.",
-        threshold 5: "The circuit trips at this many new sub-agents.",
+        threshold 10: "haltline warns at this many new sub-agents; in the preset `literal` the circuit trips, and the default is 5.",
         window_turns 10,
         cooldown 10
     ),
@@ -124,6 +124,15 @@ const TABLES: &[&[Key]] = &[
         warn 5, deny 6
     ),
     warn_deny_keys!(cascade: "Detects failures in a row, of any tool, with no new result in between.", warn 7, deny 10),
+    warn_deny_keys!(
+        fruitless_searches: "Detects searches that find nothing, one after another.",
+        warn 9, deny 17
+    ),
+    warn_deny_keys!(
+        similar_errors: "Detects that most of a tool's last eight calls get the same error, apart from names and numbers in it.",
+        warn 5, deny 6
+    ),
+    warn_deny_keys!(missing_program: "Detects calls of a program that the shell did not find.", warn 2, deny 3),
     warn_deny_keys!(
         compaction: "Detects that the client compacts the conversation again and again while the agent learns nothing new.",
         warn 3, deny 4
@@ -180,7 +189,7 @@ const GENERAL: &[Key] = &[
         .looser(Looser::Choice("default"))
         .help("default: calls are the same if tool, arguments and result are. literal: only the tool's name counts, and every limit denies.")
         .sets(Setter::Choice(|policy, choice| {
-            policy.loop_.preset = if choice == "literal" { Preset::Literal } else { Preset::Default }
+            policy.loop_.choose(if choice == "literal" { Preset::Literal } else { Preset::Default });
         })),
     Key::new("loop.pollers", Kind::List(&[]))
         .help("Globs of tools and commands that poll. haltline never counts them as repeats.")

@@ -7,8 +7,8 @@ use crate::config::key::{Key, Kind, Looser};
 use crate::config::setter::Setter;
 
 pub(super) const KEYS: &[Key] = &[
-    number("agents.max_concurrent", 1, 1000, 5, Looser::Higher)
-        .help("Maximum number of sub-agents of a root session at the same time.")
+    number("agents.max_concurrent", 1, 1000, 10, Looser::Higher)
+        .help("Maximum number of sub-agents of a root session at the same time. In the preset `literal` the default is 5.")
         .sets(Setter::Number(|policy| &mut policy.loop_.agents.concurrent_max)),
     number("agents.max_per_prompt", 1, 100_000, 20, Looser::Higher)
         .help("haltline denies a sub-agent beyond this many since your last prompt, and warns at half of it.")
@@ -22,7 +22,7 @@ pub(super) const KEYS: &[Key] = &[
         .help("Maximum depth of sub-agents that start sub-agents.")
         .sets(Setter::Number(|policy| &mut policy.loop_.agents.depth_max)),
     number("agents.spawn_cooldown_seconds", 0, 3600, 10, Looser::Lower)
-        .help("haltline warns if a sub-agent starts within this many seconds of the last one, except in one parallel batch.")
+        .help("haltline warns if a sub-agent starts within this many seconds of the last one, and loop.agent_spawn.threshold started lately; not in one parallel batch.")
         .sets(Setter::Number(|policy| &mut policy.loop_.agents.spacing_s)),
     switch("agents.deny_same_task", true)
         .help("Warns, then denies, if a task is given to another sub-agent while one works on it, or after sub-agents failed at it twice in the same way.")
