@@ -171,7 +171,14 @@ mod tests {
             let mut policy = Policy::default();
             key.setter.set(&mut policy, &another(&key.kind));
             let after = fields(&policy);
-            let changed: Vec<&String> = after.keys().filter(|field| after.get(*field) != before.get(*field)).collect();
+            let mut changed: Vec<&String> =
+                after.keys().filter(|field| after.get(*field) != before.get(*field)).collect();
+            if key.name == "loop.preset" {
+                // The preset has numbers of its own for what no file sets.
+                let own = ["/loop_/agent_spawn/threshold", "/loop_/agents/concurrent_max"];
+                assert_eq!(own.map(|field| changed.iter().any(|changed| *changed == field)), [true; 2]);
+                changed.retain(|field| !own.contains(&field.as_str()));
+            }
             let [field] = changed.as_slice() else { panic!("{} sets {changed:?}", key.name) };
             if let Some(expected) = field_named_alike(key.name) {
                 assert_eq!(**field, expected, "{}", key.name);
