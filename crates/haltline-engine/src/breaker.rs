@@ -123,7 +123,7 @@ impl<S: Store> Breaker<S> {
     /// # Ok::<(), haltline_engine::EngineError>(())
     /// ```
     pub fn check_constraint(&self, id: &ConstraintId) -> Result<Check, EngineError> {
-        Ok(self.engine().check_constraint(id)?)
+        self.engine().check_constraint(id)
     }
 
     /// Commits an event of a constraint.

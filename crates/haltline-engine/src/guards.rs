@@ -166,7 +166,8 @@ impl Guards {
                 return kept;
             }
         }
-        let made = Self::build(place, has_folder.then(|| Seen::look(&folder)).unwrap_or_default(), circuits());
+        let seen = if has_folder { Seen::look(&folder) } else { Seen::default() };
+        let made = Self::build(place, seen, circuits());
         made.write(list);
         made
     }
