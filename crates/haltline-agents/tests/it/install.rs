@@ -208,7 +208,7 @@ fn init_writes_exactly_what_codex_users_have_trusted() {
     let hooks = trust::hooks(&plan.text, "/home/ana/.codex/hooks.json", "", OWN);
     let hashes: Vec<String> = hooks.iter().map(|hook| format!("{} {}", hook.key, hook.hash)).collect();
     let digest = haltline_core::digest_hex(&[hashes.join("\n").as_bytes()], 16);
-    assert_eq!((hashes.len(), digest.as_str()), (10, "4133d4ce11a3ffd8ce4ec0b666923e4f"), "{hashes:#?}");
+    assert_eq!((hashes.len(), digest.as_str()), (10, "ceddc6c5b5003bf20ae65145fde57b3a"), "{hashes:#?}");
 }
 
 /// Any JSON value, with the keys that matter here among its keys.

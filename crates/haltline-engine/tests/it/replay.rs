@@ -81,7 +81,9 @@ fn a_warning_whose_count_started_again_is_listed_again() {
 
 #[test]
 fn capacity_denials_are_counted_separately() {
-    let mut tape = Tape::new(&[Policy::default()]);
+    let mut policy = Policy::default();
+    policy.loop_.agents.concurrent_max = 5;
+    let mut tape = Tape::new(&[policy]);
     for number in 0..7 {
         tape.second += 60;
         let input = format!("{{\"description\":\"part {number}\",\"prompt\":\"look at {number}\"}}");

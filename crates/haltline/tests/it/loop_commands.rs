@@ -188,7 +188,7 @@ fn why_shows_the_trip_its_evidence_and_the_next_steps() {
     let unknown = site.run(&["why", "ffffffff"]);
     assert!(unknown.err.contains("haltline incidents --all"), "{unknown:?}");
     let status = site.run(&["status", "--verbose"]);
-    for part in ["tool_failure: OPEN (cooldown: ", "last trip: turn 3", "All others: CLOSED", "agents: 0/5", "x1)"] {
+    for part in ["tool_failure: OPEN (cooldown: ", "last trip: turn 3", "All others: CLOSED", "agents: 0/10", "x1)"] {
         assert!(status.out.contains(part), "{part}: {}", status.out);
     }
 }

@@ -112,6 +112,7 @@ fn scenario_2_a_tool_that_keeps_failing_is_denied_for_longer_each_time() {
 #[test]
 fn scenario_3_of_six_agents_at_once_the_sixth_is_denied() {
     let site = Site::new();
+    site.config("[loop]\npreset = \"literal\"\n");
     let client = Client { site: &site, session: "seed-3" };
     client.prompt("look into it");
     let children: Vec<_> = (0..6)

@@ -14,7 +14,7 @@ fn value(name: &str, number: i64) -> (String, i64) {
 }
 
 #[test]
-fn the_file_of_the_seed_equals_the_built_in_defaults() {
+fn the_file_of_the_seed_differs_from_the_defaults_only_in_sub_agents() {
     let pattern = |threshold, window: &str, cooldown, more: &str| {
         format!(r#"{{"enabled": true, "threshold": {threshold}, {window}, {more}"cooldown_base_seconds": {cooldown}}}"#)
     };
@@ -30,8 +30,9 @@ fn the_file_of_the_seed_equals_the_built_in_defaults() {
         pattern(5, "\"window_turns\": 10", 10, ""),
         pattern(10, "\"window_seconds\": 60", 30, "\"session_max\": 50, "),
     );
-    // The total of a session is a limit of the seed only; by default haltline counts since the last prompt.
-    assert_eq!(parse(&text), (vec![value("agents.max_per_session", 10)], vec![]));
+    // The seed allows fewer sub-agents, and counts those of a session; by default haltline counts since the last prompt.
+    let of_seed = [("agents.max_concurrent", 5), ("agents.max_per_session", 10), ("loop.agent_spawn.threshold", 5)];
+    assert_eq!(parse(&text), (of_seed.map(|(key, number)| value(key, number)).into(), vec![]));
 }
 
 #[test]
