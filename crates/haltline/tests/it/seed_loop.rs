@@ -112,12 +112,13 @@ fn scenario_2_a_tool_that_keeps_failing_is_denied_for_longer_each_time() {
 #[test]
 fn scenario_3_of_six_agents_at_once_the_sixth_is_denied() {
     let site = Site::new();
-    site.config("[loop]\npreset = \"literal\"\n");
+    site.config("[agents]\nmax_concurrent = 5\n");
     let client = Client { site: &site, session: "seed-3" };
     client.prompt("look into it");
     let children: Vec<_> = (0..6)
         .map(|agent| {
-            let input = json!({"description": format!("part {agent}"), "prompt": "look", "subagent_type": "Explore"});
+            let prompt = ["the parser", "the store", "the hook", "the journal", "the clock", "the screen"][agent];
+            let input = json!({"description": "look", "prompt": prompt, "subagent_type": "Explore"});
             let call = format!("agent {agent}");
             client.begin("PreToolUse", json!({"tool_name": "Task", "tool_input": input, "tool_use_id": call}))
         })
