@@ -1,7 +1,7 @@
 //! Runs a command for a front in the front's own process, and returns the JSON that `--json` prints.
 //!
 //! So the terminal, the web page and the API show the same values, and an operator action takes the same path from all of
-//! them. Only commands that read, and the operator actions of [`is_action`], can be requested.
+//! them. Only commands that read, and the operator actions of `is_action`, can be requested.
 
 use std::cell::RefCell;
 use std::path::Path;
