@@ -98,13 +98,17 @@ fn two_commands_that_alternate_for_ever_are_stopped() {
 
 #[test]
 fn of_six_sub_agents_in_one_message_the_sixth_is_denied() {
-    let sandbox = sandbox("");
-    let parent = Script::new("parent", vec![ScriptStep::Calls(vec![spawn("child"); 6])]);
-    let outcome = sandbox.play(&[parent, calls("child", ["sleep 1; echo child".to_owned()])]);
+    let sandbox = sandbox("[agents]\nmax_concurrent = 5\n");
+    // Each has another task: the same task twice is denied for another reason.
+    let children = ["first", "second", "third", "fourth", "fifth", "sixth"];
+    let parent = Script::new("parent", vec![ScriptStep::Calls(children.map(spawn).into())]);
+    let work = children.map(|child| calls(child, ["sleep 1; echo child".to_owned()]));
+    let outcome = sandbox.play(&[&[parent][..], &work].concat());
     let texts = outcome.requests("parent")[1].new_texts();
     let having = |phrase: &str| texts.iter().filter(|text| text.contains(phrase)).count();
     assert_eq!((having("Async agent launched"), having("hook error: HALTLINE HL-")), (5, 1), "{texts:#?}");
-    assert_eq!(outcome.requests("child").iter().filter(|request| request.turn == 0).count(), 5);
+    let begun = |child: &&str| outcome.requests(child).iter().any(|request| request.turn == 0);
+    assert_eq!(children.iter().filter(|child| begun(child)).count(), 5);
     assert_eq!(outcome.session().terminal_reason(), "completed", "five parts of the work go on");
     assert_eq!(outcome.session().haltline_notices().len(), 1);
 }
@@ -112,15 +116,15 @@ fn of_six_sub_agents_in_one_message_the_sixth_is_denied() {
 #[test]
 fn sub_agents_below_sub_agents_are_denied_at_the_depth_limit() {
     let sandbox = sandbox("");
-    let script = Script::new("deep", vec![one(spawn("deep"))]);
+    let depths = ["root", "first", "second", "third", "fourth"];
+    let scripts: Vec<Script> = depths.windows(2).map(|pair| Script::new(pair[0], vec![one(spawn(pair[1]))])).collect();
     // By default the client has the same depth limit as haltline, and the test could not tell which of them denied.
-    let session = Session::from_script(&script).with_variable("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", "9");
-    let outcome = sandbox.run(&[script], &[Stage::Clients(vec![session])]);
-    let begun = outcome.requests("deep").iter().filter(|request| request.turn == 0).count();
+    let session = Session::from_script(&scripts[0]).with_variable("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", "9");
+    let outcome = sandbox.run(&scripts, &[Stage::Clients(vec![session])]);
+    let requests = || depths.iter().flat_map(|depth| outcome.requests(depth));
+    let begun = requests().filter(|request| request.turn == 0).count();
     assert_eq!(begun, 1 + 3, "the root and three below one another");
-    let denied = outcome
-        .requests("deep")
-        .into_iter()
+    let denied = requests()
         .filter(|request| request.haltline_texts().iter().any(|text| text.contains("PreToolUse:Agent hook error")));
     assert_eq!(denied.count(), 1);
     let shown = outcome.session().haltline_notices();
