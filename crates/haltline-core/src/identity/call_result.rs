@@ -1,5 +1,7 @@
 //! The result of a call: its outcome, as reported by the client and as its text shows it, and one line to show.
 
+use std::borrow::Cow;
+
 use super::tool::ToolKind;
 use super::{CallResult, DeniedBy, Digest, ErrorText, Outcome, denial, error_kind, volatile};
 use crate::shell::program_digest;
@@ -35,14 +37,14 @@ impl CallResult {
         let body = &output[envelope.length..];
         let error_text = if is_failed { ErrorText::from_text(body) } else { ErrorText::default() };
         let shown = summary_line(outcome, body);
-        let edges = hashes.edges.iter().any(Option::is_some);
+        let has_edges = hashes.edges.iter().any(Option::is_some);
         Self {
             outcome,
             denied_by,
             exit,
             normal: normal_digest(outcome, exit, hashes.normal),
             raw: Digest::from_parts(&[b"raw", &hashes.raw.to_be_bytes()]),
-            edges: edges.then_some(Edges { whole: hashes.normal, lines: hashes.edges }),
+            edges: has_edges.then_some(Edges { whole: hashes.normal, lines: hashes.edges }),
             error_kind: is_failed.then(|| error_kind::error_kind(&shown)).flatten(),
             shown,
             error_text,
@@ -66,18 +68,17 @@ pub struct Edges {
 }
 
 impl CallResult {
-    /// The result without a first and a last line of these shapes.
-    pub fn without_lines(&self, printed: &[Digest]) -> Self {
-        let mut result = self.clone();
+    /// The result without a first and a last line of these shapes. Nearly all calls print no such line, and nothing is
+    /// copied for them.
+    pub fn without_lines(&self, printed: &[Digest]) -> Cow<'_, Self> {
         let Some(Edges { mut whole, lines: [first, last] }) = self.edges.filter(|_| !printed.is_empty()) else {
-            return result;
+            return Cow::Borrowed(self);
         };
         let last = last.filter(|last| Some(*last) != first);
         for (_, hash) in [first, last].into_iter().flatten().filter(|(shape, _)| printed.contains(shape)) {
             whole = whole.wrapping_sub(hash);
         }
-        result.normal = normal_digest(result.outcome, result.exit, whole);
-        result
+        Cow::Owned(Self { normal: normal_digest(self.outcome, self.exit, whole), ..self.clone() })
     }
 }
 
@@ -123,12 +124,11 @@ fn finds_nothing(text: &str) -> bool {
     if text.is_empty() || matches!(text, "[]" | "{}" | "()" | "0" | "(empty)" | "(no output)" | "None" | "null") {
         return true;
     }
-    let is_line = text.len() <= ACKNOWLEDGEMENT_BYTES_MAX && !text.contains('\n');
-    let lower = || text.to_ascii_lowercase();
-    is_line && {
-        let lower = lower();
-        NOTHING.iter().any(|nothing| lower.contains(nothing))
+    if text.len() > ACKNOWLEDGEMENT_BYTES_MAX || text.contains('\n') {
+        return false;
     }
+    let lower = text.to_ascii_lowercase();
+    NOTHING.iter().any(|nothing| lower.contains(nothing))
 }
 
 /// True for an acknowledgement or less: many different calls get the same one, so it carries no information.

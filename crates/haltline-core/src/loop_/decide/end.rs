@@ -132,7 +132,7 @@ impl AgentDraft<'_> {
         if in_flight.traits.is_api {
             self.complete_api_call(in_flight, result)?;
         }
-        let result = &result.without_lines(&in_flight.printed);
+        let result = &*result.without_lines(&in_flight.printed);
         // A search that finds nothing has succeeded (L4).
         let is_no_match = in_flight.traits.is_search && result.exit == Some(1);
         let is_failed = result.outcome == Outcome::Failed && !is_no_match;
