@@ -190,7 +190,7 @@ fn active_sessions(rows: &[(CircuitName, State)], now: Moment) -> BTreeSet<Circu
             State::Tree(tree) if tree.last_seen.at > since => {
                 active.insert(name.clone());
             }
-            // What a model service said concerns whoever begins something.
+            // What a model service said concerns every agent that begins something.
             State::Provider(_) => {
                 active.insert(name.clone());
             }

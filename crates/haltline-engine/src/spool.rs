@@ -140,7 +140,7 @@ pub fn forget_lost(state_folder: &Path, project: ProjectKey, reported: u64) {
     let folder = folder(state_folder, project);
     let (lost, mine) = (folder.join(LOST), folder.join("lost.counted"));
     let Ok(Some(_guard)) = wait_in_queue(&state_folder.join("spool.lock"), Duration::ZERO) else { return };
-    // Whoever counts another one meanwhile begins a new file.
+    // A process that counts another one meanwhile begins a new file.
     if fs::rename(&lost, &mine).is_ok() {
         let since = fs::symlink_metadata(&mine).map_or(0, |lost| lost.len()).saturating_sub(reported);
         if since > 0 {

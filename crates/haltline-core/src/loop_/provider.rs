@@ -323,7 +323,7 @@ impl ProviderGate<'_> {
         let (row, none, pattern) = (self.account.row(), Circuits::default(), fault.kind.pattern());
         let circuits = self.provider.as_ref().map_or(&none, |provider| &provider.circuits);
         let is_open = |key: Digest| matches!(circuits.state_at(key, self.now), CircuitState::Open(_));
-        // Whoever does not know the model may report what an agent has reported.
+        // An agent whose model is unknown may report what an agent has reported.
         let is_unspecific = self.series.is_none() && !fault.is_account_wide;
         let mut same_kind = circuits.tripped.iter().filter(|tripped| tripped.trip.pattern == pattern);
         if is_open(key) || (is_unspecific && same_kind.any(|tripped| is_open(tripped.trip.key))) {

@@ -277,7 +277,7 @@ fn changes(program: &Program, target: &Target<'_>) -> bool {
     };
     let mut named = operands().map(|word| &word[value_of(word)..]);
     let has_flag = |flags: &[&str]| arguments.iter().any(|word| flags.iter().any(|flag| word.starts_with(flag)));
-    // Whoever holds a lock of haltline's keeps haltline from writing.
+    // A program that holds a lock of haltline's keeps haltline from writing.
     let wrappers = &program.wrapped[..program.wrapped.len().saturating_sub(program.words.len())];
     let locks =
         wrappers.iter().any(|word| base(word) == "flock") && wrappers.iter().any(|word| target.is_named_by(word));

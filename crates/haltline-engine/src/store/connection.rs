@@ -256,7 +256,7 @@ impl Sqlite {
 
     fn reopen_if_replaced(&self) {
         let mut open = self.open.borrow_mut();
-        // Whoever replaces the file holds the writers' lock, as a process does that is alone.
+        // A process that replaces the file holds the writers' lock, and so does one that is alone.
         if let Some(OpenConnection { inode, is_alone: false, .. }) = &*open
             && fs::metadata(self.path()).map(|file| file.ino()).ok() != Some(*inode)
         {

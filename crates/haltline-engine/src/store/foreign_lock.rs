@@ -23,7 +23,7 @@ const WRITER_BYTES: (i64, i64) = (120, 3);
 /// otherwise the reader must rebuild it, and needs the writer's lock for that.
 const WRITER_BYTE: (i64, i64) = (120, 1);
 const CHECKPOINT_BYTES: (i64, i64) = (121, 2);
-/// The byte that says who uses the memory. Whoever finds it free empties the memory.
+/// The byte that says who uses the memory. A process that finds it free empties the memory.
 const USER_BYTE: (i64, i64) = (128, 1);
 /// The bytes of the shared memory for readers, and the one that says who uses the memory at all.
 const READER_BYTES: (i64, i64) = (123, 6);

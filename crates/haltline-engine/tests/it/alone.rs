@@ -1,4 +1,4 @@
-//! A short process uses the store alone if it can, and shares it with whoever has it open.
+//! A short process uses the store alone if it can, and shares it with every process that has it open.
 
 use std::path::Path;
 use std::time::Duration;

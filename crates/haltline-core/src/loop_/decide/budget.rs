@@ -189,7 +189,7 @@ impl AgentDraft<'_> {
         line.map(Exceeded::Limit).or(fan_out).or(rate.map(|(micros, until)| Exceeded::SpendRate(micros, until)))
     }
 
-    /// What the sub-agents that run have cost, if that is too much: it concerns them, and whoever starts another one.
+    /// What the sub-agents that run have cost, if that is too much: it concerns them, and every agent that starts another one.
     fn fan_out_exceeded(&self, is_new_work: bool) -> Option<Exceeded> {
         let hard = self.limits.budgets.fan_out_micros?;
         let spent = self.tree.as_ref().map_or(0, |tree| tree.fan_out_micros);
