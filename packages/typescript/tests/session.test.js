@@ -34,7 +34,7 @@ async function fail(session, times) {
 
 const names = (verdicts) => verdicts.map((verdict) => verdict.name);
 
-test("a loop of failures is warned, denied and stopped, and a prompt begins anew", async () => {
+test("a loop of failures is warned, denied and stopped, and after a prompt the counts begin again", async () => {
   const session = await Session.open("s", { project: project() });
   const verdicts = await fail(session, 5);
   assert.deepEqual(names(verdicts), ["pass", "pass", "warn", "deny", "stop"]);

@@ -174,7 +174,7 @@ fn assert_enforced_under_bytes(how: &str) {
     site.assert_verifies();
 }
 
-/// Whoever also claims to use the shared memory, and damages the index in it, makes readers wait for the writer's lock.
+/// A process that also claims to use the shared memory, and damages the index in it, makes readers wait for the writer's lock.
 #[test]
 fn a_damaged_index_that_nobody_can_rebuild_delays_no_hook() {
     let site = guarded_site();
